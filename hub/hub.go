@@ -28,6 +28,7 @@ type (
 	Config = configuration.Settings
 
 	Surroundings = configuration.Surroundings
+	As           = configuration.As
 	Child        = configuration.Child
 	Broken       = configuration.Broken
 	Limits       = configuration.Limits

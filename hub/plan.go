@@ -10,6 +10,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/internal/principal"
 )
 
 // What a reload would do with the entry of a server.
@@ -125,7 +126,7 @@ func missing(all, have []string) (out []string) {
 func (p *planner) moved(name string) string {
 	for _, s := range p.sessions {
 		at, assigned := s.member.Assigned().Of(name)
-		next := cmp.Or(p.in[s.current], p.next) // of one that has just come it is not known
+		next := cmp.Or(p.in[s.current.Common()], p.next) // of one that has just come it is not known
 		c := next.Child(name)
 		if !assigned || c == nil {
 			continue
@@ -161,7 +162,7 @@ func (p *planner) listed(conf *configuration.Configuration) map[string][]string 
 	for name := range offers {
 		out[name] = nil
 	}
-	for _, t := range conf.Offers.Catalog(offers).Listed() {
+	for _, t := range conf.Offers.Catalog(offers).For(conf.For(principal.User()).Checker).Listed() {
 		if t.Child != "" {
 			out[t.Child] = append(out[t.Child], t.Name)
 		}

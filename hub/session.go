@@ -97,6 +97,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	if o.attachment != nil {
 		current = &o.attachment.current
 	}
+	current = current.For(o.principal)
 	conf := current.Now()
 	if o.bearer == "" {
 		o.bearer = "session " + id

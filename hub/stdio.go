@@ -21,7 +21,7 @@ import (
 // where nothing was read, because the client cannot be served in its surroundings.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
-		return h.serveStdio(ctx, in, out, nil)
+		return h.serveStdio(ctx, in, out, nil, s.As)
 	}
 	a, err := h.Prepare(ctx, s)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Wr
 		return errors.Join(err, closeBoth(in, out))
 	}
 	defer a.hub.detach(a)
-	err := a.hub.serveStdio(ctx, in, out, a)
+	err := a.hub.serveStdio(ctx, in, out, a, a.surroundings.As)
 	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
 		return why
 	}
@@ -53,15 +53,18 @@ func closeBoth(in io.Closer, out io.Writer) error {
 	return in.Close()
 }
 
-func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *Attachment) error {
-	s := h.newSession(sessionOptions{principal: principal.User(), local: true, attachment: a})
+func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *Attachment, as *As) error {
+	if as == nil {
+		as = &As{Principal: principal.User()}
+	}
+	s := h.newSession(sessionOptions{principal: as.Principal, local: true, attachment: a})
 	cfg := &s.now().Settings
 	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
 	s.speaksOn(pipeClient{conn})
-	s.asksForRoots(nil)
+	s.asksForRoots(as.Ceiling)
 	return s.run(ctx, conn.Run)
 }
 

@@ -72,6 +72,10 @@ func (s subscribeSession) At(child, uri string) subscribe.Source {
 	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: conf}}
 }
 
+func (s subscribeSession) Denies(child string) bool {
+	return s.now().Checker.Refuses(child, methods.Subscribe)
+}
+
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 	st, _, _, _ := s.ChildStatus(child)
 	return st.Key, st.Term()

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/chars"
@@ -58,7 +60,39 @@ type Checker struct {
 	policy    *policy.Compiled             // nil: the boundary alone
 	m         machine.Machine
 	search    detect.Searcher
+	views     *views // what it comes to for people, shared by all of those; nil: the same for everybody
 }
+
+// views are Checkers for principals.
+type views struct {
+	mu   sync.Mutex
+	made map[*policy.Compiled]*Checker // by their policy; guarded by mu
+}
+
+// For returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
+// same rules are get the same one. Where no rule is for some people only, that is c itself. What c judges by itself, it
+// judges as for nobody; see [policy.Compiled.For].
+func (c *Checker) For(who principal.Principal) *Checker {
+	if c == nil || c.views == nil {
+		return c
+	}
+	rules := c.policy.For(who)
+	c.views.mu.Lock()
+	defer c.views.mu.Unlock()
+	if had := c.views.made[rules]; had != nil {
+		return had
+	}
+	out := &Checker{children: c.children, protected: c.protected, policy: rules, m: c.m, search: c.search}
+	c.views.made[rules] = out
+	return out
+}
+
+// ruling is what the policy says of a tool that c, or what c is For, has prepared.
+func (c *Checker) ruling(t *Tool) *policy.Ruling { return t.ruling.In(c.policy) }
+
+// Refuses reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
+// that is no call of a tool has its method for a name.
+func (c *Checker) Refuses(child, tool string) bool { return c != nil && c.policy.Refuses(child, tool) }
 
 // child is one configured child, prepared.
 type child struct {
@@ -113,6 +147,9 @@ func NewChecker(cfg Config) (*Checker, error) {
 	}
 	var err error
 	c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules)
+	if c.policy.ForSome() {
+		c.views = &views{made: map[*policy.Compiled]*Checker{}}
+	}
 	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
 		return nil, err
 	}
@@ -180,13 +217,13 @@ func (s *Scan) Certain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f detect.Finding) bool { return !f.Conditional() })
 }
 
-// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once.
+// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once. Rules that are for some people only may
+// say more.
 func (s *Scan) NeedsJudge() bool {
 	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
 		return true
 	}
-	r := s.tool.ruling.Call()
-	return r != nil && r.Then != policy.Allow
+	return !s.tool.ruling.LetsPass()
 }
 
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
@@ -220,10 +257,11 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
+	ruling := c.ruling(s.tool)
 	resources := c.judgeResources(s.found.Resources, v)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
-		out.decide(s.tool, w, v)
+		out.decide(s.tool, ruling, w, v)
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
@@ -240,9 +278,9 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		j.guard = c.policy.WithSandbox(j.m, v.Snapshot.Guard()).Through(j.m.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: s.tool.ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.all(s.found.Findings), resources...)
-	out.decide(s.tool, w, v)
+	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)
 	if j.view.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, Unsure: true}

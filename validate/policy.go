@@ -46,7 +46,7 @@ func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	ruling := c.policy.Ruling(child, tool)
+	ruling := c.policy.Ruling(child, tool).In(c.policy)
 	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}

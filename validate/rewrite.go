@@ -38,7 +38,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	}
 	list, ok := j.replacements(s.tool, out)
 	if !ok {
-		out.decide(s.tool, j.w, j.v)
+		out.decide(s.tool, j.rules.Ruling, j.w, j.v)
 		return
 	}
 	if len(list) == 0 {
@@ -62,7 +62,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		f := list[0].f
 		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
-		out.decide(s.tool, j.w, j.v)
+		out.decide(s.tool, j.rules.Ruling, j.w, j.v)
 		return
 	}
 	for i := range list {
@@ -254,6 +254,6 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 	}
 	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
-	out.decide(s.tool, j.w, j.v)
+	out.decide(s.tool, j.rules.Ruling, j.w, j.v)
 	return out
 }

@@ -134,10 +134,10 @@ func hush(out *Judged) {
 
 // decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
-func (v *Verdict) decide(t *Tool, w Where, view rootsmgr.View) {
+func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
-		if r := t.ruling.Call(); r != nil {
+		if r := ruling.Call(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
 			if r.Then == policy.Escalate && w.Approved == r.Name {
 				v.Decision = policy.Allow

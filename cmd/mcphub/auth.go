@@ -48,7 +48,7 @@ func readAccounts(src *setup.Source, principal string) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, known := setup.Principal(made.File, principal); principal != "" && !known {
+	if of, known := setup.Principal(made.File, principal); principal != "" && (!known || of.Local) {
 		return nil, exit.Errorf(exit.Usage, "--principal: no token of \"http\" in hub.json is called %q, nor is that NAME@ISSUER of one of its issuers", principal)
 	}
 	return &accounts{made, principal}, nil

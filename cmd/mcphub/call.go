@@ -35,7 +35,9 @@ type callFlags struct {
 
 	// about names the servers of a configuration that are started, where they have to be,
 	// before anything is called; nil: all. An error says what cannot be done.
-	about func(cfg *hub.Config) ([]string, error)
+	about    func(cfg *hub.Config) ([]string, error)
+	as       string   // whose call it is: see setup.As
+	asGroups []string // that it is in
 }
 
 func callCommand() *cobra.Command {
@@ -109,13 +111,17 @@ func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string,
 	if err := f.startOnly(cfg); err != nil {
 		return err
 	}
+	as, err := setup.As(made.File, f.as, f.asGroups)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	folder := made.Audit
 	if f.dry {
 		folder = ""
 	}
-	err := service.WithRecord(cfg, folder, func() error { return client.With(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, do) })
+	err = service.WithRecord(cfg, folder, func() error { return client.WithAs(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, as, do) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:

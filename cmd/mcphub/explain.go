@@ -39,6 +39,7 @@ func explainCommand() *cobra.Command {
 			"its arguments: where, how it was recognised, each way to take it and where that leads,\n" +
 			"the root that contains it, what decided, and the line of hub.json that would change it.\n" +
 			"Without --root the roots are those of the session that runs in this folder, if one does.\n" +
+			"With --as the call is that of another client, by the rules that are for it.\n" +
 			"The exit code is 0 where the call would pass and 6 where it would be refused.",
 		Example: "  mcphub explain files__read_text_file path=/etc/passwd --root .\n" +
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
@@ -70,6 +71,8 @@ func explainCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.args, "args", "", "the arguments as one JSON object, instead of key=value")
+	cmd.Flags().StringVar(&f.as, "as", "", "whose call it is: the name of a token of http.tokens, NAME@ISSUER, local or nobody (default: local, the user of this machine)")
+	cmd.Flags().StringArrayVar(&f.asGroups, "as-group", nil, "a group that it is in; may be repeated. Without one: those that its token has in hub.json")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	f.register(cmd, 2*time.Minute)
 	configFlags(cmd, src)

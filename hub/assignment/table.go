@@ -123,16 +123,16 @@ func (t *Table[S]) running(k spec.Key, revision uint64) (confs []*configuration.
 		add(t.current.Now())
 	}
 	for m := range t.holders[k] {
-		if m.Current != t.current {
-			add(m.Current.Now())
+		if m.Current.Common() != t.current {
+			add(m.Current.Common().Now())
 		}
 	}
 	for _, m := range t.members {
 		if len(confs) > 0 {
 			break
 		}
-		if m.Current != t.current {
-			add(m.Current.Now())
+		if m.Current.Common() != t.current {
+			add(m.Current.Common().Now())
 		}
 	}
 	return confs
@@ -263,7 +263,7 @@ func (t *Table[S]) Replace(next map[*configuration.Current]*configuration.Config
 		t.known[k] = c
 	}
 	for _, m := range t.members {
-		m.adopt(m.Current.Now(), renewed[m.Current.Now()])
+		m.adopt(m.Current.Now(), renewed[m.Current.Common().Now()])
 	}
 }
 
@@ -293,13 +293,13 @@ func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configu
 	for k, c := range t.known {
 		note(next[t.current], k, c.status.Revision, c.raw)
 		for m := range t.holders[k] {
-			note(next[m.Current], k, c.status.Revision, c.raw)
+			note(next[m.Current.Common()], k, c.status.Revision, c.raw)
 		}
 	}
 	for _, m := range t.members {
 		_, offers := m.Offering.Offers()
 		for name, o := range offers {
-			note(next[m.Current], spec.Key{Child: name}, o.Revision(), o.Raw)
+			note(next[m.Current.Common()], spec.Key{Child: name}, o.Revision(), o.Raw)
 		}
 	}
 	return missing

@@ -27,6 +27,10 @@ type Catalog struct {
 	tasks        bool                       // some have the extension for tasks
 	extensions   Extensions
 	apps         apps
+
+	onLists     []*Tool        // tools, with those that are being replaced: what pages are made of
+	itemsOnList [Kinds][]*Item // likewise, of the other kinds
+	views       *views
 }
 
 // Tool returns the tool of this name towards the client, nil for none.
@@ -89,7 +93,7 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 // build makes the view of offers in the order of the configuration, nil where a
 // child has none.
 func (b *Builder) build(offers []*Offer) *Catalog {
-	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}}
+	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, views: &views{}}
 	for _, own := range b.cfg.Own {
 		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
 		c.byName[t.Name] = t
@@ -112,7 +116,16 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		}
 	}
 	b.nameTools(c, wanted)
-	all := b.listed(c.tools) // those too that are taken out below
+	b.addItems(c, offers)
+	c.onLists = c.tools // those too that are taken out now
+	c.dropReplaced()
+	c.makeLists()
+	return c
+}
+
+// makeLists makes the lists of what is on offer, and the index of the tools, when somebody asks for them.
+func (c *Catalog) makeLists() {
+	all := c.by.listed(c.onLists)
 	list := func(of func(def []byte) []byte) *Pages {
 		defs := make([][]byte, len(all))
 		for i, t := range all {
@@ -127,10 +140,17 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		}
 		return list(untasked)
 	})
-	b.addItems(c, offers)
-	c.dropReplaced()
+	for k := Prompts; k < Kinds; k++ {
+		items := c.itemsOnList[k]
+		c.pages[k] = sync.OnceValue(func() *Pages {
+			defs := make([][]byte, len(items))
+			for i, it := range items {
+				defs[i] = it.Def
+			}
+			return paginate(kinds[k].member, defs)
+		})
+	}
 	c.found = sync.OnceValue(c.makeIndex)
-	return c
 }
 
 // nameTools gives every tool its final name: where two want the same one, or one
@@ -187,7 +207,7 @@ func (b *Builder) addItems(c *Catalog, offers []*Offer) {
 		}
 	}
 	for k := Prompts; k < Kinds; k++ {
-		c.items[k], c.pages[k] = b.nameItems(k, all[k])
+		c.items[k], c.itemsOnList[k] = b.nameItems(k, all[k])
 	}
 }
 

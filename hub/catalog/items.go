@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"sync"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -65,11 +64,11 @@ func rekeyed(def []byte, key, name string) []byte {
 func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
 
 // nameItems gives the items of all children their final names, in the order of the
-// configuration, and returns them by these with the pages of their list. Prompts
+// configuration, and returns them by these, and all in the order listed. Prompts
 // that want the same name are all marked, like tools. A resource or template that an
 // earlier server has too keeps its content and gets a URI that names its server: what
 // a later server offers never stands before what was there.
-func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item, list func() *Pages) {
+func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item, all []*Item) {
 	byName = map[string]*Item{}
 	wanted := map[string]int{}
 	for _, items := range offered {
@@ -77,7 +76,7 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 			wanted[it.Name]++
 		}
 	}
-	var all, marked []*Item
+	var marked []*Item
 	for _, items := range offered {
 		for _, it := range items {
 			mine := *it
@@ -94,16 +93,12 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 		it.Def = rekeyed(it.Def, kinds[k].key, it.Name)
 		byName[it.Name] = it
 	}
-	defs := make([][]byte, len(all))
-	for i, it := range all {
-		defs[i] = it.Def
-	}
 	for name, it := range byName {
 		if it.by != b {
 			delete(byName, name) // its server is being replaced: see dropReplaced
 		}
 	}
-	return byName, sync.OnceValue(func() *Pages { return paginate(kinds[k].member, defs) })
+	return byName, all
 }
 
 func (b *Builder) markedItem(k Kind, byName map[string]*Item, it *Item) string {

@@ -21,13 +21,14 @@ var kinds = [Kinds]struct {
 	key     string // of an entry: what it is known by
 	what    string // for people
 	changed string
+	use     string // the method that asks for what an entry stands for; "" of tools
 
 	capability string // that says that a child has such a list
 }{
-	Tools:     {methods.ListTools, "tools", "name", "tool", methods.ToolsChanged, "tools"},
-	Prompts:   {methods.ListPrompts, "prompts", "name", "prompt", methods.PromptsChanged, "prompts"},
-	Resources: {methods.ListResources, "resources", "uri", "resource", methods.ResourcesChanged, "resources"},
-	Templates: {methods.ListTemplates, "resourceTemplates", "uriTemplate", "resource template", methods.ResourcesChanged, "resources"},
+	Tools:     {methods.ListTools, "tools", "name", "tool", methods.ToolsChanged, "", "tools"},
+	Prompts:   {methods.ListPrompts, "prompts", "name", "prompt", methods.PromptsChanged, methods.GetPrompt, "prompts"},
+	Resources: {methods.ListResources, "resources", "uri", "resource", methods.ResourcesChanged, methods.ReadResource, "resources"},
+	Templates: {methods.ListTemplates, "resourceTemplates", "uriTemplate", "resource template", methods.ResourcesChanged, methods.ReadResource, "resources"},
 }
 
 // KindOf returns the kind that a method lists; Kinds for none.

@@ -126,7 +126,7 @@ func (t *Tool) Description() string {
 }
 
 // Plain is what all calls of a tool have in common in which there is nothing to
-// judge: the verdict, and the forms of their audit line.
+// judge: the verdict, and the forms of their audit line. They are calls of which all are allowed to everybody.
 type Plain struct {
 	Verdict *validate.Verdict
 

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/rootsmgr/guard"
+	"mcphub/validate"
 )
 
 // A Configuration is all of a hub that a reload replaces.
@@ -29,6 +30,9 @@ type Configuration struct {
 	given    []Child                  // of one ForClient: as they were given
 	anew     map[string]uint64        // Number at which a child was last to start anew, by name
 	variants func() map[string]string // see readVariants
+
+	common *Configuration // of one For somebody: what it is for nobody in particular; else nil
+	views  *views         // nil: it is the same for everybody
 
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
@@ -82,6 +86,9 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 		mark(child)
 	}
 	c.Offers = c.builder(own)
+	if c.Checker.Rules().ForSome() {
+		c.views = &views{made: map[*validate.Checker]*Configuration{}}
+	}
 	return nil
 }
 

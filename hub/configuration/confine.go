@@ -53,10 +53,10 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 		return sandbox.Boundary{}
 	}
 	var roots []guard.Root
-	if !c.common().None() { // each session asks for each child: no snapshot is made of nothing
+	if !c.ownRoots().None() { // each session asks for each child: no snapshot is made of nothing
 		roots = c.commonSnapshot().Roots()
 	}
-	return c.Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
+	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
 }
 
 // AccessOf is what roles come to in the kernel.

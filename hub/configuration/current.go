@@ -3,17 +3,50 @@ package configuration
 import (
 	"errors"
 	"sync/atomic"
+
+	"mcphub/internal/principal"
 )
 
 // Current says which Configuration is in force. Its methods may be called by any
 // goroutine.
-type Current struct{ now atomic.Pointer[Configuration] }
+type Current struct {
+	now    atomic.Pointer[Configuration] // of a Current For somebody, the last that it was asked for
+	common *Current                      // of a Current For somebody: what a reload sets; else nil
+	who    principal.Principal           // for whom, where common is not nil
+}
 
-// Set puts a Configuration in force.
+// For returns what is in force for a principal: it follows c.
+func (c *Current) For(who principal.Principal) *Current {
+	return &Current{common: c.Common(), who: who}
+}
+
+// Common returns the Current that a reload sets: c itself, unless it is For somebody.
+func (c *Current) Common() *Current {
+	if c.common != nil {
+		return c.common
+	}
+	return c
+}
+
+// Set puts a Configuration in force. c is not For somebody.
 func (c *Current) Set(now *Configuration) { c.now.Store(now) }
 
 // Now is the one that counts for what starts now.
-func (c *Current) Now() *Configuration { return c.now.Load() }
+func (c *Current) Now() *Configuration {
+	if c.common == nil {
+		return c.now.Load()
+	}
+	all := c.common.now.Load()
+	if all.views == nil {
+		return all
+	}
+	if last := c.now.Load(); last != nil && last.common == all {
+		return last
+	}
+	now := all.For(c.who)
+	c.now.Store(now)
+	return now
+}
 
 // Followed is Now, once the children are run by it: they may be asked for.
 func (c *Current) Followed() *Configuration {

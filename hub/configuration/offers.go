@@ -11,6 +11,7 @@ import (
 // ReadOffer returns a child's offer as it is read by this Configuration: the last reading where it
 // is the same offer.
 func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offer {
+	c = c.Common()
 	c.mu.Lock()
 	last := c.read[child]
 	c.mu.Unlock()
@@ -22,6 +23,7 @@ func (c *Configuration) ReadOffer(child *Child, raw *offers.Offer) *catalog.Offe
 
 // KeepOffer is ReadOffer for an offer that others will want too.
 func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offer {
+	c = c.Common()
 	o := c.ReadOffer(child, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()

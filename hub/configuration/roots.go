@@ -25,8 +25,8 @@ func (c *Configuration) Beside(child string, grants []policy.Grant) []rootsmgr.E
 	return out
 }
 
-// common are the roots that no session has a say in: those of the hub itself.
-func (c *Configuration) common() rootsmgr.Fallback {
+// ownRoots are those that no session has a say in: those of the hub itself.
+func (c *Configuration) ownRoots() rootsmgr.Fallback {
 	if c.base != nil {
 		return c.base.Fallback
 	}
@@ -35,7 +35,7 @@ func (c *Configuration) common() rootsmgr.Fallback {
 
 // commonSnapshot are the configured roots, as they are now.
 func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
-	return c.common().Snapshot(c.FS, 0, c.Checker.Rules().Places())
+	return c.ownRoots().Snapshot(c.FS, 0, c.Checker.Rules().Places())
 }
 
 // readCommonRoots reads what the children are served that serve everybody: the
@@ -47,7 +47,7 @@ func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 	if c.base != nil {
 		read = c.base.CommonRoots()
 	}
-	snap := c.commonSnapshot()
+	snap, all := c.commonSnapshot(), c.ofAll()
 	out := map[string][]guard.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]
@@ -57,7 +57,7 @@ func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 		case known:
 			out[server.Name] = child.Suited(roots)
 		default:
-			out[server.Name] = child.Suited(snap.With(c.FS, nil, c.Beside(server.Name, nil)))
+			out[server.Name] = child.Suited(snap.With(c.FS, nil, all.Beside(server.Name, nil)))
 		}
 	}
 	return out

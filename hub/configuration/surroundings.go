@@ -14,6 +14,8 @@ import (
 
 	"mcphub/hub/catalog"
 	"mcphub/internal/caller"
+	"mcphub/internal/principal"
+	"mcphub/rootsmgr"
 )
 
 // Surroundings are what a client's process brings to its session. The zero value is the
@@ -26,6 +28,13 @@ type Surroundings struct {
 	Client     caller.Process  // the client itself
 	Adapter    caller.Process  // what the client has started, and has handed its streams over
 	Log        *zerolog.Logger // of its session; nil: the hub's
+	As         *As             // as whom it is served; nil: the user of this machine, as whoever has started the hub
+}
+
+// As is whom a session is served as, by a command that shows what another client would get.
+type As struct {
+	Principal principal.Principal
+	Ceiling   []rootsmgr.Entry // of everything that it may touch; nil: none
 }
 
 // SameAsHub reports whether a session in them is served as in the hub's own.

@@ -131,7 +131,7 @@ func (o *Offering) catalogNow() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
-	l := &Catalog{o.by.Offers.Catalog(o.byChild), o.by}
+	l := &Catalog{o.by.Offers.Catalog(o.byChild).For(o.by.Checker), o.by}
 	o.catalog.Store(l)
 	return l
 }

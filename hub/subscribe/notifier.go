@@ -45,6 +45,8 @@ type Session interface {
 	// At is the Source of a child and its own URI, nil where that child is not
 	// configured.
 	At(child, uri string) Source
+	// Denies reports whether a rule of the policy denies every subscription at a child.
+	Denies(child string) bool
 	// Serving is the instance of a child that serves the session now.
 	Serving(child string) (spec.Key, children.Term)
 	// TryAcquire returns a lease of an instance if that takes no waiting.
@@ -157,12 +159,30 @@ func (n *Notifier) Seen(list int, take func() (digest string)) {
 func (n *Notifier) Changed() { n.worker.Wake() }
 
 // Restarted says that children were started: what was subscribed to at an earlier
-// process is subscribed to again.
+// process is subscribed to again. It may be another configuration: what its rules deny ends.
 func (n *Notifier) Restarted(children ...string) {
+	n.end()
 	n.mu.Lock()
 	n.restarted = append(n.restarted, children...)
 	n.mu.Unlock()
 	n.worker.Wake()
+}
+
+// end ends the subscriptions that the rules deny by now.
+func (n *Notifier) end() {
+	denied := map[string]bool{}
+	for _, w := range n.table.find(n, func(resource, *subscriber, subscription) bool { return true }) {
+		denies, asked := denied[w.key.Child]
+		if !asked {
+			denies = n.session.Denies(w.key.Child)
+			denied[w.key.Child] = denies
+		}
+		if !denies {
+			continue
+		}
+		n.table.drop(w.resource, w.who)
+		n.log.Info().Str("child", w.key.Child).Str("uri", printable.Escape(w.subscription.uri, 200)).Msg("a subscription ends: a rule of the policy denies it by now")
+	}
 }
 
 // announce tells the client of lists that have changed since it asked for them,

@@ -18,8 +18,9 @@ import (
 
 // oneChild is a Session with one child that has all resources, and grants all.
 type oneChild struct {
-	key  spec.Key
-	term children.Term
+	key    spec.Key
+	term   children.Term
+	denied bool
 }
 
 func (c *oneChild) Notify(context.Context, string, ...[]byte) error { return nil }
@@ -36,6 +37,7 @@ func (c *oneChild) First(_ context.Context, uri string) (Source, jsonrpc.Answer)
 }
 
 func (c *oneChild) At(_, uri string) Source                     { return oneSource{c, uri} }
+func (c *oneChild) Denies(string) bool                          { return c.denied }
 func (c *oneChild) Serving(string) (spec.Key, children.Term)    { return c.key, c.term }
 func (c *oneChild) TryAcquire(spec.Key) (*children.Lease, bool) { return nil, false }
 
@@ -103,6 +105,28 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	table.drop(at, who)
 	if n.again(t.Context(), "kid"); table.Len() != 0 {
 		t.Error("what nobody wants any more was subscribed again")
+	}
+}
+
+// TestSubscriptionsEndThatRulesDeny: nobody is told any more of what a reload has denied, and everybody of the rest.
+func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
+	const uri = "note://1"
+	var table Table
+	for _, denied := range []bool{false, true} {
+		session := &oneChild{key: spec.Key{Child: "kid"}, term: aTerm()}
+		n := NewNotifier(session, &table, zerolog.Nop())
+		told := 0
+		who := &subscriber{n, func(string, ...[]byte) { told++ }}
+		if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+			t.Fatalf("%s", a.Error)
+		}
+		session.denied = denied
+		n.Restarted()
+		table.Updated(session.key, aboutURI("notifications/resources/updated", uri))
+		if want := map[bool]int{false: 1, true: 0}[denied]; told != want {
+			t.Errorf("denied %v: told %d times", denied, told)
+		}
+		n.Leave()
 	}
 }
 

@@ -92,6 +92,11 @@ func (s *Session) CallTool(ctx context.Context, tool string, args []byte) ([]byt
 
 // With runs a Hub and a session with it, which has these roots, until do returns.
 func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, do func(context.Context, *Session) error) error {
+	return WithAs(ctx, cfg, log, name, roots, nil, do)
+}
+
+// WithAs is With for a session that is served as that of somebody else; nil: the user of this machine.
+func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, as *hub.As, do func(context.Context, *Session) error) error {
 	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
 	h, err := hub.New(cfg)
 	if err != nil {
@@ -111,7 +116,7 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
-		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, hub.Surroundings{}) }()
+		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, hub.Surroundings{As: as}) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- s.conn.Run(clientCtx) }()

@@ -221,9 +221,11 @@ type Rule struct {
 
 // Condition says which calls a rule is about; nil means any.
 type Condition struct {
-	Servers []string       `koanf:"servers"` // patterns
-	Tools   []string       `koanf:"tools"`   // patterns
-	Paths   *PathCondition `koanf:"paths"`
+	Principals []string       `koanf:"principals"` // patterns
+	Groups     []string       `koanf:"groups"`     // patterns
+	Servers    []string       `koanf:"servers"`    // patterns
+	Tools      []string       `koanf:"tools"`      // patterns
+	Paths      *PathCondition `koanf:"paths"`
 }
 
 // PathCondition says which paths a rule is about.
@@ -295,10 +297,11 @@ type Secret struct {
 
 // Token admits one client.
 type Token struct {
-	Name  string   `koanf:"name"`
-	Env   string   `koanf:"env"`   // name of the variable that holds it, not looked up here; "" with File
-	File  string   `koanf:"file"`  // path of the file that holds it, not read here; "" with Env
-	Roots []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
+	Name   string   `koanf:"name"`
+	Env    string   `koanf:"env"`  // name of the variable that holds it, not looked up here; "" with File
+	File   string   `koanf:"file"` // path of the file that holds it, not read here; "" with Env
+	Groups []string `koanf:"groups"`
+	Roots  []string `koanf:"roots"` // nil = no ceiling; never empty otherwise
 }
 
 // Issuer is an authorization server whose tokens count.
@@ -306,6 +309,7 @@ type Issuer struct {
 	Issuer    string        `koanf:"issuer"`
 	Audience  string        `koanf:"audience"` // "" = HTTP.Resource
 	Principal string        `koanf:"principal"`
+	Groups    string        `koanf:"groups"` // a claim; "" = none
 	Scopes    []string      `koanf:"scopes"`
 	Roots     *IssuerValues `koanf:"roots"` // nil = no ceiling
 }

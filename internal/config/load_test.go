@@ -65,15 +65,15 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
 			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
-			{"read-documents", "allow", false, Condition{[]string{"files*"}, []string{"read_*"}, &PathCondition{[]string{"read"}, "~/Documents", false}}},
+			{"read-documents", "allow", false, Condition{Principals: []string{"alice"}, Groups: []string{"dev"}, Servers: []string{"files*"}, Tools: []string{"read_*"}, Paths: &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
 			{"rule 3", "deny", false, Condition{}}}},
 		Approval: Approval{time.Minute, "tty"},
 		Audit:    Audit{"off", true, true},
 		Logs:     Logs{"off"},
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
-			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
-			"https://hub.example/mcp", []Issuer{{"https://login.example/realm", "hub", "email", []string{"mcp"}, &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
+			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
+			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
 			[]Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}},
 		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
 	}

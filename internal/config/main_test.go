@@ -34,7 +34,7 @@ const everyKey = `{
              "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },
   "policy": { "sandbox": "/tmp/sandbox", "protected": ["~/.ssh"],
               "rules": [ { "name": "read-documents", "then": "allow",
-                           "if": { "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },
+                           "if": { "principals": ["alice"], "groups": ["dev"], "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },
                          { "then": "escalate", "serve": true, "if": { "paths": { "roles": ["read", "write"], "outside": true } } },
                          { "then": "deny" } ] },
   "approval": { "timeout": "1m", "local": "tty" },
@@ -42,9 +42,9 @@ const everyKey = `{
   "logs": { "dir": "off" },
   "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "stateKey": [{ "env": "STATE_KEY" }],
             "tls": { "cert": "cert.pem", "key": "key.pem" },
-            "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ],
+            "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "groups": ["dev"], "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ],
             "resource": "https://hub.example/mcp",
-            "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "scopes": ["mcp"],
+            "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
                            "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } } } ] },
   "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
 }`

@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"mcphub/children/sandbox"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/principal"
 	"mcphub/internal/redact"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -26,6 +28,44 @@ var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedA
 // Judge asks the rules about a record: the strictest of its findings
 // counts, and without any the first rule about calls.
 func Judge(p *policy.Info, d *trail.Decision) Verdict {
+	p, open := forWhom(p, d)
+	out := judge(p, d)
+	out.Open = append(out.Open, open...)
+	return out
+}
+
+// forWhom leaves out the rules that are for others than the principal of a record, and says what it does not tell of those.
+func forWhom(p *policy.Info, d *trail.Decision) (*policy.Info, []string) {
+	if !slices.ContainsFunc(p.Rules, func(r policy.RuleInfo) bool { return r.Named() }) {
+		return p, nil
+	}
+	out, open := *p, []string(nil)
+	out.Rules = nil
+	for _, r := range p.Rules {
+		closes := r.Then != policy.Allow
+		switch {
+		case !r.Named():
+		case d.Principal == principal.Nobody: // see policy.Compiled.For
+			if !closes {
+				continue
+			}
+			r.Then = policy.Deny
+		case d.Principal != "" && !r.Names(d.Principal):
+			continue
+		case d.Principal == "" || len(r.Groups) > 0:
+			if r.About(d.Child, cmp.Or(d.Method, d.Tool)) {
+				open = append(open, "whether the rule "+r.Name+" is for whose call it was: "+map[bool]string{true: "that", false: "its groups"}[d.Principal == ""]+" the record does not tell")
+			}
+			if !closes {
+				continue
+			}
+		}
+		out.Rules = append(out.Rules, r)
+	}
+	return &out, open
+}
+
+func judge(p *policy.Info, d *trail.Decision) Verdict {
 	tool := d.Tool
 	if d.Method != "" {
 		tool = d.Method // a rule names a request that is no call of a tool by its method

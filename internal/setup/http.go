@@ -82,7 +82,7 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 				return o, &exit.Error{Code: exit.Config, Err: at}
 			}
 		}
-		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Secret: secret, Roots: ceiling(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
+		o.Tokens = append(o.Tokens, hub.Token{Name: t.Name, Groups: groupsOf(t), Secret: secret, Roots: ceiling(f, t.Roots, log, "http", "tokens", fmt.Sprint(i), "roots")})
 	}
 	o.Resource = resource(f, log)
 	return o, nil
@@ -111,7 +111,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 	r := &hub.Resource{URL: f.HTTP.Resource}
 	var all []issuers.Issuer
 	for i, one := range f.HTTP.Issuers {
-		made := issuers.Issuer{URL: one.Issuer, Audience: cmp.Or(one.Audience, f.HTTP.Resource), Principal: one.Principal, Scopes: one.Scopes}
+		made := issuers.Issuer{URL: one.Issuer, Audience: cmp.Or(one.Audience, f.HTTP.Resource), Principal: one.Principal, Groups: one.Groups, Scopes: one.Scopes}
 		if one.Roots != nil {
 			made.Ceiling = &issuers.Ceiling{Claim: one.Roots.Claim, Values: map[string][]rootsmgr.Entry{}}
 			for value, dirs := range one.Roots.Values {

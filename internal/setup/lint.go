@@ -46,6 +46,7 @@ func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[stri
 	l.secrets()
 	l.prefixes()
 	l.rules()
+	l.people()
 	l.roots()
 	l.http()
 	return l.found, l.bad

@@ -32,7 +32,7 @@ func policyOf(f *config.File, home string) (policy.Policy, error) {
 		if !ok {
 			errs = append(errs, &policy.Error{Rule: i, Key: []string{"then"}, Text: "it says neither allow, deny nor escalate"})
 		}
-		r := policy.Rule{Name: from.Name, Then: then, Serve: from.Serve, Servers: from.If.Servers, Tools: from.If.Tools}
+		r := policy.Rule{Name: from.Name, Then: then, Serve: from.Serve, People: policy.People{Principals: from.If.Principals, Groups: from.If.Groups}, Servers: from.If.Servers, Tools: from.If.Tools}
 		if at.Line > 0 {
 			r.At = fmt.Sprintf("%s:%d", at.File, at.Line)
 		}

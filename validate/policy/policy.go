@@ -46,14 +46,16 @@ type Compiled struct {
 	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
+	views   *views          // nil: no rule is for some people only
 }
 
 // compiled is one rule with its directory.
 type compiled struct {
 	*Rule
-	roles RoleSet
-	dir   guard.Area
-	area  int // its number, -1 where the rule names no directory
+	roles  RoleSet
+	dir    guard.Area
+	area   int     // its number, -1 where the rule names no directory
+	people *people // nil: the rule is for everybody
 }
 
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
@@ -82,7 +84,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 		for _, list := range []struct {
 			key      string
 			patterns []string
-		}{{"servers", r.Servers}, {"tools", r.Tools}} {
+		}{{"principals", r.Principals}, {"groups", r.Groups}, {"servers", r.Servers}, {"tools", r.Tools}} {
 			for _, g := range list.patterns {
 				if _, err := MatchName(g, ""); err != nil || g == "" {
 					bad(i, chars.Quote(g)+" is no pattern", "", "if", list.key)
@@ -90,6 +92,12 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			}
 		}
 		rule := &compiled{Rule: &r, roles: AnyRole, area: -1}
+		if r.People.Named() {
+			rule.people = &people{newNameSet(r.Principals), newNameSet(r.Groups)}
+			if out.views == nil {
+				out.views = &views{made: map[string]*Compiled{}}
+			}
+		}
 		if r.Paths != nil {
 			if len(r.Paths.Roles) > 0 {
 				rule.roles = Roles(r.Paths.Roles...)
@@ -179,11 +187,14 @@ func (r *Rule) About(child, tool string) bool {
 }
 
 // Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
-// call of it without any. nil where no rule is about it.
+// call of it without any. nil where no rule is about it. See In where rules are for some people.
 type Ruling struct {
-	policy *Compiled
-	rules  []*compiled
-	call   *Rule // nil: such a call is allowed
+	policy      *Compiled
+	child, tool string
+	named       bool // some of the rules are for some people only: see In
+	views       rulingViews
+	rules       []*compiled
+	call        *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
 	confines bool // a directory
 	outside  bool // whether they are outside the boundary; of any rule
@@ -194,12 +205,13 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 	if p == nil {
 		return nil
 	}
-	out := Ruling{policy: p}
+	out := &Ruling{policy: p, child: child, tool: tool}
 	for _, r := range p.rules {
 		if !r.About(child, tool) {
 			continue
 		}
 		out.rules = append(out.rules, r)
+		out.named = out.named || p.views != nil && r.people != nil
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
@@ -209,7 +221,7 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 	if len(out.rules) == 0 {
 		return nil
 	}
-	return &out
+	return out
 }
 
 // Call is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
@@ -392,6 +404,12 @@ func (r *RuleInfo) Condition() string {
 		if p.Outside {
 			text += " outside the boundary"
 		}
+	}
+	if len(r.Principals) > 0 {
+		text += " for " + strings.Join(r.Principals, ", ")
+	}
+	if len(r.Groups) > 0 {
+		text += " for groups " + strings.Join(r.Groups, ", ")
 	}
 	if len(r.Servers) > 0 {
 		text += " by servers " + strings.Join(r.Servers, ", ")

@@ -73,6 +73,7 @@ type Rule struct {
 	Serve   bool      // Escalate with Paths.Within: serve the directory from the start
 	Servers []string  // patterns of the children's names; empty: any
 	Tools   []string  // patterns of the children's own tool names; empty: any
+	People            // whom the rule is for
 	Paths   *PathRule // nil: the rule is about the call itself, with whatever paths, none included
 	At      string    // where it stands in hub.json (file:line), for people; may be ""
 }

@@ -182,6 +182,8 @@ var policyTable = guarding(
 		Key{Name: "then", Required: true, Guard: true, Spec: choice(ThenAllow, ThenDeny, ThenEscalate), Text: "`escalate` asks a human."},
 		Key{Name: "serve", Def: `false`, Spec: flagSpec, Text: "Serve the directory of an `escalate` rule to the children from the start, and not only once a person has allowed it."},
 		Key{Name: "if", Guard: true, Note: "always", Text: "All that is given must match.", Spec: guarding(
+			Key{Name: "principals", Guard: true, Note: "any", Spec: someOf(patternSpec), Text: "Patterns of whom the session belongs to: the name of a token, `NAME@ISSUER`, or `local`, the user of this machine. See [policy.md](policy.md#rules-for-some-people)."},
+			Key{Name: "groups", Guard: true, Note: "any", Spec: someOf(patternSpec), Text: "Patterns of groups; the principal is in one of them: `groups` of its token, or of the claim that its issuer's `groups` names."},
 			Key{Name: "servers", Guard: true, Note: "any", Spec: someOf(patternSpec), Text: "Patterns of server names."},
 			Key{Name: "tools", Guard: true, Note: "any", Spec: someOf(patternSpec), Text: "Patterns of the children's own tool names, without the hub's prefix; for other requests their method (`resources/read`)."},
 			Key{Name: "paths", Guard: true, Note: "any", Text: "Which paths; left out, calls without a path too.", Spec: guarding(
@@ -213,6 +215,7 @@ var httpTable = object(
 		Key{Name: "name", Required: true, Spec: nameSpec, Text: "Whose it is; no two alike."},
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that its owner alone can read; this or `env`."},
+		Key{Name: "groups", Guard: true, Spec: someOf(nameSpec), Text: "Groups that it belongs to, for `if.groups` of rules."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(place()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
 	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
@@ -220,6 +223,7 @@ var httpTable = object(
 		Key{Name: "issuer", Required: true, Guard: true, Spec: str(isIssuer), Text: "What it calls itself: the claim `iss`, to the byte."},
 		Key{Name: "audience", Guard: true, Note: "`http.resource`", Spec: nameSpec, Text: "What the claim `aud` must name."},
 		Key{Name: "principal", Guard: true, Def: `"sub"`, Spec: nameSpec, Text: "The claim that says whose the token is."},
+		Key{Name: "groups", Guard: true, Note: "none counts", Spec: nameSpec, Text: "The claim that names the groups of a client, for `if.groups` of rules: a text or a list of texts."},
 		Key{Name: "scopes", Guard: true, Spec: someOf(nameSpec), Text: "Scopes that a token must have, all of them."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Text: "Directories that a client never leaves, by what its token says.", Spec: guarding(
 			Key{Name: "claim", Required: true, Guard: true, Spec: nameSpec, Text: "The claim, such as `groups`: a text or a list of texts."},

@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"slices"
+	"sync"
+
+	"mcphub/validate"
+)
+
+// This file leaves out of the lists what the rules deny altogether.
+
+// views are what a Catalog is by Checkers.
+type views struct {
+	mu   sync.Mutex
+	made map[*validate.Checker]*Catalog // guarded by mu
+}
+
+// For returns the catalogue as it is shown to those whose calls a Checker judges: what every call of is denied, whatever its
+// arguments, stands on no list and is not found. By its name it is there: a call of it is judged, and its denial says why.
+// The same Checker gives the same Catalog. Where it denies nothing so, that is c itself.
+func (c *Catalog) For(by *validate.Checker) *Catalog {
+	if by.Rules() == nil {
+		return c
+	}
+	c.views.mu.Lock()
+	defer c.views.mu.Unlock()
+	had := c.views.made[by]
+	if had == nil {
+		if had = c.without(by); c.views.made == nil {
+			c.views.made = map[*validate.Checker]*Catalog{}
+		}
+		c.views.made[by] = had
+	}
+	return had
+}
+
+// without makes the Catalog of For.
+func (c *Catalog) without(by *validate.Checker) *Catalog {
+	denied := func(t *Tool) bool { return t.Child != "" && by.Refuses(t.Child, t.Remote) }
+	out := *c
+	out.onLists = slices.DeleteFunc(slices.Clone(c.onLists), denied)
+	out.tools = slices.DeleteFunc(slices.Clone(c.tools), denied)
+	same := len(out.onLists) == len(c.onLists) && len(out.tools) == len(c.tools)
+	for k := Prompts; k < Kinds; k++ {
+		refused := map[string]bool{}
+		for i := range c.by.cfg.Children {
+			name := c.by.cfg.Children[i].Name
+			refused[name] = by.Refuses(name, kinds[k].use)
+		}
+		out.itemsOnList[k] = slices.DeleteFunc(slices.Clone(c.itemsOnList[k]), func(it *Item) bool { return refused[it.Child] })
+		same = same && len(out.itemsOnList[k]) == len(c.itemsOnList[k])
+	}
+	if same {
+		return c
+	}
+	out.makeLists()
+	return &out
+}

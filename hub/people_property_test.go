@@ -1,0 +1,362 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/children/spec"
+	"mcphub/hub/httpfront/admission"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
+	"mcphub/validate/policy"
+)
+
+// crowd is a hub, and people who are served by it in every way that there is.
+type crowd struct {
+	*testing.T
+	h      *Hub
+	cfg    Config
+	rules  []policy.Rule
+	people []*somebody
+	random *rand.Rand
+	done   map[string]int
+}
+
+// somebody is one principal. Of http and modern, who has no token has none.
+type somebody struct {
+	principal.Principal
+	stdio  *testClient
+	http   *webClient
+	modern *modernWeb
+}
+
+// connectAs opens a session of somebody over stdio, and shakes hands.
+func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
+	t.Helper()
+	toHub, fromClient, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toClient, fromHub, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &testClient{t: t, hub: h, notes: make(chan string, 1000), progress: make(chan string, 1000)}
+	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{As: &As{Principal: who}}) })
+	wg.Go(func() { _ = c.conn.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	c.handshake(`{}`)
+	return c
+}
+
+// newCrowd starts them.
+func newCrowd(t *testing.T, seed uint64) *crowd {
+	cfg := testConfig(t, scriptedAll("one"), scriptedAll("two"))
+	cfg.Inspect, cfg.Launcher = true, childtest.Pipes{}
+	c := &crowd{T: t, cfg: cfg, random: rand.New(rand.NewPCG(seed, 1)), done: map[string]int{}}
+	c.h = runHub(t, under(t, cfg, policy.Policy{}))
+	const issuer = "https://login.example"
+	tokens := []Token{{Name: "alice", Groups: []string{"dev"}}, {Name: "bob", Groups: []string{"dev", "ops"}}, {Name: "carol"}}
+	for i := range tokens {
+		tokens[i].Secret = "secret of " + tokens[i].Name
+		c.people = append(c.people, &somebody{Principal: principal.Principal{Name: tokens[i].Name, Groups: tokens[i].Groups}})
+	}
+	dave := principal.Principal{Name: "dave", Issuer: issuer, Groups: []string{"ops"}}
+	c.people = append(c.people, &somebody{Principal: dave}, &somebody{Principal: principal.User()}, &somebody{})
+	w := serveWeb(t, c.h, HTTPOptions{Tokens: tokens, Resource: &Resource{URL: "https://hub.example/mcp", Issuers: []string{issuer}, Verify: func(_ context.Context, token string) (admission.Caller, error) {
+		if token != "secret of dave" {
+			return admission.Caller{}, errors.New("it is not valid")
+		}
+		return admission.Caller{Principal: dave}, nil
+	}}})
+	for _, p := range c.people {
+		p.stdio = connectAs(t, c.h, p.Principal)
+		if p.Name == "" {
+			continue
+		}
+		secret := "secret of " + p.Name
+		p.http = w.initialize(`{}`, "Authorization", "Bearer "+secret).initialized()
+		p.modern = w.modern(secret)
+	}
+	return c
+}
+
+// scriptedAll is a server that all share.
+func scriptedAll(name string) spec.Spec {
+	s := scripted(name, childtest.Script{Library: true})
+	s.Share = spec.ShareAll
+	return s
+}
+
+var (
+	crowdTools = []string{"echo", "allowed", "env"}
+	crowdNames = []string{"alice", "bob", "carol", "*", "dave@login.example", "*@login.example", "local", "nobody", "[ab]*", "mallory"}
+)
+
+func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
+
+// some are a few of all, or none.
+func some(r *rand.Rand, all []string) (out []string) {
+	for range max(0, r.IntN(5)-2) {
+		out = append(out, pick(r, all))
+	}
+	return out
+}
+
+// reload puts other rules in force, and waits until everybody whose lists have changed has been told.
+func (c *crowd) reload() {
+	c.Helper()
+	before := map[*somebody][3]string{}
+	for _, p := range c.people {
+		before[p] = c.lists(p)
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list"} { // who has seen a list is told of another
+			p.stdio.raw(method, `{}`)
+		}
+		drain(p.stdio.notes)
+	}
+	c.rules = nil
+	for i := range c.random.IntN(6) {
+		r := policy.Rule{
+			Name: fmt.Sprintf("rule %d", i), Then: policy.Decision(c.random.IntN(3)),
+			People:  policy.People{Principals: some(c.random, crowdNames), Groups: some(c.random, []string{"dev", "ops", "o*", "none"})},
+			Servers: some(c.random, []string{"one", "two", "*"}), Tools: some(c.random, append([]string{"*", "prompts/get", "resources/*", "completion/complete", "e*"}, crowdTools...)),
+		}
+		c.rules = append(c.rules, r)
+	}
+	if _, err := c.h.Apply(c.Context(), under(c.T, c.cfg, policy.Policy{Rules: c.rules})); err != nil {
+		c.Fatal(err)
+	}
+	for _, p := range c.people {
+		now := c.lists(p)
+		for k, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
+			if now[k] != before[p][k] {
+				c.done["list_changed"]++
+				awaitNote(c.T, p.stdio, method)
+			}
+		}
+	}
+}
+
+func drain(notes chan string) {
+	for {
+		select {
+		case <-notes:
+		default:
+			return
+		}
+	}
+}
+
+func awaitNote(t *testing.T, c *testClient, method string) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		select {
+		case n := <-c.notes:
+			if strings.Contains(n, method) {
+				return
+			}
+		case <-late:
+			t.Fatalf("a list has changed, and nobody was told by %s", method)
+		}
+	}
+}
+
+// lists are what the tests of the model say that somebody is shown, of each kind.
+func (c *crowd) lists(p *somebody) (out [3]string) {
+	for _, server := range []string{"one", "two"} {
+		for _, tool := range crowdTools {
+			if c.decides(p, server, tool) != "deny" {
+				out[0] += server + tool + " "
+			}
+		}
+		for k, method := range []string{"prompts/get", "resources/read"} {
+			if c.decides(p, server, method) != "deny" {
+				out[k+1] += server + " "
+			}
+		}
+	}
+	return out
+}
+
+// decides is what the rules say of a call: the first that is about it, in few words.
+func (c *crowd) decides(p *somebody, server, tool string) string {
+	fits := func(patterns []string, name string) bool {
+		return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
+			switch {
+			case g == "[ab]*":
+				return strings.HasPrefix(name, "a") || strings.HasPrefix(name, "b")
+			case strings.HasPrefix(g, "*"):
+				return strings.HasSuffix(name, g[1:])
+			case strings.HasSuffix(g, "*"):
+				return strings.HasPrefix(name, g[:len(g)-1])
+			}
+			return g == name
+		})
+	}
+	for _, r := range c.rules {
+		if !fits(r.Servers, server) || !fits(r.Tools, tool) {
+			continue
+		}
+		named := len(r.Principals) > 0 || len(r.Groups) > 0
+		if named && !p.Local && p.Name == "" { // nobody
+			if r.Then != policy.Allow {
+				return "deny"
+			}
+			continue
+		}
+		name := cmp.Or(p.Name, "local")
+		if p.Issuer != "" {
+			name += "@login.example"
+		}
+		if fits(r.Principals, name) && (len(r.Groups) == 0 || slices.ContainsFunc(p.Groups, func(g string) bool { return fits(r.Groups, g) })) {
+			return r.Then.String()
+		}
+	}
+	return "allow"
+}
+
+// asks makes a request of somebody on a front of the era that it says, and returns the result, or an error.
+func (c *crowd) asks(p *somebody, method, params string) (result string, way string, err *jsonrpc.Error) {
+	c.Helper()
+	ways := []string{"stdio"}
+	if p.http != nil {
+		ways = append(ways, "http", "modern")
+	}
+	if method == "resources/subscribe" {
+		ways = slices.DeleteFunc(ways, func(w string) bool { return w == "modern" })
+	}
+	switch way = pick(c.random, ways); way {
+	case "http":
+		m := p.http.frames(p.http.request(method, params), nil)
+		if m.Error != nil {
+			return "", way, jsonrpc.ParseError(m.Error)
+		}
+		return string(m.Result), way, nil
+	case "modern":
+		m := p.modern.request(method, params, nil)
+		if m.Error != nil {
+			return "", way, jsonrpc.ParseError(m.Error)
+		}
+		return string(m.Result), way, nil
+	}
+	resp, failed := p.stdio.conn.Call(c.Context(), method, []byte(params))
+	if failed != nil {
+		c.Fatal(failed)
+	}
+	return string(resp.Result), way, resp.Err()
+}
+
+func (c *crowd) wrong(p *somebody, format string, args ...any) {
+	c.Helper()
+	c.Fatalf("%s in %v: %s\nrules: %+v", p, p.Groups, fmt.Sprintf(format, args...), c.rules)
+}
+
+// tool checks all about one tool.
+func (c *crowd) tool(p *somebody) {
+	server, tool := pick(c.random, []string{"one", "two"}), pick(c.random, crowdTools)
+	want, name := c.decides(p, server, tool), server+"__"+tool
+	switch c.random.IntN(4) {
+	case 0:
+		resp, err := p.stdio.conn.Call(c.Context(), MethodExplain, []byte(toolCall(name, `{}`)))
+		if err != nil || resp.Err() != nil {
+			c.Fatal(err, resp)
+		}
+		if got, _ := jsonrpc.String(jsonrpc.Get(resp.Result, "decision")); got != want {
+			c.wrong(p, "explain says %s of %s, want %s", got, name, want)
+		}
+		c.done["explain "+want]++
+	case 1:
+		list, way, err := c.asks(p, "tools/list", `{}`)
+		if listed := strings.Contains(list, `"`+name+`"`); err != nil || listed != (want != "deny") {
+			c.wrong(p, "%s: %s is listed: %v, and the rules say %s; %v", way, name, listed, want, err)
+		}
+		c.done["list, "+way]++
+	case 2:
+		found, way, err := c.asks(p, "tools/call", toolCall("find-tools", fmt.Sprintf(`{"query":%q,"limit":20}`, tool)))
+		if has := strings.Contains(found, name); err != nil || has != (want != "deny") {
+			c.wrong(p, "%s: %s is found: %v, and the rules say %s; %v %s", way, name, has, want, err, found)
+		}
+		c.done["find, "+way]++
+	default:
+		params := toolCall(name, `{}`)
+		if c.random.IntN(3) == 0 {
+			params = toolCall("call-tool", fmt.Sprintf(`{"serverName":%q,"toolName":%q,"arguments":{}}`, server, tool))
+		}
+		result, way, err := c.asks(p, "tools/call", params)
+		if called := err == nil && !strings.Contains(result, `"isError":true`); called != (want == "allow") {
+			c.wrong(p, "%s: %s is called: %v, and the rules say %s; %v %s", way, params, called, want, err, result)
+		}
+		c.done["call, "+way+", "+want]++
+	}
+}
+
+// item checks all about what is no tool.
+func (c *crowd) item(p *somebody) {
+	server := pick(c.random, []string{"one", "two"})
+	prompt, uri := server+"__greet", map[string]string{"one": "note://1", "two": "mcphub://two/note://1"}[server]
+	for _, one := range []struct{ list, entry, use, params string }{
+		{"prompts/list", prompt, "prompts/get", `{"name":"` + prompt + `"}`},
+		{"resources/list", uri, "resources/read", `{"uri":"` + uri + `"}`},
+		{"", "", "resources/subscribe", `{"uri":"` + uri + `"}`},
+		{"", "", "completion/complete", `{"ref":{"type":"ref/prompt","name":"` + prompt + `"},"argument":{"name":"path","value":"x"}}`},
+	} {
+		want := c.decides(p, server, one.use)
+		if one.list != "" {
+			list, way, err := c.asks(p, one.list, `{}`)
+			if listed := strings.Contains(list, `"`+one.entry+`"`); err != nil || listed != (want != "deny") {
+				c.wrong(p, "%s: %s of %s: %v, and the rules say %s; %v %s", way, one.list, one.entry, listed, want, err, list)
+			}
+			c.done[one.list+", "+way]++
+		}
+		result, way, err := c.asks(p, one.use, one.params)
+		if (err == nil) != (want == "allow") {
+			c.wrong(p, "%s: %s %s, and the rules say %s; %v %s", way, one.use, one.params, want, err, result)
+		}
+		c.done[one.use+", "+want]++
+	}
+}
+
+// TestPeopleProperty holds that whom rules are for is listed, finds, reads, subscribes to and calls what explain allows, and nothing
+// else: with random rules, people and reloads, over stdio and HTTP, in both eras. MCPHUB_LONG_CASES says how many steps.
+func TestPeopleProperty(t *testing.T) {
+	steps := 3000
+	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
+		steps = n
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	c := newCrowd(t, seed)
+	for range steps {
+		switch n := c.random.IntN(40); {
+		case n == 0:
+			c.reload()
+		case n < 8:
+			c.item(pick(c.random, c.people))
+		default:
+			c.tool(pick(c.random, c.people))
+		}
+	}
+	for _, what := range []string{"list_changed", "explain deny", "explain allow", "explain escalate", "list, modern", "find, http", "call, modern, deny", "call, http, allow", "call, stdio, escalate", "resources/subscribe, deny", "prompts/get, deny"} {
+		if c.done[what] == 0 {
+			t.Errorf("nothing of %q was done: %v", what, c.done)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"mcphub/internal/principal"
+)
+
+// This file is about rules that are for some people.
+
+// People are the principals that a rule is for. Each condition has to hold; the zero value has none.
+type People struct {
+	Principals []string // patterns of their names, as principal.Principal.String gives them; empty: any
+	Groups     []string // patterns of groups, of which they have one; empty: any
+}
+
+// Named reports whether the rule is for some people only.
+func (p *People) Named() bool { return len(p.Principals) > 0 || len(p.Groups) > 0 }
+
+// Names reports whether the rule is for a principal that is called so, if it is in one of the groups.
+func (p *People) Names(name string) bool { return matchesName(p.Principals, name) }
+
+// people is a People, ready to be compared.
+type people struct{ principals, groups nameSet }
+
+// A nameSet is a list of patterns. Those that are no patterns are looked up.
+type nameSet struct {
+	exact    map[string]bool
+	patterns []string
+}
+
+func newNameSet(list []string) nameSet {
+	s := nameSet{exact: map[string]bool{}}
+	for _, name := range list {
+		if strings.ContainsAny(name, `*?[]{}\`) {
+			s.patterns = append(s.patterns, name)
+		} else {
+			s.exact[name] = true
+		}
+	}
+	return s
+}
+
+func (s *nameSet) empty() bool { return len(s.exact) == 0 && len(s.patterns) == 0 }
+
+func (s *nameSet) has(name string) bool {
+	return s.exact[name] || len(s.patterns) > 0 && matchesName(s.patterns, name)
+}
+
+// includes reports whether somebody who is known is among them.
+func (p *people) includes(who principal.Principal) bool {
+	return (p.principals.empty() || p.principals.has(who.String())) && (p.groups.empty() || slices.ContainsFunc(who.Groups, p.groups.has))
+}
+
+// views are what a policy comes to for people: one for all about whom the same rules are.
+type views struct {
+	mu   sync.Mutex
+	made map[string]*Compiled // by which of the rules for some people count, as selection tells; guarded by mu
+}
+
+// For returns the policy as it is for a principal: without the rules that are for others. Principals about whom the same
+// rules are get the same value. Where no rule is for some people only, that is p itself.
+//
+// Of nobody it cannot be told who it is: it may be anyone whom a rule is for. So no rule for some people allows anything to
+// nobody, and one that denies or escalates denies.
+func (p *Compiled) For(who principal.Principal) *Compiled {
+	if p == nil || p.views == nil {
+		return p
+	}
+	chosen := p.selection(who)
+	p.views.mu.Lock()
+	defer p.views.mu.Unlock()
+	if had := p.views.made[chosen]; had != nil {
+		return had
+	}
+	out := &Compiled{m: p.m, areas: p.areas, sandbox: p.sandbox, dirs: map[string]bool{}}
+	at := 0
+	for _, r := range p.rules {
+		if r.people != nil {
+			at++
+			switch chosen[at-1] {
+			case notChosen:
+				continue
+			case denied:
+				rule := *r.Rule
+				rule.Then = Deny
+				closed := *r
+				closed.Rule, closed.people = &rule, nil
+				r = &closed
+			}
+		}
+		out.rules = append(out.rules, r)
+		if r.area >= 0 && r.Then != Deny {
+			out.dirs[r.dir.Path] = true
+		}
+	}
+	p.views.made[chosen] = out
+	return out
+}
+
+// ForSome reports whether a rule is for some people only.
+func (p *Compiled) ForSome() bool { return p != nil && p.views != nil }
+
+// LetsPass reports whether a call without any path is allowed to everybody.
+func (r *Ruling) LetsPass() bool {
+	return r == nil || !r.named && (r.call == nil || r.call.Then == Allow)
+}
+
+// What becomes of a rule for some people.
+const (
+	notChosen = 'n'
+	isChosen  = 'y'
+	denied    = 'd' // it counts as one that denies
+)
+
+// selection says of each rule for some people, in order, what becomes of it for a principal.
+func (p *Compiled) selection(who principal.Principal) string {
+	b := make([]byte, 0, len(p.rules))
+	for _, r := range p.rules {
+		switch {
+		case r.people == nil:
+		case !who.Known() && r.Then != Allow:
+			b = append(b, denied)
+		case who.Known() && r.people.includes(who):
+			b = append(b, isChosen)
+		default:
+			b = append(b, notChosen)
+		}
+	}
+	return string(b)
+}
+
+// In returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
+// counts for nobody before that.
+func (r *Ruling) In(p *Compiled) *Ruling {
+	if r == nil || !r.named || r.policy == p && p.views == nil {
+		return r
+	}
+	if p.views != nil {
+		p = p.For(principal.Principal{})
+	}
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	had, made := r.views.made[p]
+	if !made {
+		had = p.Ruling(r.child, r.tool)
+		if r.views.made == nil {
+			r.views.made = map[*Compiled]*Ruling{}
+		}
+		r.views.made[p] = had
+	}
+	return had
+}
+
+// rulingViews are what a Ruling comes to for people, nil where no rule is about the tool then.
+type rulingViews struct {
+	mu   sync.Mutex
+	made map[*Compiled]*Ruling // guarded by mu
+}
+
+// Refuses reports whether every call of a tool is denied, whatever its paths: a rule without a condition on paths denies, and
+// no rule before it does otherwise. A request that is no call of a tool has its method for a name.
+func (p *Compiled) Refuses(child, tool string) bool {
+	if p == nil {
+		return false
+	}
+	r := p.Ruling(child, tool).In(p)
+	if r == nil {
+		return false
+	}
+	for _, rule := range r.rules {
+		if rule.Then != Deny {
+			return false
+		}
+		if rule.Paths == nil {
+			return true
+		}
+	}
+	return false
+}
