@@ -45,7 +45,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	if err != nil {
 		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
-	l.Record = c.common.Record
+	l.Record, l.Limits = c.common.Record, c.spec.Limits
 	c.listen(&l, w)
 	c.tellLacks(l)
 	c.tellClosed(l)
@@ -94,7 +94,8 @@ func (c *child) launch(l launch.Launch, w want) (*run.Run, error) {
 		return nil, err
 	}
 	c.publish(func(v *view) {
-		v.status.PID = r.Facts().PID
+		f := r.Facts()
+		v.status.PID, v.status.Bounds = f.PID, f.Bounds
 		v.status.Command, v.status.Args, v.status.Cwd, v.status.EnvNames = l.Command, l.Args, l.Dir, names
 		v.status.Sandbox = sandbox.Report{}
 		if l.Sandbox != nil {

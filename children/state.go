@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
@@ -94,8 +95,9 @@ type Status struct {
 	Environ  []string // that it inherits from; nil: the hub's
 	Apart    []string // what keeps a shared one apart from those in other surroundings, by name
 	Sandbox  sandbox.Report
-	Package  Package  // what runs, or is being installed, in place of a launcher
-	Served   []string // root paths that it has applied, or was started with
+	Bounds   link.Bounds // of the run that was started last
+	Package  Package     // what runs, or is being installed, in place of a launcher
+	Served   []string    // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
 	Muted    uint64       // log and progress notifications that were dropped: too many at a time

@@ -44,6 +44,8 @@ type Launch struct {
 	// then.
 	Record *sandbox.Recorder
 
+	Limits program.Limits // of all its processes together; set by who starts it
+
 	CwdRoot string // the root that Dir comes from; "" where it comes from none
 	Rewrote bool   // directory arguments were replaced by roots
 }

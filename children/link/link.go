@@ -29,7 +29,25 @@ type Facts struct {
 	Stderr  string // its last words, plain text
 	Skipped uint64 // lines that were no message
 	Heard   uint64 // grows while the child is heard of, whatever it says
+	Bounds  Bounds
 }
+
+// Bounds says who keeps a run to the limits of its entry. The zero value: nobody, or it has none.
+type Bounds struct {
+	By  Bounder
+	Why string // why no control group does, on Linux
+}
+
+// A Bounder keeps a run to its limits.
+type Bounder string
+
+// Who may keep a run to its limits.
+const (
+	ByControlGroup Bounder = "control group" // the kernel: what is beyond is never had
+	ByJob          Bounder = "job"           // of Windows; likewise
+	ByWatchdog     Bounder = "watchdog"      // the hub looks at intervals, and ends it
+	ByNobody       Bounder = "nobody"
+)
 
 // A StatelessLink can also carry requests without a handshake before them
 // (2026-07-28), by another Link to the same server.

@@ -68,11 +68,23 @@ func (d *descendants) noteIn(t *proctree.Table) {
 
 // members names the descendants in a table, the leader too where it has not ended.
 func (d *descendants) members(t *proctree.Table) []proctree.Process {
+	return d.with(t, home.orphans(t, d.mark, d.mayHide))
+}
+
+// known names those whom nothing lets be another child's, the leader too: members, without
+// the orphans that hide whose they are.
+func (d *descendants) known(t *proctree.Table) []proctree.Process {
+	return d.with(t, home.marked(t, d.mark))
+}
+
+// with names the descendants in a table that are known by their parents, or are or descend
+// from one of the orphans.
+func (d *descendants) with(t *proctree.Table, orphans []proctree.Process) []proctree.Process {
 	d.noteIn(t)
 	d.mu.Lock()
 	tops := slices.Clone(d.noted)
 	d.mu.Unlock()
-	tops = append(tops, home.orphans(t, d.mark, d.mayHide)...)
+	tops = append(tops, orphans...)
 	if l, ok := t.Process(d.leader.PID); ok && l.Start == d.leader.Start && !l.Ended() {
 		tops = append(tops, l)
 	}

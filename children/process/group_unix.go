@@ -17,6 +17,7 @@ import (
 type group struct {
 	cmd         *exec.Cmd
 	descendants descendants
+	bounds      bounds
 
 	mu   sync.Mutex
 	pgid int // 0 before the start and once the leader has been reaped
@@ -25,6 +26,7 @@ type group struct {
 // start starts cmd, by fork, as the leader of a group of its own.
 func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	cmd.SysProcAttr = sysProcAttr()
+	g.bounds.join(cmd)
 	if err := g.descendants.start(cmd, fork); err != nil {
 		return err
 	}
@@ -67,8 +69,15 @@ func (g *group) terminate() {
 
 // kill ends them all: the descendants first, which are told by parents who still live.
 func (g *group) kill() {
+	g.bounds.kill()
 	g.descendants.kill()
 	g.signal(unix.SIGKILL)
+}
+
+// killAtOnce kills the group before it looks who has left it: a bomb grows while one looks.
+func (g *group) killAtOnce() {
+	g.signal(unix.SIGKILL)
+	g.kill()
 }
 
 // signal reaches every member of the group; one that is gone already (ESRCH)

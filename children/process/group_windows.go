@@ -8,8 +8,11 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sys/windows"
 
+	"mcphub/children/link"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 )
 
@@ -18,8 +21,9 @@ var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumePro
 // group is a job object: whoever the child starts is in it, and closing it,
 // which the end of the hub does too, ends them all.
 type group struct {
-	pid int
-	cmd *exec.Cmd
+	pid    int
+	cmd    *exec.Cmd
+	bounds bounds
 
 	mu  sync.Mutex
 	job windows.Handle // 0 before the start and after the end
@@ -38,6 +42,7 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	}
 	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	g.bounds.set(&info)
 	if _, err := windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&info)), uint32(unsafe.Sizeof(info))); err != nil {
 		_ = windows.CloseHandle(job)
@@ -59,6 +64,34 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 	g.job, g.pid, g.cmd = job, cmd.Process.Pid, cmd
 	return nil
 }
+
+// bounds are kept by the job: who asks for more memory or one more process does not get it.
+type bounds struct{ limits program.Limits }
+
+func newBounds(l program.Limits) bounds { return bounds{l} }
+
+func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
+	if b.limits.Memory > 0 {
+		info.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
+		info.JobMemoryLimit = uintptr(b.limits.Memory)
+	}
+	if b.limits.Processes > 0 {
+		info.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+		info.BasicLimitInformation.ActiveProcessLimit = uint32(b.limits.Processes)
+	}
+}
+
+func (b bounds) report() link.Bounds {
+	if b.limits == (program.Limits{}) {
+		return link.Bounds{}
+	}
+	return link.Bounds{By: link.ByJob}
+}
+
+func (bounds) remove(zerolog.Logger) {}
+
+// exceeds is "": the job has refused what would exceed.
+func (*group) exceeds() string { return "" }
 
 // adopt puts a suspended process into the job and lets it run.
 func adopt(job windows.Handle, pid uint32) error {
@@ -92,6 +125,9 @@ func (g *group) kill() {
 		_ = windows.TerminateJobObject(g.job, 1)
 	}
 }
+
+// killAtOnce is kill: a job ends as one.
+func (g *group) killAtOnce() { g.kill() }
 
 // reap waits for the child, then ends who is left in the job.
 func (g *group) reap(_ <-chan struct{}, rest func()) error {

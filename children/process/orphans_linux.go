@@ -116,6 +116,17 @@ func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctre
 	return out
 }
 
+// marked returns those of the inherited that bear a mark.
+func (h *household) marked(t *proctree.Table, mark string) (out []proctree.Process) {
+	all, _ := h.inherited(t)
+	for _, p := range all {
+		if p.Variable(InstanceVariable) == mark {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]string, mark string, mayHide bool) bool {
 	if bears == mark {
 		return true

@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/children/launch"
+	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/proctree"
 )
@@ -44,7 +46,8 @@ type process struct {
 
 	ended      chan struct{} // closed once the process has been reaped
 	waitErr    error
-	stderrDone chan struct{} // closed once stderr has been read to its end
+	stderrDone chan struct{}          // closed once stderr has been read to its end
+	beyond     atomic.Pointer[string] // what it took beyond its limits, for which it was ended
 	rootsFile  string
 	closeOnce  sync.Once
 }
@@ -80,8 +83,9 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		}
 		return nil, fmt.Errorf("could not be confined: %w", err)
 	}
+	p.group.bounds = newBounds(l.Limits)
 	started := make(chan error, 1)
-	go p.live(cmd, box, started)
+	go p.live(cmd, box, started, log)
 	err = <-started
 	for _, f := range theirs {
 		_ = f.Close()
@@ -100,6 +104,9 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		defer close(p.stderrDone)
 		p.tail.readFrom(p.stderr)
 	}()
+	if l.Limits != (program.Limits{}) {
+		go p.watch()
+	}
 	return p, nil
 }
 
@@ -143,12 +150,13 @@ func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
 }
 
 // live has the process started and waits for it.
-func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error) {
+func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error, log zerolog.Logger) {
 	var exited <-chan struct{}
 	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box); return err })
 	box.Close()
 	defer box.End()
 	if err != nil {
+		p.group.bounds.remove(log)
 		started <- err
 		return
 	}
@@ -156,7 +164,11 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error
 	started <- nil
 	p.waitErr = p.group.reap(exited, p.restGone)
 	box.End()
+	if what := p.group.exceeds(); what != "" {
+		p.beyond.CompareAndSwap(nil, &what)
+	}
 	p.removeRootsFile()
+	p.group.bounds.remove(log)
 	close(p.ended)
 }
 
@@ -179,7 +191,9 @@ func within(done <-chan struct{}, most time.Duration) bool {
 // exit says how the process ended; nil for status 0. Valid after ended.
 func (p *process) exit() error {
 	var ee *exec.ExitError
-	switch {
+	switch what := p.beyond.Load(); {
+	case what != nil:
+		return &ExitError{Text: "was ended: " + *what, Code: -1}
 	case p.waitErr == nil:
 		return nil
 	case errors.As(p.waitErr, &ee):
@@ -191,7 +205,7 @@ func (p *process) exit() error {
 // An ExitError says how a child's process ended.
 type ExitError struct {
 	Text string // "exited with status 3", "was killed by signal 9 (killed)"
-	Code int    // -1 where a signal ended it
+	Code int    // -1 where a signal ended it, or its limits
 }
 
 func (e *ExitError) Error() string { return e.Text }

@@ -24,6 +24,12 @@ const (
 	RewriteNever
 )
 
+// Limits bound all processes of one server together. The zero value bounds nothing.
+type Limits struct {
+	Memory    int64 // bytes
+	Processes int   // threads count as well
+}
+
 // A Program is what an entry of hub.json says of the process to start. Args, Cwd,
 // EnvFile and the values of Env may hold ${roots}, ${root} and ${root:NAME}; Args and
 // the values of Env marks of secrets (internal/reference), which stay as they are.

@@ -50,6 +50,7 @@ type Spec struct {
 	Directories bool // it can do with directories only, where a root is a file
 
 	Sandbox sandbox.Settings // how the kernel holds it
+	Limits  program.Limits   // of all processes of one instance together
 
 	ShareWhy string // why Share is that, where hub.json does not say it; "": it does, or this is the default. Equal does not look at it
 
@@ -110,7 +111,7 @@ func (s Spec) Equal(o Spec) bool {
 	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
 		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
-		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) &&
+		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) && a.Limits == b.Limits &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
 }

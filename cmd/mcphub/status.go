@@ -290,6 +290,9 @@ func (p page) details(c status.Child) {
 		if c.Kernel != "" || c.PID > 0 { // of one that does not run nothing is known
 			line("kernel", "%s", kernelText(c.Kernel, c.Lacks))
 		}
+		if c.Limits != nil {
+			line("limits", "%s", printable.Escape(c.Limits.Text(), 1000))
+		}
 		if len(c.Gives) > 0 {
 			line("profile", "%s", printable.Escape(strings.Join(c.Gives, "; "), 2000))
 		}

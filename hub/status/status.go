@@ -89,6 +89,7 @@ type childLaunch struct {
 	Environment []string `json:"environment"` // names of the variables passed; never their values
 
 	Package *Package `json:"package,omitempty"` // that was installed and runs in place of a launcher
+	Limits  *Limits  `json:"limits,omitempty"`
 }
 
 // A Package tells which package a confined server runs from.
@@ -226,7 +227,7 @@ func childOf(spec spec.Spec, st children.Status, environ []string) Child {
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
-		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package)},
+		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package), Limits: limitsOf(spec, st.Bounds)},
 		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served)},
 	}
 }

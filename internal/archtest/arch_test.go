@@ -65,7 +65,8 @@ var allowed = map[string][]string{
 	"children/program":        {"children/entry", "children/sandbox", "internal/reference", "rootsmgr/guard"},
 	"children/confinement":    {"children/hints", "children/entry", "internal/consent", "internal/reference", "children/sandbox", "children/program"},
 	"children/launch":         {"children/confinement", "children/hints", "internal/atomicfile", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
-	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker"},
+	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker", "children/program", "internal/cgroup"},
+	"internal/cgroup":         {"internal/proctree"},
 	"children/modernlink":     {"children/link", "children/offers", "internal/jsonrpc", "internal/printable", "internal/methods"},
 	"children/negotiation":    {"children/link", "children/modernlink", "children/offers", "internal/jsonrpc"},
 	"children/health":         {"internal/worker"},
@@ -119,7 +120,7 @@ var allowed = map[string][]string{
 	"children/hints":          {"children/sandbox", "internal/printable"},
 	"children/learn":          {"children/sandbox"},
 	"children/packages":       {"children/confinement", "internal/atomicfile", "internal/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
-	"hub/status":              {"children", "children/hints", "children/sandbox", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/policy"},
+	"hub/status":              {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/policy"},
 }
 
 // everywhere may be imported by every package: these import none, and stand beside those of the standard library.

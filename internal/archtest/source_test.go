@@ -108,8 +108,9 @@ var bubbles = []string{"synctest.Test", "modernWays(", "play(", "playWith(", "bo
 
 // awake are test files that sleep without a bubble, and why.
 var awake = map[string]string{
-	"children/orphan_linux_test.go": "in a process of its own, which is killed",
-	"hub/client_test.go":            "the scripted client, which is used in bubbles",
+	"children/orphan_linux_test.go":         "in a process of its own, which is killed",
+	"children/process/bounds_linux_test.go": "in processes of their own, which are killed",
+	"hub/client_test.go":                    "the scripted client, which is used in bubbles",
 }
 
 // TestNoTestSleeps: a test that waits for the clock is slow, and wrong on a busy machine.

@@ -47,18 +47,19 @@ type Server struct {
 	Builtin  string `koanf:"builtin"` // one of keys.Builtins, or ""
 	Process  `koanf:",squash"`
 	Remote   `koanf:",squash"`
-	Type     string   `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
-	Roots    string   `koanf:"roots"` // args, list, none; "" = not said
-	Paths    Paths    `koanf:"paths"`
-	Prefix   *string  `koanf:"prefix"` // nil = not said: name and separator; "" = none
-	Tools    Tools    `koanf:"tools"`
-	Share    string   `koanf:"share"` // session, roots, all; "" = not said
-	Start    string   `koanf:"start"` // lazy or eager
-	Era      string   `koanf:"era"`   // auto, legacy or modern
-	Timeout  Timeout  `koanf:"timeout"`
-	Sandbox  Sandbox  `koanf:"sandbox"`
-	Disabled bool     `koanf:"disabled"`
-	Err      *Problem `koanf:"-"` // why it must not be started; the first of its errors
+	Type     string       `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
+	Roots    string       `koanf:"roots"` // args, list, none; "" = not said
+	Paths    Paths        `koanf:"paths"`
+	Prefix   *string      `koanf:"prefix"` // nil = not said: name and separator; "" = none
+	Tools    Tools        `koanf:"tools"`
+	Share    string       `koanf:"share"` // session, roots, all; "" = not said
+	Start    string       `koanf:"start"` // lazy or eager
+	Era      string       `koanf:"era"`   // auto, legacy or modern
+	Timeout  Timeout      `koanf:"timeout"`
+	Sandbox  Sandbox      `koanf:"sandbox"`
+	Limits   ServerLimits `koanf:"limits"`
+	Disabled bool         `koanf:"disabled"`
+	Err      *Problem     `koanf:"-"` // why it must not be started; the first of its errors
 }
 
 // Sandbox says what the kernel holds a server's process to.
@@ -70,6 +71,12 @@ type Sandbox struct {
 	Network Network  `koanf:"network"`
 	Sockets string   `koanf:"sockets"` // on or off
 	Widen   string   `koanf:"widen"`   // restart or refuse
+}
+
+// ServerLimits bound all processes of a server together; 0: none.
+type ServerLimits struct {
+	Memory    int64 `koanf:"memory"` // bytes
+	Processes int   `koanf:"processes"`
 }
 
 // Network is a word, or some ports.

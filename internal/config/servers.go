@@ -253,7 +253,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	}
 	useless := []string{"url", "headers", "auth"}
 	if kind == "url" {
-		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local"}
+		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
 		if v := n.Get("roots"); v != nil && s.Roots == "args" {
 			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}

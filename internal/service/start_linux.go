@@ -118,7 +118,8 @@ func scopeFor(cgroup string, isFile func(string) bool) []string {
 	if !strings.Contains(cgroup, "/user@") || !isFile(program) {
 		return nil
 	}
-	return []string{program, "--user", "--scope", "--quiet", "--collect", "--"}
+	// Delegated, it can be divided among servers that have limits.
+	return []string{program, "--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes", "--"}
 }
 
 func isFile(path string) bool {

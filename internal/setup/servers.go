@@ -105,6 +105,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if child.Sandbox.Mode == sandbox.Auto {
 		child.Sandbox.Cannot = child.Program().Unheld(sandbox.System())
 	}
+	child.Limits.Memory, child.Limits.Processes = s.Limits.Memory, s.Limits.Processes
 	child.Probe = declare.RootsProbe(s.Command, s.Args)
 	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
 	return nil

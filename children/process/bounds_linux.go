@@ -1,0 +1,122 @@
+package process
+
+import (
+	"os/exec"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/children/program"
+	"mcphub/internal/cgroup"
+)
+
+// bounds keep a child to its limits: by a control group, or else by adding up at intervals
+// what the child and its descendants take.
+type bounds struct {
+	limits program.Limits
+	group  *cgroup.Group // nil: there is none
+	why    string
+}
+
+// tree is made when the first child with limits starts: the hub itself moves for it.
+var tree = sync.OnceValues(cgroup.Delegated)
+
+func newBounds(l program.Limits) bounds {
+	b := bounds{limits: l}
+	if l == (program.Limits{}) {
+		return b
+	}
+	t, err := tree()
+	if err == nil {
+		b.group, err = t.New(cgroup.Bounds{Memory: l.Memory, Processes: l.Processes})
+	}
+	if err != nil {
+		b.why = err.Error()
+	}
+	return b
+}
+
+// join has cmd start in the control group.
+func (b *bounds) join(cmd *exec.Cmd) {
+	if b.group != nil {
+		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, b.group.FD()
+	}
+}
+
+func (b *bounds) report() link.Bounds {
+	switch {
+	case b.group != nil:
+		return link.Bounds{By: link.ByControlGroup}
+	case b.limits != (program.Limits{}):
+		return link.Bounds{By: link.ByWatchdog, Why: b.why}
+	}
+	return link.Bounds{}
+}
+
+// kill kills everybody in the control group, where there is one.
+func (b *bounds) kill() {
+	if b.group != nil {
+		b.group.Kill()
+	}
+}
+
+// remove takes the control group away.
+func (b *bounds) remove(log zerolog.Logger) {
+	if b.group == nil {
+		return
+	}
+	if err := b.group.Remove(); err != nil {
+		log.Warn().Err(err).Msg("the control group of a child could not be removed")
+	}
+}
+
+// exceeds says what is beyond the limits; "" where nothing is.
+func (g *group) exceeds() string {
+	l := g.bounds.limits
+	if of := g.bounds.group; of != nil {
+		switch memory, processes := of.Exceeded(); {
+		case memory:
+			return beyondMemory(l, 0)
+		case processes:
+			return beyondProcesses(l, 0)
+		}
+		return ""
+	}
+	if l == (program.Limits{}) {
+		return ""
+	}
+	switch memory, threads := g.descendants.usage(l.Memory); {
+	case l.Memory > 0 && memory > l.Memory:
+		return beyondMemory(l, memory)
+	case l.Processes > 0 && threads > l.Processes:
+		return beyondProcesses(l, threads)
+	}
+	return ""
+}
+
+// usage adds up what the child takes with those who descend from it beyond doubt. Memory
+// that several of them share counts once where that decides whether enough is exceeded.
+func (d *descendants) usage(enough int64) (memory int64, threads int) {
+	t, err := processTable.read()
+	if err != nil {
+		return 0, 0
+	}
+	all := d.known(t)
+	for _, p := range all {
+		u := p.Usage()
+		memory, threads = memory+u.Memory, threads+u.Threads
+	}
+	if enough == 0 || memory <= enough {
+		return memory, threads
+	}
+	memory = 0
+	for _, p := range all {
+		own, err := p.OwnMemory()
+		if err != nil {
+			own = p.Usage().Memory
+		}
+		memory += own
+	}
+	return memory, threads
+}

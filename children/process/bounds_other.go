@@ -1,0 +1,31 @@
+//go:build unix && !linux
+
+package process
+
+import (
+	"os/exec"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/link"
+	"mcphub/children/program"
+)
+
+// bounds keep nobody to anything here: no group of processes can be bounded, and who
+// descends from a child cannot be told.
+type bounds struct{ limits program.Limits }
+
+func newBounds(l program.Limits) bounds { return bounds{l} }
+
+func (b *bounds) report() link.Bounds {
+	if b.limits == (program.Limits{}) {
+		return link.Bounds{}
+	}
+	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes"}
+}
+
+func (*bounds) join(*exec.Cmd)        {}
+func (*bounds) kill()                 {}
+func (*bounds) remove(zerolog.Logger) {}
+
+func (*group) exceeds() string { return "" }

@@ -1,0 +1,84 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFind(t *testing.T) {
+	const v2 = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/hub.service\n"
+	for _, c := range []struct{ name, own, mounts, want string }{
+		{"systemd", v2, "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n", "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/hub.service"},
+		{"a container", "0::/\n", "30 24 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup rw\n", "/sys/fs/cgroup"},
+		{"a part is mounted", "0::/docker/abc/x\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "/sys/fs/cgroup/x"},
+		{"beside version 1", "12:pids:/a\n4:memory:/b\n0::/c\n", "30 24 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n31 24 0:27 / /a\\040b rw - cgroup2 cgroup rw\n", "/a b/c"},
+		{"another part is mounted", "0::/docker/abcd\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", ""},
+		{"outside of the namespace", "0::/../x\n", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", ""},
+		{"version 1 alone", "4:memory:/b\n", "30 24 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n", ""},
+		{"not mounted", "0::/\n", "24 1 0:22 / / rw - ext4 /dev/sda rw\n", ""},
+	} {
+		got, err := find(c.own, c.mounts)
+		if got != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%s: %q, %v", c.name, got, err)
+		}
+	}
+}
+
+// What systemd manages is left alone where it has not delegated it.
+func TestNotDelegated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "hub.service")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := delegated(dir); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
+		t.Error(err)
+	}
+	if err := delegated(filepath.Dir(dir)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A group in which others are is not divided, and nobody is moved.
+func TestNotOurs(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"cgroup.controllers": "cpu memory pids\n", "cgroup.procs": "1\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := prepare(dir, os.Getpid(), os.Getppid()); err == nil || !strings.Contains(err.Error(), "process 1 is in it too") {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, hubName)); left != nil {
+		t.Error(left)
+	}
+}
+
+// Where this process may divide its control group: what a Group counts, and that nothing of
+// it is left. Package children/process has the bombs.
+func TestGroup(t *testing.T) {
+	tree, err := Delegated()
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	g, err := tree.New(Bounds{Memory: 64 << 20, Processes: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if memory, processes := g.Exceeded(); memory || processes {
+		t.Error("nobody is in it")
+	}
+	text, _ := os.ReadFile(filepath.Join(g.path, "memory.max"))
+	if strings.TrimSpace(string(text)) != "67108864" {
+		t.Errorf("%q", text)
+	}
+	if err := g.Remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(g.path); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}

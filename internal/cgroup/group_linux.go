@@ -1,0 +1,108 @@
+package cgroup
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds are those of all processes of a Group together; 0: none.
+type Bounds struct {
+	Memory    int64 // bytes, those that are swapped out too
+	Processes int   // threads count as well
+}
+
+// A Group is a control group with bounds.
+type Group struct {
+	path string
+	fd   int
+}
+
+// New makes a Group. The error says what keeps it from holding the bounds, for a person.
+func (t *Tree) New(b Bounds) (*Group, error) {
+	switch {
+	case b.Memory > 0 && !slices.Contains(t.controllers, memory):
+		return nil, errors.New("the control group of the hub has no controller memory")
+	case b.Processes > 0 && !slices.Contains(t.controllers, pids):
+		return nil, errors.New("the control group of the hub has no controller pids")
+	}
+	g := &Group{path: filepath.Join(t.path, namesBegin+rand.Text()), fd: -1}
+	if err := os.Mkdir(g.path, 0o755); err != nil {
+		return nil, err
+	}
+	err := g.bound(b)
+	if err == nil {
+		g.fd, err = unix.Open(g.path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		_ = os.Remove(g.path)
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Group) bound(b Bounds) error {
+	if b.Memory > 0 {
+		if err := write(g.path, "memory.max", strconv.FormatInt(b.Memory, 10)); err != nil {
+			return err
+		}
+		// Who may swap would otherwise have as much again.
+		if err := write(g.path, "memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := write(g.path, "memory.oom.group", "1"); err != nil {
+			return err
+		}
+	}
+	if b.Processes > 0 {
+		return write(g.path, "pids.max", strconv.Itoa(b.Processes))
+	}
+	return nil
+}
+
+// FD is the descriptor by which a process is started in the group, until Remove.
+func (g *Group) FD() int { return g.fd }
+
+// Exceeded reports whether somebody in the group was killed for memory, or was refused a
+// process.
+func (g *Group) Exceeded() (memory, processes bool) {
+	return g.counted("memory.events", "oom_kill") > 0, g.counted("pids.events", "max") > 0
+}
+
+// counted is one line of a file of events; 0 where it has none.
+func (g *Group) counted(file, name string) int {
+	text, _ := os.ReadFile(filepath.Join(g.path, file))
+	for line := range strings.Lines(string(text)) {
+		if key, value, _ := strings.Cut(line, " "); key == name {
+			n, _ := strconv.Atoi(strings.TrimSpace(value))
+			return n
+		}
+	}
+	return 0
+}
+
+// Kill kills everybody in the group at once; before Linux 5.14 nobody.
+func (g *Group) Kill() { _ = write(g.path, "cgroup.kill", "1") }
+
+// removeTime is how long the kernel may take to let go of those who have ended.
+const removeTime = 2 * time.Second
+
+// Remove ends whoever is left in the group, and removes it.
+func (g *Group) Remove() error {
+	g.Kill()
+	_ = unix.Close(g.fd)
+	g.fd = -1
+	for until := time.Now().Add(removeTime); ; time.Sleep(5 * time.Millisecond) {
+		err := os.Remove(g.path)
+		if err == nil || errors.Is(err, os.ErrNotExist) || time.Now().After(until) {
+			return err
+		}
+	}
+}

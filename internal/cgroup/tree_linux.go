@@ -1,0 +1,215 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/proctree"
+)
+
+const (
+	memory = "memory" // the controllers that are used
+	pids   = "pids"
+
+	hubName    = "mcphub-hub" // of the group below into which the hub moves
+	namesBegin = "mcphub-server-"
+)
+
+// A Tree is a control group of the hub's own, below which others can be made.
+type Tree struct {
+	path        string
+	controllers []string // that groups below it have
+}
+
+// Delegated makes a Tree of the control group of this process. The error says why it is
+// none, for a person.
+func Delegated() (*Tree, error) {
+	if _, _, err := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0); err != unix.EINVAL { // of a size that is none
+		return nil, fmt.Errorf("a process cannot be started in another control group here (clone3: %w)", err)
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	path, err := find(string(own), string(mounts))
+	if err != nil {
+		return nil, err
+	}
+	if err := delegated(path); err != nil {
+		return nil, err
+	}
+	return prepare(path, os.Getpid(), os.Getppid())
+}
+
+// find is the folder of the control group of a process, by its /proc/PID/cgroup and
+// /proc/PID/mountinfo (proc(5), cgroups(7)).
+func find(own, mounts string) (string, error) {
+	group, found := "", false
+	for line := range strings.Lines(own) {
+		if rest, is := strings.CutPrefix(line, "0::"); is {
+			group, found = strings.TrimSuffix(rest, "\n"), true
+		}
+	}
+	if !found || strings.HasPrefix(group, "/..") {
+		return "", errors.New("this process is in no control group of version 2 that it can see")
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 5 || len(kind) < 1 || kind[0] != "cgroup2" {
+			continue
+		}
+		if below, err := filepath.Rel(unescape(fields[3]), group); err == nil && filepath.IsLocal(below) {
+			return filepath.Join(unescape(fields[4]), below), nil
+		}
+	}
+	return "", errors.New("no control groups of version 2 are mounted here")
+}
+
+// unescape reads a path of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// delegated says why the group may not be changed: systemd keeps those that it manages as
+// it wants them, but for those that it has delegated, which bear a mark since version 251.
+func delegated(path string) error {
+	managed := slices.ContainsFunc([]string{".service", ".scope", ".slice"}, func(end string) bool { return strings.HasSuffix(path, end) })
+	if !managed {
+		return nil
+	}
+	for _, name := range []string{"user.delegate", "trusted.delegate"} {
+		var value [8]byte
+		if n, err := unix.Lgetxattr(path, name, value[:]); err == nil && string(value[:n]) == "1" {
+			return nil
+		}
+	}
+	return fmt.Errorf("systemd has not delegated the control group of the hub (%s): start it with Delegate=yes", filepath.Base(path))
+}
+
+// tries bounds how often it is looked who is in the group: processes of the hub may start
+// meanwhile.
+const tries = 10
+
+// prepare moves the hub, its guardian and whoever descends from the hub into a group
+// below path, so that groups below it can have controllers.
+func prepare(path string, hub, parent int) (*Tree, error) {
+	text, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{path: path}
+	enable := ""
+	for _, c := range strings.Fields(string(text)) {
+		if c == memory || c == pids {
+			t.controllers, enable = append(t.controllers, c), enable+"+"+c+" "
+		}
+	}
+	if t.controllers == nil {
+		return nil, errors.New("the control group of the hub has neither the controller memory nor pids")
+	}
+	if err := onlyOurs(path, hub, parent); err != nil {
+		return nil, err
+	}
+	into := filepath.Join(path, hubName)
+	if err := os.Mkdir(into, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("the control group of the hub cannot be changed: %w", err)
+	}
+	for range tries {
+		if err = moveAll(path, into); err != nil {
+			break
+		}
+		if err = write(path, "cgroup.subtree_control", enable); !errors.Is(err, unix.EBUSY) {
+			break
+		}
+	}
+	if err != nil {
+		_ = moveAll(into, path)
+		_ = os.Remove(into)
+		return nil, fmt.Errorf("the control group of the hub cannot be divided: %w", err)
+	}
+	t.clear()
+	return t, nil
+}
+
+// onlyOurs says who else is in the group.
+func onlyOurs(path string, hub, parent int) error {
+	all, err := members(path)
+	if err != nil {
+		return err
+	}
+	table, err := proctree.Read()
+	if err != nil {
+		return err
+	}
+	ours := map[int]bool{hub: true}
+	if p, ok := table.Process(parent); ok && p.Hub == proctree.GuardianName(hub) {
+		ours[parent] = true
+	}
+	for _, p := range table.Below(hub) {
+		ours[p.PID] = true
+	}
+	for _, pid := range all {
+		if _, lives := table.Process(pid); !ours[pid] && (lives || pid == 0) {
+			return fmt.Errorf("the control group of the hub is not its own: process %d is in it too", pid)
+		}
+	}
+	return nil
+}
+
+func moveAll(from, into string) error {
+	all, err := members(from)
+	if err != nil {
+		return err
+	}
+	for _, pid := range all {
+		if err := write(into, "cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// members are the processes in a group; 0 is one that cannot be seen from here.
+func members(path string) (all []int, err error) {
+	text, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pid)
+	}
+	return all, nil
+}
+
+// clear removes the groups that a hub which was killed has left.
+func (t *Tree) clear() {
+	left, _ := filepath.Glob(filepath.Join(t.path, namesBegin+"*"))
+	for _, path := range left {
+		_ = os.Remove(path) // one that is in use stays
+	}
+}
+
+func write(group, file, text string) error {
+	f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,44 @@
+package proctree
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Usage is what one process takes of the machine.
+type Usage struct {
+	Memory  int64 // bytes, those that are swapped out too
+	Threads int
+}
+
+// Usage returns what the process takes. Memory that it shares with others counts in full. Of a
+// process that has ended it is nothing.
+func (p Process) Usage() Usage {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/status")
+	if err != nil {
+		return Usage{}
+	}
+	threads, _ := field(raw, "Threads")
+	return Usage{Memory: kib(raw, "VmRSS") + kib(raw, "VmSwap"), Threads: threads}
+}
+
+// OwnMemory returns the bytes that the process takes where each that it shares with others
+// counts by its part. The kernel looks at every page for it. The error is that this process
+// may not be looked into.
+func (p Process) OwnMemory() (int64, error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/smaps_rollup")
+	if err != nil {
+		return 0, err
+	}
+	return kib(raw, "Pss") + kib(raw, "SwapPss"), nil
+}
+
+// kib is a line such as "VmRSS:	  1234 kB", in bytes.
+func kib(raw []byte, name string) int64 {
+	_, rest, _ := bytes.Cut(raw, []byte("\n"+name+":"))
+	n := int64(0)
+	_, _ = fmt.Sscan(string(rest[:min(len(rest), 32)]), &n)
+	return n << 10
+}
