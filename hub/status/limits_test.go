@@ -17,7 +17,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{link.Bounds{}, "1024 MiB of memory, 50 processes and threads"},
 		{link.Bounds{By: link.ByControlGroup}, "1024 MiB of memory, 50 processes and threads; held by its control group"},
-		{link.Bounds{By: link.ByWatchdog, Why: "no\x1bne"}, "1024 MiB of memory, 50 processes and threads; the kernel does not hold it to that, the hub looks at intervals: none"},
+		{link.Bounds{By: link.ByWatchdog, Why: "\x1b[31mnone"}, "1024 MiB of memory, 50 processes and threads; the kernel does not hold it to that, the hub looks at intervals: none"},
 		{link.Bounds{By: link.ByNobody, Why: "no"}, "1024 MiB of memory, 50 processes and threads; nothing holds it to that: no"},
 	} {
 		if got := limitsOf(limited, c.bounds).Text(); got != c.want {
