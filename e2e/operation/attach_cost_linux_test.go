@@ -160,9 +160,9 @@ func TestCostOfAttaching(t *testing.T) {
 					note(kind+": start", took[starts/2])
 				}
 				for tool, params := range tools {
-					for range 4 {
+					for range 20 { // short, so that some fall between what others do
 						for _, kind := range kinds {
-							note(kind+": "+tool, lines[kind].calls(t, calls/4, params))
+							note(kind+": "+tool, lines[kind].calls(t, calls/20, params))
 						}
 					}
 				}
