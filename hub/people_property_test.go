@@ -85,7 +85,7 @@ func newCrowd(t *testing.T, seed uint64) *crowd {
 			return admission.Caller{}, errors.New("it is not valid")
 		}
 		return admission.Caller{Principal: dave}, nil
-	}}})
+	}, Basis: func(admission.Caller) string { return "dave" }}})
 	for _, p := range c.people {
 		p.stdio = connectAs(t, c.h, p.Principal)
 		if p.Name == "" {

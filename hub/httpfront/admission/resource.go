@@ -35,6 +35,9 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 	if err != nil || u.Host == "" || u.Fragment != "" || u.RawQuery != "" {
 		return nil, fmt.Errorf("http.resource: %q is not the URL of this hub", o.URL)
 	}
+	if o.Verify == nil || o.Basis == nil {
+		return nil, errors.New("http.issuers: nothing verifies a token, or says by what it counts")
+	}
 	for _, t := range tokens {
 		for _, issuer := range o.Issuers {
 			if strings.HasSuffix(t.Name, principal.At(issuer)) {
