@@ -1,12 +1,16 @@
 package admission
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
 const secret = "made by the hub"
 
 // issued is a resource that an issuer gives tokens for.
 func issued() *Resource {
-	return &Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"}}
+	return &Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"},
+		Verify: func(context.Context, string) (Caller, error) { return Caller{}, ErrScope }, Basis: func(Caller) string { return "" }}
 }
 
 // TestHTTPTokensThatCannotBeTold: a front with them is not served at all.
