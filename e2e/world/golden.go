@@ -24,7 +24,7 @@ var unsteady = []struct {
 	{what: regexp.MustCompile(`("version": ?)"[^"]*"`), by: `$1"VERSION"`},
 	{what: regexp.MustCompile(`\d+-SESSION\.sock`), by: "PID-SESSION.sock"},
 	{what: regexp.MustCompile(`"(/[a-z]+)+/sh"`), by: `"sh"`},
-	{what: regexp.MustCompile(`(?m)(,(?:ok)?),\d+,(\d+,\w*)$`), by: "$1,0,$2"}, // the last columns of export --format csv
+	{what: regexp.MustCompile(`(?m)(,(?:ok)?),\d+,(\d+,\w*,\w*)$`), by: "$1,0,$2"}, // the last columns of export --format csv
 	{what: regexp.MustCompile(`("(?:os|arch|go)": ?)"[^"]*"`), by: `$1"-"`},
 	{what: regexp.MustCompile(`("kernel": ?)"(?:held|partial|none)"`), by: `$1"KERNEL"`},
 	{what: regexp.MustCompile(`^mcphub \S+ \(go\S+ \S+\)`), by: "mcphub VERSION (GO, OS/ARCH)"},
