@@ -422,6 +422,11 @@ func (r *replica) readyz(t *testing.T) (status int, text string) {
 // run, also in the record.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
+	t.Run("a second TERM", func(t *testing.T) { endsAtOnce(t, syscall.SIGTERM) })
+	t.Run("Ctrl-C", func(t *testing.T) { endsAtOnce(t, os.Interrupt) })
+}
+
+func endsAtOnce(t *testing.T, by os.Signal) {
 	w := world.New(t)
 	dir := w.Path("audit")
 	r := replicas(w, 1, obj{}, obj{"audit": obj{"dir": dir}})[0]
@@ -435,18 +440,20 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	if !world.Within(world.WaitLimit, func() bool { return world.Calls(w.Recorded("rec"), "sleep") == 1 }) {
 		t.Fatal("the call did not reach its server")
 	}
-	r.signal(syscall.SIGTERM)
-	hub := world.HubProper(t, r.cmd.Process.Pid)
-	world.Must(t, syscall.Kill(hub, syscall.SIGTERM)) // as systemd does with KillMode=control-group: the same signal
-	if !world.Within(world.WaitLimit, func() bool { status, _ := r.readyz(t); return status == http.StatusServiceUnavailable }) {
-		t.Error("/readyz does not say that it stops")
+	if by == syscall.SIGTERM {
+		r.signal(syscall.SIGTERM)
+		hub := world.HubProper(t, r.cmd.Process.Pid)
+		world.Must(t, syscall.Kill(hub, syscall.SIGTERM)) // as systemd does with KillMode=control-group: the same signal
+		if !world.Within(world.WaitLimit, func() bool { status, _ := r.readyz(t); return status == http.StatusServiceUnavailable }) {
+			t.Error("/readyz does not say that it stops")
+		}
+		select {
+		case text := <-got:
+			t.Errorf("it was cut by the first signal: %s", text)
+		case <-time.After(time.Second):
+		}
 	}
-	select {
-	case text := <-got:
-		t.Errorf("it was cut by the first signal: %s", text)
-	case <-time.After(time.Second):
-	}
-	r.signal(syscall.SIGTERM)
+	r.signal(by)
 	if text := <-got; !strings.Contains(text, "this hub is stopping") || !strings.Contains(text, "may have run") {
 		t.Errorf("the call that was cut: %s", text)
 	}

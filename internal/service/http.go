@@ -159,8 +159,8 @@ func tellStopping(most time.Duration) {
 // the guardian and to the hub, as systemd may, and the guardian passes its own on.
 const echo = 500 * time.Millisecond
 
-// hurried is closed by the second signal that asks for the hub's end. It watches for them until
-// ctx ends.
+// hurried is closed by the second signal that asks for the hub's end, and by the first one if it
+// comes from somebody at a terminal, who waits. It watches for them until ctx ends.
 func hurried(ctx context.Context) <-chan struct{} {
 	signals, hurry := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -168,17 +168,18 @@ func hurried(ctx context.Context) <-chan struct{} {
 		defer signal.Stop(signals)
 		var first time.Time
 		for {
+			var s os.Signal
 			select {
 			case <-ctx.Done():
 				return
-			case <-signals:
+			case s = <-signals:
 			}
 			switch {
-			case first.IsZero():
-				first = time.Now()
-			case time.Since(first) >= echo:
+			case s == os.Interrupt, !first.IsZero() && time.Since(first) >= echo:
 				close(hurry)
 				return
+			case first.IsZero():
+				first = time.Now()
 			}
 		}
 	}()
