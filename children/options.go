@@ -29,6 +29,7 @@ type Options struct {
 	Version     string   // of the hub, told to children
 	MaxStarting int      // 0: DefaultMaxStarting
 	MaxChildren int      // running at a time; 0: DefaultMaxChildren
+	MaxEach     int      // running at a time of one principal; 0: as many
 	Environ     []string // what children inherit from; nil: this process's
 	Home, Dir   string   // "": this user's home, this process's working directory
 	Launcher    Launcher // nil: Stdio, and Remote for a Spec with a URL
@@ -68,6 +69,12 @@ type Options struct {
 	// nil where it is to have none. s is the Spec as it is started. It is called when a
 	// child starts, by the instance's goroutine, and must not block.
 	Login func(k spec.Key, s spec.Spec) (remote.Login, error)
+
+	// Principal, where set, says whose an instance is; "": nobody's in particular. Yield, where
+	// set, has the session end whose own an instance is, if nobody uses that; false: it goes on.
+	// Both are called by the goroutine of an instance that starts, and must not block.
+	Principal func(k spec.Key) string
+	Yield     func(k spec.Key) bool
 
 	// Said, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.

@@ -1,6 +1,7 @@
 package children
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,6 +31,9 @@ func (c *child) Use(now time.Time) limits.Use {
 // Evict has the instance stop once it is idle.
 func (c *child) Evict() { c.ask(func(w *want) bool { w.evict = true; return true }) }
 
+// Yield has the session end whose own the instance is, if nobody uses that.
+func (c *child) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
+
 // evictable reports whether an idle run may be stopped to make room. A session's own
 // process may hold state of the user, so it may not, unless its Spec sets an idle
 // timeout.
@@ -39,9 +43,16 @@ func (c *child) evictable() bool {
 
 // place takes a place for a start.
 func (c *child) place() *run.UnavailableError {
-	err := c.common.places.Take(c.ctx, c)
+	owner := ""
+	if c.common.Principal != nil {
+		owner = c.common.Principal(c.key)
+	}
+	err := c.common.places.Take(c.ctx, c, owner)
 	if err == nil || c.ctx.Err() != nil {
 		return nil
+	}
+	if errors.Is(err, limits.ErrOwn) {
+		return c.unavailable(fmt.Sprintf("%s runs %d children, as many as limits.principal.children in hub.json allows, and none of them can be stopped: try again when a session of it has ended, or has been idle for http.idle", owner, c.common.places.Each()), "", err)
 	}
 	return &run.UnavailableError{
 		Child: c.key.Child, Err: err,

@@ -61,7 +61,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
 	s.common.turns = limits.NewTurns(o.MaxStarting)
-	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren), s.dropUnheld, s.giveUp
+	s.common.places, s.common.dropUnheld, s.common.giveUp = limits.NewPlaces(o.MaxChildren, o.MaxEach), s.dropUnheld, s.giveUp
 	s.common.resume = func(c *child) { go s.live(c) }
 	s.common.packages = packages.NewStore(packagesFolder(s.common.machine))
 	s.life, s.end = context.WithCancelCause(context.Background())

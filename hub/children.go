@@ -61,14 +61,36 @@ func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	return c
 }
 
-// levelOf is the most verbose level that a session of an instance wants. It looks at each.
+// principalOf is whose an instance is: the principal of its session, or of those with whose roots it
+// was started. One that serves everybody is nobody's.
+func (h *Hub) principalOf(k spec.Key) string {
+	if k.Instance == "" {
+		return ""
+	}
+	s, ok := h.sessions.Owner(k)
+	if !ok {
+		s, ok = h.sessions.Any(k)
+	}
+	if !ok {
+		return ""
+	}
+	return s.principal.Key()
+}
+
+// yield has the session end whose own an instance is, if nobody uses that.
+func (h *Hub) yield(k spec.Key) bool {
+	s, ok := h.sessions.Owner(k)
+	return ok && s.yields != nil && s.yields()
+}
+
+// levelOf is the most verbose level that a session of an instance wants.
 func (h *Hub) levelOf(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		return s.heard().String()
 	}
 	var most declaration.Level
-	for _, s := range h.sessions.Served(k) {
-		most = most.MoreVerbose(s.heard())
+	for _, level := range h.sessions.Wanted(k) {
+		most = most.MoreVerbose(declaration.Level(level))
 	}
 	return most.String()
 }

@@ -21,6 +21,9 @@ import (
 // HTTPOptions shape the Streamable HTTP front.
 type HTTPOptions = httpfront.Options
 
+// PrincipalLimits bounds what one principal takes.
+type PrincipalLimits = httpfront.PrincipalLimits
+
 // A Token admits one client of the Streamable HTTP front.
 type Token = admission.Token
 
@@ -95,11 +98,11 @@ func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audi
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
-	return httpSession{f.session(who, c, sessionOptions{})}
+	return httpSession{f.session(who, c, sessionOptions{yields: c.Yield})}
 }
 
-func (f httpSessions) OpenModern(who admission.Caller, listeners int) httpfront.ModernSession {
-	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners})
+func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
+	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
 	s.approvals.PerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }

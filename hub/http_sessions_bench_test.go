@@ -5,8 +5,12 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
@@ -81,4 +85,66 @@ func (w *web) open(b *testing.B, caps string) (session string) {
 		}
 	}
 	return session
+}
+
+// BenchmarkHTTPBesideCallers has one principal call alone, and then beside 300 callers of
+// another one with 20 sessions, who call without a pause. They are in the same process, and so have a part in its processors.
+func BenchmarkHTTPBesideCallers(b *testing.B) {
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareAll} {
+		b.Run(share.String(), func(b *testing.B) {
+			kid := scripted("kid", childtest.Script{})
+			kid.Share = share
+			w := serveWeb(b, newTestHub(b, kid), HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}})
+			w.c.Transport.(*http.Transport).MaxIdleConnsPerHost = 400
+			greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
+			session := func(who []string) []string {
+				return append([]string{headerSession, w.initialize(`{}`, who...).initialized().session}, who...)
+			}
+			call := func(id int, header []string) time.Duration {
+				start := time.Now()
+				w.post(b, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`, id, toolCall("kid__echo", `{"a":1}`)), header)
+				return time.Since(start)
+			}
+			own, id := session(modest), 0
+			measure := func(of int) (p50, p99 float64) {
+				all := make([]time.Duration, of)
+				for i := range all {
+					id++
+					all[i] = call(id, own)
+				}
+				slices.Sort(all)
+				return float64(all[of/2].Microseconds()), float64(all[of*99/100].Microseconds())
+			}
+			measure(200)
+			alone50, alone99 := measure(b.N + 1000)
+			var others [][]string
+			for range 20 {
+				others = append(others, session(greedy))
+			}
+			var over atomic.Bool
+			var made atomic.Int64
+			var callers sync.WaitGroup
+			for n := range 300 {
+				callers.Go(func() {
+					for i := 1; !over.Load(); i++ {
+						call(n*1_000_000+i, others[n%20])
+						made.Add(1)
+					}
+				})
+			}
+			for made.Load() < 3000 { // all of its servers have started
+				call(int(made.Load())+1<<40, own)
+			}
+			made.Store(0)
+			start := time.Now()
+			p50, p99 := measure(b.N + 1000)
+			b.ReportMetric(float64(made.Load())/time.Since(start).Seconds(), "others-calls/s")
+			over.Store(true)
+			callers.Wait()
+			b.ReportMetric(alone50, "alone-p50-µs")
+			b.ReportMetric(alone99, "alone-p99-µs")
+			b.ReportMetric(p50, "p50-µs")
+			b.ReportMetric(p99, "p99-µs")
+		})
+	}
 }

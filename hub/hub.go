@@ -83,8 +83,8 @@ func New(cfg Config) (*Hub, error) {
 	h.current.Set(conf)
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: h.sessions.Told, Notification: h.childTold, Request: h.childAsked, Client: h.clientOf, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
+		Specs: conf.Specs(), Changed: h.sessions.Told, Notification: h.childTold, Request: h.childAsked, Client: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: limits.PrincipalChildren, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
 	return h, nil

@@ -81,6 +81,7 @@ type sessionOptions struct {
 	seal       *seal.Sealer        // of a requestState; nil: the hub's
 	streams    int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	attachment *Attachment         // what its surroundings come to; nil: they are the hub's own
+	yields     func() bool         // has it end for another principal, if nobody uses it; nil: it never does
 }
 
 // sessionTables is what Session.mu guards.
@@ -322,6 +323,7 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	s.mu.Lock()
 	s.tab.level = level
 	s.mu.Unlock()
+	s.hub.sessions.Want(s.member, func() int { return int(s.heard()) })
 	s.tellLevels(ctx)
 	return jsonrpc.ResultAnswer([]byte(`{}`))
 }
@@ -345,6 +347,7 @@ func (s *Session) hear(ctx context.Context, level declaration.Level) {
 	}
 	s.mu.Unlock()
 	if more {
+		s.hub.sessions.Want(s.member, func() int { return int(s.heard()) })
 		s.tellLevels(ctx)
 	}
 }

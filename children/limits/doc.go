@@ -5,8 +5,9 @@
 // long gives its turn back early.
 //
 // A place is the right to run. If all [Places] are taken, the [Tenant] that has been idle
-// longest and may be evicted is asked to leave. If there is none, the start fails with
-// [ErrBusy].
+// longest and may be evicted is asked to leave. If there is none, and another owner has more
+// places, a session of that one that nobody uses ends. Else the start fails with
+// [ErrBusy]. An owner may also be held to a part of the places ([ErrOwn]).
 //
 // Turns are channels. Places are guarded by a leaf mutex, and no Tenant is called under
 // it. The package starts and stops nobody itself, and does not know what a child is.

@@ -1,8 +1,11 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,12 +22,18 @@ const (
 // ErrBusy says that all places are taken by those who cannot be stopped.
 var ErrBusy = errors.New("no place is free")
 
+// ErrOwn is ErrBusy for one owner, who has as many places as one may.
+var ErrOwn = fmt.Errorf("no place of this owner is free: %w", ErrBusy)
+
 // A Tenant is one who takes a place. Its methods must not block.
 type Tenant interface {
 	// Use tells how the place is used.
 	Use(now time.Time) Use
 	// Evict asks it to leave, where it is idle.
 	Evict()
+	// Yield has the session end whose own it is, if nobody uses that; false: somebody does, or
+	// it is no session's own.
+	Yield() bool
 }
 
 // Use is how a place is used.
@@ -35,26 +44,32 @@ type Use struct {
 	Unused    time.Duration // for how long nobody has; 0 while somebody does
 }
 
-// Most is how many places there are.
-func (p *Places) Most() int { return p.most }
-
 // Places bound how many children run: a child holds its place from its
 // start until its process has ended.
 type Places struct {
 	most int
+	each int // of one owner; 0: no bound
 
 	mu    sync.Mutex
-	taken map[Tenant]struct{}
-	moved chan struct{} // closed when it is worth looking again
+	taken map[Tenant]string // whose each is; "": nobody's in particular
+	owned map[string]int    // how many are of each owner
+	moved chan struct{}     // closed when it is worth looking again
 }
 
-// NewPlaces returns so many places; 0: DefaultMaxChildren.
-func NewPlaces(most int) *Places {
+// NewPlaces returns so many places, and so many of them for each owner; most 0: DefaultMaxChildren,
+// each 0: as many.
+func NewPlaces(most, each int) *Places {
 	if most <= 0 {
 		most = DefaultMaxChildren
 	}
-	return &Places{most: most, taken: map[Tenant]struct{}{}, moved: make(chan struct{})}
+	return &Places{most: most, each: each, taken: map[Tenant]string{}, owned: map[string]int{}, moved: make(chan struct{})}
 }
+
+// Most is how many places there are.
+func (p *Places) Most() int { return p.most }
+
+// Each is how many of them one owner may have; 0: as many.
+func (p *Places) Each() int { return p.each }
 
 // Stir wakes those who wait for a place.
 func (p *Places) Stir() {
@@ -67,50 +82,77 @@ func (p *Places) Stir() {
 // Leave gives the place of a tenant back, if it has one.
 func (p *Places) Leave(c Tenant) {
 	p.mu.Lock()
-	_, had := p.taken[c]
-	delete(p.taken, c)
+	owner, had := p.taken[c]
+	if had {
+		delete(p.taken, c)
+		if p.owned[owner]--; p.owned[owner] == 0 {
+			delete(p.owned, owner)
+		}
+	}
 	p.mu.Unlock()
 	if had {
 		p.Stir()
 	}
 }
 
-// try takes a place, or returns who has them and when to look again.
-func (p *Places) try(c Tenant) (ok bool, others []Tenant, moved <-chan struct{}) {
+// A look is what try finds where it takes no place.
+type look struct {
+	own     bool            // the owner has as many as it may
+	tenants []Tenant        // who could leave for it
+	richer  []Tenant        // of them those of owners who have more than one more, most first
+	moved   <-chan struct{} // when to look again
+}
+
+// try takes a place, or returns a look.
+func (p *Places) try(c Tenant, owner string) (ok bool, l look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.taken) < p.most {
-		p.taken[c] = struct{}{}
-		return true, nil, nil
+	l.own = owner != "" && p.each > 0 && p.owned[owner] >= p.each
+	if len(p.taken) < p.most && !l.own {
+		p.taken[c] = owner
+		p.owned[owner]++
+		return true, l
 	}
-	others = make([]Tenant, 0, len(p.taken))
-	for o := range p.taken {
-		others = append(others, o)
+	l.moved = p.moved
+	for o, of := range p.taken {
+		if l.own && of != owner {
+			continue
+		}
+		l.tenants = append(l.tenants, o)
+		if !l.own && owner != "" && of != "" && p.owned[of] > p.owned[owner]+1 {
+			l.richer = append(l.richer, o)
+		}
 	}
-	return false, others, p.moved
+	slices.SortFunc(l.richer, func(a, b Tenant) int { return cmp.Compare(p.owned[p.taken[b]], p.owned[p.taken[a]]) })
+	return false, l
 }
 
 // Take waits for a place. Where all are taken it has the longest idle child
-// stopped that is nobody's own. The error is ErrBusy, or the cause of ctx.
-func (p *Places) Take(ctx context.Context, c Tenant) error {
+// stopped that is nobody's own; where there is none, a session of an owner who has more yields that nobody uses.
+// The error is ErrBusy, ErrOwn, or the cause of ctx.
+func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	over := time.NewTimer(evictWait)
 	defer over.Stop()
 	for {
-		ok, others, moved := p.try(c)
+		ok, l := p.try(c, owner)
 		if ok {
 			return nil
 		}
-		victim, leaving := longestIdle(others, time.Now())
+		busy := ErrBusy
+		if l.own {
+			busy = ErrOwn
+		}
+		victim, leaving := longestIdle(l.tenants, time.Now())
 		switch {
 		case victim != nil:
 			victim.Evict()
-		case !leaving:
-			return ErrBusy
+		case !leaving && !slices.ContainsFunc(l.richer, Tenant.Yield):
+			return busy
 		}
 		select {
-		case <-moved:
+		case <-l.moved:
 		case <-over.C:
-			return ErrBusy
+			return busy
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

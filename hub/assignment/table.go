@@ -23,6 +23,7 @@ type Table[S any] struct {
 	mu      sync.Mutex
 	members map[string]*Member[S] // by id
 	holders map[spec.Key]map[*Member[S]]struct{}
+	wanting map[spec.Key]map[int]int // of each instance how many of them want what; see Want
 	known   map[spec.Key]instance
 }
 
@@ -46,7 +47,7 @@ func (i *instance) by(conf *configuration.Configuration) *catalog.Offer {
 // NewTable makes a Table without sessions.
 func NewTable[S any](current *configuration.Current) *Table[S] {
 	return &Table[S]{
-		current: current, members: map[string]*Member[S]{}, holders: map[spec.Key]map[*Member[S]]struct{}{}, known: map[spec.Key]instance{},
+		current: current, members: map[string]*Member[S]{}, holders: map[spec.Key]map[*Member[S]]struct{}{}, wanting: map[spec.Key]map[int]int{}, known: map[spec.Key]instance{},
 	}
 }
 
@@ -185,6 +186,7 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 		t.holders[to.Key] = map[*Member[S]]struct{}{}
 	}
 	t.holders[to.Key][m] = struct{}{}
+	t.want(to.Key, m.wants, 1)
 	if len(known.read) > mostReadings {
 		t.forget(to, known)
 	}
@@ -220,6 +222,9 @@ func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 
 // unhold is for callers that hold mu.
 func (t *Table[S]) unhold(m *Member[S], k spec.Key) {
+	if _, holds := t.holders[k][m]; holds {
+		t.want(k, m.wants, -1)
+	}
 	delete(t.holders[k], m)
 	if len(t.holders[k]) == 0 {
 		delete(t.holders, k)
@@ -335,6 +340,57 @@ func (t *Table[S]) Only(k spec.Key) (s S, ok bool) {
 		return m.Session, true
 	}
 	if m := t.members[k.Instance]; m != nil { // its own, which is only being assigned to it
+		return m.Session, true
+	}
+	return s, false
+}
+
+// Want notes what a session wants of the instances that serve it, above zero, and Wanted returns
+// what the sessions of one want, each once and in no order. Neither looks at other sessions: an
+// instance may serve any number, and each says this when it begins.
+func (t *Table[S]) Want(m *Member[S], wants func() int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, what := m.wants, wants() // under the lock: of two that say it at once the later one counts
+	m.wants = what
+	for _, at := range m.assigned.Load().All() {
+		if _, holds := t.holders[at.Key][m]; holds {
+			t.want(at.Key, was, -1)
+			t.want(at.Key, what, 1)
+		}
+	}
+}
+
+// Wanted: see Want.
+func (t *Table[S]) Wanted(k spec.Key) []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.wanting[k]))
+}
+
+// want counts a session that wants something of an instance, or does no more. t.mu is held.
+func (t *Table[S]) want(k spec.Key, what, more int) {
+	if what == 0 {
+		return
+	}
+	counts := t.wanting[k]
+	if counts == nil {
+		counts = map[int]int{}
+		t.wanting[k] = counts
+	}
+	if counts[what] += more; counts[what] == 0 {
+		delete(counts, what)
+	}
+	if len(counts) == 0 {
+		delete(t.wanting, k)
+	}
+}
+
+// Any returns one of the sessions that an instance serves; false where it serves none.
+func (t *Table[S]) Any(k spec.Key) (s S, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for m := range t.holders[k] {
 		return m.Session, true
 	}
 	return s, false

@@ -26,8 +26,9 @@ type fakeHub struct {
 	ill    error         // why it serves no call
 	modern ModernRequest // what every modern request is; nil: each is refused
 
-	mu      sync.Mutex
-	clients []*Peer // whose sessions run
+	mu       sync.Mutex
+	clients  []*Peer // whose sessions run
+	sleeping int     // calls of sleep so far
 }
 
 func newFakeHub() *fakeHub {
@@ -44,7 +45,7 @@ func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 
 func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSession{hub: h, c: c} }
 
-func (h *fakeHub) OpenModern(admission.Caller, int) ModernSession { return fakeModern{h} }
+func (h *fakeHub) OpenModern(admission.Caller, *Peer, int) ModernSession { return fakeModern{h} }
 
 // open are the clients whose sessions run.
 func (h *fakeHub) open() []*Peer {
@@ -100,6 +101,9 @@ func (s *fakeSession) Serve(r *Reply, end *jsonrpc.Cancellation, m *jsonrpc.Mess
 	case "large":
 		return jsonrpc.ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<20) + `"`))
 	case "sleep":
+		s.hub.mu.Lock()
+		s.hub.sleeping++
+		s.hub.mu.Unlock()
 		<-end.Context().Done()
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(end.Context()).Error())
 	case "ask":

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"net/http"
+	"time"
 
 	"mcphub/hub/httpfront/admission"
 )
@@ -21,11 +22,14 @@ func (o *inForce) several() bool { return len(o.Tokens) > 1 || o.Resource != nil
 func (f *Front) metadata(path string) http.Handler { return f.now.Load().admission.Metadata(path) }
 
 // Prepare makes what other options need; follow puts them in force, at any time. The error
-// says why nobody could call by them. Sessions, Idle, Hurry and Log stay those of New.
+// says why nobody could call by them. Sessions, Principal, Hurry and Log stay those of New.
 //
 // Each session is then looked at by them: one whose caller they would not let in, or with
 // other rights, ends at once. The calls of all others go on.
 func (f *Front) Prepare(o Options) (follow func(), err error) {
+	if o.Idle <= 0 {
+		o.Idle = 30 * time.Minute
+	}
 	admitted, err := admission.New(o.admission())
 	if err != nil {
 		return nil, err
@@ -37,6 +41,9 @@ func (f *Front) follow(next *inForce) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other
+	for _, s := range f.shares {
+		s.limits.Sessions = f.principalLimits().Sessions // which depends on whether there may be others
+	}
 	gone := 0
 	for _, c := range f.all() {
 		if next.admission.Stands(c.who) {

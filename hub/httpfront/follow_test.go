@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -142,11 +143,47 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		follow()
-		if f.enter(newPeer("id", who, 1, &f.slow)) {
-			t.Error("a session was opened")
+		if err := f.enter(newPeer("id", who, 1, &f.slow)); err != errRevoked {
+			t.Errorf("a session: %v", err)
 		}
 		if _, err := f.modernPeer(who); err != errRevoked {
 			t.Errorf("a request without a session: %v", err)
+		}
+	})
+}
+
+// How long a session may be idle, and what one principal may have, follow the settings.
+func TestBoundsFollow(t *testing.T) {
+	a, b := token("a", "a-secret"), token("b", "b-secret")
+	hostile(t, Options{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {
+		synctest.Wait()
+		f := h.front.Load()
+		open := func(id string) error {
+			return f.enter(newPeer(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
+		}
+		count := func() int {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return len(f.sessions)
+		}
+		for _, id := range []string{"1", "2", "3"} {
+			if err := open(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		follow, err := f.Prepare(Options{Idle: time.Hour, Tokens: []admission.Token{a, b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		follow()
+		if err := open("4"); err == nil || !strings.Contains(err.Error(), "limits.principal.sessions") {
+			t.Errorf("three quarters of the sessions are taken, and there is another token: %v", err)
+		}
+		if time.Sleep(31 * time.Minute); count() != 3 {
+			t.Error("a session ended by the former time")
+		}
+		if time.Sleep(time.Hour); count() != 0 {
+			t.Error("a session did not end by the new time")
 		}
 	})
 }

@@ -44,10 +44,11 @@ type Front struct {
 
 	mu          sync.Mutex
 	sessions    map[string]*Peer
-	owned       map[string]int   // how many of the sessions are of each token, by its name
-	modernPeers map[string]*Peer // what serves the requests without a handshake of a token, by its name
-	running     sync.WaitGroup   // sessions and requests
-	at          atomic.Int32     // a stage; changed under mu
+	owned       map[string]int    // how many of the sessions are of each token, by its name
+	shares      map[string]*share // what principals take, by their keys
+	modernPeers map[string]*Peer  // what serves the requests without a handshake of a token, by its name
+	running     sync.WaitGroup    // sessions and requests
+	at          atomic.Int32      // a stage; changed under mu
 
 	idle idlePeers
 }
@@ -57,10 +58,7 @@ func New(hub Hub, o Options) (*Front, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1000
 	}
-	if o.Idle <= 0 {
-		o.Idle = 30 * time.Minute
-	}
-	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, modernPeers: map[string]*Peer{}}
+	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*share{}, modernPeers: map[string]*Peer{}}
 	follow, err := f.Prepare(o)
 	if err != nil {
 		return nil, err
@@ -80,7 +78,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
-	sweep := time.NewTicker(max(f.o.Idle/8, time.Second))
+	sweep := time.NewTimer(f.sweepTime())
 	defer sweep.Stop()
 	for {
 		select {
@@ -91,6 +89,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 			return err
 		case <-sweep.C:
 			f.sweep()
+			sweep.Reset(f.sweepTime())
 		case <-ctx.Done():
 			f.stop(server)
 			<-ended
@@ -296,17 +295,17 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		return
 	}
 	c := newPeer(rand.Text(), who, f.hub.Limits().Calls, &f.slow)
-	switch {
-	case f.stage() >= draining:
+	switch err := f.enter(c); {
+	case err == nil:
+	case errors.Is(err, errStopping):
 		refuseStopping(w, m.ID)
 		return
-	case f.enter(c):
-	case !f.now.Load().admission.Stands(who):
+	case errors.Is(err, errRevoked):
 		refuseRevoked(w, m.ID)
 		return
 	default:
 		w.Header().Set("Retry-After", "10")
-		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("there are as many sessions already as may be, of %d; try again later", f.o.Sessions)))
+		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error()))
 		return
 	}
 	c.validUntil(who.Expires)

@@ -22,7 +22,7 @@ type Hub interface {
 	Open(who admission.Caller, c *Peer) Session
 	// OpenModern returns what serves all requests without a handshake of one caller, and
 	// at most so many of its listeners at a time. It starts nothing.
-	OpenModern(who admission.Caller, listeners int) ModernSession
+	OpenModern(who admission.Caller, c *Peer, listeners int) ModernSession
 }
 
 // Limits bound what a client can make the hub hold. Each is more than zero.

@@ -65,3 +65,20 @@ func (l *idlePeers) longest(owner string, all bool, before time.Time) *Peer {
 	}
 	return found
 }
+
+// heaviest returns the session that has been idle longest of the principal that has most
+// sessions, of those who have more than so many. Its caller holds Front.mu.
+func (l *idlePeers) heaviest(than int) *Peer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found *Peer
+	for _, own := range l.of {
+		if own.first == nil || own.first.of.share == nil {
+			continue
+		}
+		if first := own.first.of; first.share.sessions > than {
+			found, than = first, first.share.sessions
+		}
+	}
+	return found
+}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		open := func(id, owner string) *Peer {
 			time.Sleep(time.Second)
 			c := newPeer(id, admission.Caller{Principal: principal.Principal{Name: owner}, Basis: admission.Basis(tokens[owner])}, 4, &f.slow)
-			if !f.enter(c) {
+			if f.enter(c) != nil {
 				return nil
 			}
 			return c
@@ -43,10 +44,16 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 			t.Error("one token took all places")
 		}
 		b1 := open("b1", "b")
+		for _, c := range []*Peer{a1, a2, a3, b1} {
+			c.enter(isPost)
+		}
 		if open("b2", "b") != nil {
 			t.Error("there were more sessions than may be")
 		}
-		a1.enter(isPost) // it is used now, and rests later than the others
+		for _, c := range []*Peer{a2, a3, b1} {
+			time.Sleep(time.Second)
+			c.leave(isPost)
+		} // a1 is used now, and rests later than the others
 		time.Sleep(2 * time.Minute)
 		a1.leave(isPost)
 		time.Sleep(59 * time.Second)
@@ -74,11 +81,38 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		f.forget(a3) // which was ended before
 		b2.enter(isPost)
 		b2.leave(isPost) // a connection that ends late
-		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.idle.of) != 0 {
+		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.of) != 0 {
 			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
 		}
 		for _, c := range []*Peer{a1, a2, a3, a5, b1, b2, b3} {
 			c.close()
+		}
+	})
+}
+
+// A session that is idle makes room at once for a principal that has less, until both have as many.
+func TestIdleSessionsYield(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		two := []admission.Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}
+		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Sessions: 8, Tokens: two, Principal: PrincipalLimits{Sessions: 8}})
+		greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
+		var first *webClient
+		for i := range 8 {
+			if c := w.initialize(`{}`, greedy...).initialized(); i == 0 {
+				first = c
+			}
+		}
+		for range 4 {
+			w.initialize(`{}`, modest...).initialized()
+		}
+		hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
+		for _, who := range [][]string{greedy, modest} {
+			if r := w.do("POST", hello, who...); r.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("a ninth session: %d", r.StatusCode)
+			}
+		}
+		if r := first.request("ping", `{}`); r.StatusCode != http.StatusNotFound {
+			t.Errorf("the session that was idle longest: %d", r.StatusCode)
 		}
 	})
 }

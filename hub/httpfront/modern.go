@@ -32,8 +32,11 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, error) {
 		return nil, errRevoked // who was admitted a moment ago, before a reload
 	case !known:
 		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
-		c.modernSession = f.hub.OpenModern(who, f.o.Sessions)
+		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
+		if c.share = f.shareOf(who.Principal.Key()); c.share != nil {
+			c.share.peers++
+		}
 		f.run(c)
 	}
 	if refusal := c.enter(isPost); refusal != nil {
@@ -131,11 +134,17 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
 	if m.Method != methods.Listen {
-		if !c.awaitSlot(w, func() context.Context { return ctx }, ctx) {
+		if text, after := c.share.take(m.Method); text != "" {
+			refuseShare(w, m.ID, text, after)
+			return
+		}
+		defer c.share.leave()
+		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
+		if !ok {
 			refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
 			return
 		}
-		defer func() { <-c.slots }()
+		defer t.end()
 	}
 	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unkept: true}}
 	mr.base.start(r.Context(), w, modernVersion)

@@ -19,6 +19,7 @@ type Options struct {
 	Tokens    []admission.Token   // who may call
 	Resource  *admission.Resource // whose signed tokens count beside Tokens; nil: nobody's
 	Sessions  int                 // at a time; 0: 1000
+	Principal PrincipalLimits     // of what each of those may take
 	StateKeys [][]byte            // what the hub seals requestState with, 32 bytes or more each, so that several hubs may serve one client: the first seals, all open; nil: a random one
 	Idle      time.Duration       // a session without connection and request ends after it; 0: 30 min
 	Poll      time.Duration       // a connection lasts no longer, where the client comes back for the rest (2025-11-25); 0: as long as its request

@@ -39,6 +39,7 @@ type Peer struct {
 	own           *stream          // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
+	share         *share        // of its principal; nil where that has no bounds
 	slots         chan struct{} // one token for each request being served
 	slow          *slowReplies  // of the front
 	idlers        *idlePeers    // of the front; nil for what serves modern requests
@@ -190,6 +191,16 @@ func (c *Peer) rests() (since time.Time, ok bool) {
 	return c.tab.used, !c.tab.busy
 }
 
+// Yield ends the session where it has no connection and no request, for another principal that
+// needs what it holds; false: it is in use.
+func (c *Peer) Yield() bool {
+	if _, idle := c.rests(); !idle || c.modernSession != nil && c.modernSession.Busy() {
+		return false
+	}
+	c.cancel(errYielded)
+	return true
+}
+
 // noteUse notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
 func (c *Peer) noteUse() {
@@ -263,6 +274,7 @@ var (
 	errStopping    = &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
 	errRevoked     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session counts no more, or not as it did")}
 	errExpired     = &jsonrpc.ClosedError{Reason: errors.New("the token of the session has expired")}
+	errYielded     = &jsonrpc.ClosedError{Reason: errors.New("the session was idle, and has made room for another principal")}
 	errNoStream    = errors.New("the client has no stream open on which it could be asked")
 	errNotReading  = errors.New("the client does not read what it is sent")
 )
@@ -364,24 +376,6 @@ func (c *Peer) endServing() {
 	for _, u := range all {
 		u.End(context.Cause(c.ctx))
 	}
-}
-
-// awaitSlot waits until a request may be served; false: nobody wants it any more. While it
-// waits, the time for reading the request no longer counts.
-func (c *Peer) awaitSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) bool {
-	select {
-	case c.slots <- struct{}{}:
-		return true
-	default:
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	select {
-	case c.slots <- struct{}{}:
-		return true
-	case <-ctx().Done():
-	case <-conn.Done():
-	}
-	return false
 }
 
 // served takes a request out: it is about to be answered.

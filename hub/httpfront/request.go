@@ -21,7 +21,14 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))
 		return false
 	}
-	if !c.awaitSlot(w, u.Context, r.Context()) {
+	if text, after := c.share.take(m.Method); text != "" {
+		c.served(u)
+		refuseShare(w, m.ID, text, after)
+		return false
+	}
+	t, ok := c.awaitTurn(w, u.Context, r.Context())
+	if !ok {
+		c.share.leave()
 		c.served(u)
 		refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
@@ -33,10 +40,10 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 	reply.start(r.Context(), w, c.session.Protocol())
 	prefers := events && prefersEvents(r.Header)
 	if reply.polls() {
-		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, prefers) })
+		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, t, prefers) })
 		return true
 	}
-	f.serveRequest(w, reply, u, m, prefers)
+	f.serveRequest(w, reply, u, m, t, prefers)
 	return false
 }
 
@@ -58,8 +65,9 @@ func (f *Front) detach(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, prefers bool) {
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, t turn, prefers bool) {
 	c := reply.c
+	defer c.share.leave()
 	if prefers {
 		reply.flow()
 	}
@@ -71,7 +79,7 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m
 		plain(w, reply, a, cancelled)
 	}
 	f.drop(c, n)
-	<-c.slots
+	t.end()
 }
 
 // plain answers a request before whose answer nothing had to be said.

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -22,29 +23,49 @@ func (f *Front) run(c *Peer) {
 	})
 }
 
-// enter takes a session in, where there is room: of one token, if there are
-// several, for three quarters of all. The one that has been idle longest makes
-// room, if nobody has used it for a minute.
-func (f *Front) enter(c *Peer) bool {
+// idleMinute is for how long nobody has used a session that makes room for any other.
+const idleMinute = time.Minute
+
+// enter takes a session in, where there is room: of one principal, for as many as it may have.
+// The one that has been idle longest makes room, if nobody has used it for a minute. For
+// a principal that has less, so does one that is idle of whoever has most. The error is
+// errStopping, errRevoked, or says why there is no room.
+func (f *Front) enter(c *Peer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stage() >= draining || !f.now.Load().admission.Stands(c.who) {
-		return false
+	switch {
+	case f.stage() >= draining:
+		return errStopping
+	case !f.now.Load().admission.Stands(c.who):
+		return errRevoked
 	}
-	now := time.Now()
-	greedy := f.now.Load().several() && f.owned[c.owner] >= max(f.o.Sessions*3/4, 1)
-	if greedy || len(f.sessions) >= f.o.Sessions {
-		oldest := f.idle.longest(c.owner, !greedy, now.Add(-time.Minute))
-		if oldest == nil {
-			return false
+	now, principal := time.Now(), c.who.Principal.Key()
+	s := f.shareOf(principal)
+	own := s != nil && s.sessions >= s.limits.Sessions
+	if own || len(f.sessions) >= f.o.Sessions {
+		oldest := f.idle.longest(c.owner, !own, now.Add(-idleMinute))
+		if oldest == nil && !own && s != nil {
+			oldest = f.idle.heaviest(s.sessions + 1)
 		}
-		f.end(oldest)
+		switch {
+		case oldest != nil:
+			f.end(oldest)
+		case own:
+			return fmt.Errorf("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", principal, s.sessions)
+		default:
+			f.dropShare(s, now)
+			return fmt.Errorf("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
+		}
 	}
 	f.sessions[c.id] = c
 	f.owned[c.owner]++
+	if s != nil {
+		c.share = s
+		s.sessions, s.peers = s.sessions+1, s.peers+1
+	}
 	c.idlers = &f.idle
 	f.idle.add(c, now)
-	return true
+	return nil
 }
 
 // end ends a session and makes its place free. The caller holds mu.
@@ -55,6 +76,10 @@ func (f *Front) end(c *Peer) {
 		return
 	}
 	delete(f.sessions, c.id)
+	if c.share != nil {
+		c.share.sessions--
+		f.leaveShare(c)
+	}
 	if f.owned[c.owner]--; f.owned[c.owner] == 0 {
 		delete(f.owned, c.owner)
 		f.idle.forget(c.owner)
@@ -68,15 +93,24 @@ func (f *Front) forget(c *Peer) {
 	if f.modernPeers[c.owner] == c {
 		delete(f.modernPeers, c.owner)
 	}
+	if c.modernSession != nil {
+		f.leaveShare(c)
+	}
 }
+
+// sweepTime is the time between two looks for sessions that nobody uses.
+func (f *Front) sweepTime() time.Duration { return max(f.now.Load().Idle/8, time.Second) }
 
 // sweep ends sessions that nobody uses.
 func (f *Front) sweep() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := time.Now().Add(-f.o.Idle)
+	before := time.Now().Add(-f.now.Load().Idle)
 	for c := f.idle.longest("", true, before); c != nil; c = f.idle.longest("", true, before) {
 		f.end(c)
+	}
+	for _, s := range f.shares {
+		f.dropShare(s, time.Now())
 	}
 	for _, c := range f.modernPeers {
 		if since, idle := c.rests(); idle && !since.After(before) && !c.modernSession.Busy() {

@@ -280,8 +280,9 @@ type HTTP struct {
 	Resource string   `koanf:"resource"` // "" = none; never "" where there are Issuers
 	Issuers  []Issuer `koanf:"issuers"`
 
-	StateKey []Secret `koanf:"stateKey"` // the first seals; nil: none is given
-	TLS      *TLS     `koanf:"tls"`      // nil: plain HTTP
+	Idle     time.Duration `koanf:"idle"`
+	StateKey []Secret      `koanf:"stateKey"` // the first seals; nil: none is given
+	TLS      *TLS          `koanf:"tls"`      // nil: plain HTTP
 }
 
 // MakesToken reports that the hub itself makes the token that clients show.
@@ -329,14 +330,24 @@ type IssuerValues struct {
 
 // Limits bounds what the hub holds.
 type Limits struct {
-	Frame       int64 `koanf:"frame"`       // bytes
-	ID          int64 `koanf:"id"`          // bytes
-	Definitions int64 `koanf:"definitions"` // bytes
-	Sessions    int   `koanf:"sessions"`
-	Calls       int   `koanf:"calls"`
-	Children    int   `koanf:"children"`
-	Starting    int   `koanf:"starting"`
-	Depth       int   `koanf:"depth"`
+	Frame       int64           `koanf:"frame"`       // bytes
+	ID          int64           `koanf:"id"`          // bytes
+	Definitions int64           `koanf:"definitions"` // bytes
+	Sessions    int             `koanf:"sessions"`
+	Calls       int             `koanf:"calls"`
+	Children    int             `koanf:"children"`
+	Starting    int             `koanf:"starting"`
+	Depth       int             `koanf:"depth"`
+	Principal   PrincipalLimits `koanf:"principal"`
+}
+
+// PrincipalLimits bounds what one principal takes; 0: not said.
+type PrincipalLimits struct {
+	Sessions int `koanf:"sessions"`
+	Calls    int `koanf:"calls"`
+	Children int `koanf:"children"`
+	Rate     int `koanf:"rate"`
+	Burst    int `koanf:"burst"`
 }
 
 // Server returns the server of that name, or nil.

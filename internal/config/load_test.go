@@ -54,6 +54,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
 				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
 				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
+				Limits:  ServerLimits{1 << 30, 50},
 				Timeout: Timeout{30 * time.Second, 90 * time.Second, ptr(time.Duration(0)), time.Second}},
 		},
 		Sandbox: "auto",
@@ -74,8 +75,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
 			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
-			[]Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}},
-		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8},
+			time.Hour, []Secret{{Env: "STATE_KEY"}}, &TLS{"cert.pem", "key.pem"}},
+		Limits: Limits{1 << 20, 2 << 10, 1 << 20, 1, 2, 3, 4, 8, PrincipalLimits{1, 2, 3, 4, 5}},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Policy{}, "Raw"), cmpopts.IgnoreFields(File{}, "Sum"), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
 		t.Error("(-want +got)", diff)
@@ -117,8 +118,8 @@ func TestDefaults(t *testing.T) {
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
 		Approval: Approval{2 * time.Minute, "off"},
-		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second},
-		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128},
+		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second, Idle: 30 * time.Minute},
+		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128, PrincipalLimits{}},
 	}
 	if diff := cmp.Diff(want, f, cmpopts.IgnoreUnexported(File{}), cmpopts.IgnoreFields(Server{}, "Key")); diff != "" {
 		t.Error("(-want +got)", diff)

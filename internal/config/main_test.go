@@ -22,7 +22,7 @@ const everyKey = `{
                         "args": { "git_add": { "/files/*": { "role": "write", "base": "/repo_path" } }, "git_diff": { "/target": "none" } } },
              "prefix": "", "tools": { "include": ["*"], "exclude": ["git_reset"] },
              "share": "roots", "start": "eager", "era": "legacy", "sandbox": { "mode": "required", "read": ["~/a"], "write": ["b"], "network": [443, 80], "sockets": "on", "widen": "refuse" },
-             "timeout": { "start": "30s", "call": 90000, "idle": "0", "stop": "1s" },
+             "timeout": { "start": "30s", "call": 90000, "idle": "0", "stop": "1s" }, "limits": { "memory": "1GiB", "processes": 50 },
              "disabled": true },
   },
   "names": { "separator": "--", "max": 40 },
@@ -40,13 +40,13 @@ const everyKey = `{
   "approval": { "timeout": "1m", "local": "tty" },
   "audit": { "dir": "off", "required": true, "arguments": true },
   "logs": { "dir": "off" },
-  "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "stateKey": [{ "env": "STATE_KEY" }],
+  "http": { "listen": "[::1]:8080", "hosts": ["hub.local"], "origins": ["https://hub.local"], "poll": "20s", "drain": "3s", "grace": "1m", "idle": "1h", "stateKey": [{ "env": "STATE_KEY" }],
             "tls": { "cert": "cert.pem", "key": "key.pem" },
             "tokens": [ { "name": "alice", "env": "ALICE_TOKEN", "groups": ["dev"], "roots": ["/srv/alice"] }, { "name": "bob", "file": "~/bob.token" } ],
             "resource": "https://hub.example/mcp",
             "issuers": [ { "issuer": "https://login.example/realm", "audience": "hub", "principal": "email", "groups": "teams", "scopes": ["mcp"],
                            "roots": { "claim": "groups", "values": { "team-a": ["/srv/team-a"] } } } ] },
-  "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8 }, // a comment
+  "limits": { "frame": "1MiB", "id": "2KiB", "definitions": "1MiB", "sessions": 1, "calls": 2, "children": 3, "starting": 4, "depth": 8, "principal": { "sessions": 1, "calls": 2, "children": 3, "rate": 4, "burst": 5 } }, // a comment
 }`
 
 func envOf(m map[string]string) func(string) (string, bool) {

@@ -50,7 +50,9 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 // HTTPOptions turns the http block of hub.json into values, but for the token that the
 // hub makes where it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
-	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
+	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Idle: f.HTTP.Idle, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
+	l := f.Limits.Principal
+	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
 	for i, key := range f.HTTP.StateKey {
 		at := f.At("http", "stateKey", fmt.Sprint(i))

@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"mcphub/children/childtest"
+)
+
+// One principal fills limits.children with its sessions and goes away. Another one gets its server
+// all the same. Control: while the first one's clients are there, it is refused, and told why.
+func TestHTTPChildrenOfIdleSessionsYield(t *testing.T) {
+	for _, there := range []bool{false, true} {
+		cfg := testConfig(t, scripted("kid", childtest.Script{}))
+		cfg.Limits.Children = 4
+		w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}})
+		call := func(c *webClient) string {
+			return body(t, c.request("tools/call", toolCall("kid__echo", `{"a":1}`)))
+		}
+		for range 4 {
+			c := w.initialize(`{}`, "Authorization", "Bearer a").initialized()
+			if there {
+				r := c.do("GET", "", append([]string{headerSession, c.session}, c.header...)...)
+				if r.StatusCode != http.StatusOK {
+					t.Fatal(r.Status)
+				}
+				defer r.Body.Close()
+			}
+			if got := call(c); !strings.Contains(got, `"a":1`) {
+				t.Fatal(got)
+			}
+		}
+		got := call(w.initialize(`{}`, "Authorization", "Bearer b").initialized())
+		if served := strings.Contains(got, `"a":1`); served == there {
+			t.Errorf("clients there %v: %s", there, got)
+		}
+		if there && !strings.Contains(got, "as many as limits.children in hub.json allows") {
+			t.Errorf("it was not told why: %s", got)
+		}
+	}
+}
+
+// A principal is held to its own part of the children, and told which bound it is at.
+func TestHTTPChildrenOfOnePrincipal(t *testing.T) {
+	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Limits.Children, cfg.Limits.PrincipalChildren = 4, 2
+	w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}})
+	for n, c := range []struct{ secret, want string }{
+		{"a", `"a":1`}, {"a", `"a":1`}, {"a", "greedy runs 2 children, as many as limits.principal.children in hub.json allows"}, {"b", `"a":1`},
+	} {
+		got := body(t, w.initialize(`{}`, "Authorization", "Bearer "+c.secret).initialized().request("tools/call", toolCall("kid__echo", `{"a":1}`)))
+		if !strings.Contains(got, c.want) {
+			t.Errorf("call %d: %s", n, got)
+		}
+	}
+}
