@@ -45,6 +45,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/prometheus/otlptranslator v1.0.0 // indirect
+
 require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

@@ -86,6 +86,15 @@ func (l *Lease) Moved() bool { return l.r.Moved() }
 // MovedAt is Moved as far as it touches a path.
 func (l *Lease) MovedAt(path string) bool { return l.r.MovedAt(path) }
 
+// Protocol is the version of the protocol that the instance was spoken to in when it was
+// listed last; "" of a nil Lease.
+func (l *Lease) Protocol() string {
+	if l == nil {
+		return ""
+	}
+	return l.v.status.Protocol
+}
+
 // Key names the instance that serves the lease.
 func (l *Lease) Key() spec.Key { return l.v.status.Key }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 )
 
@@ -21,9 +22,23 @@ const (
 	mostOfAPath = 52.5 // findings, their readings, and the line of the record
 )
 
-// TestAllocationsOfACall: a call that is relayed, and one that is judged.
+// TestAllocationsOfACall: a call that is relayed, and one that is judged. Who is watched pays nothing more.
 func TestAllocationsOfACall(t *testing.T) {
+	plain, path := allocations(t, nil)
+	if plain > mostOfACall || path > mostOfAPath {
+		t.Errorf("%.1f allocations without a path and %.1f with one, want at most %.1f and %.1f", plain, path, mostOfACall, mostOfAPath)
+	}
+	watchedPlain, watchedPath := allocations(t, telemetry.New(telemetry.Options{}))
+	t.Logf("without a path %.2f, watched %.2f; with one %.2f, watched %.2f", plain, watchedPlain, path, watchedPath)
+	if watchedPlain > plain+0.1 || watchedPath > path+0.1 {
+		t.Errorf("with metrics %.2f and %.2f allocations, want %.2f and %.2f as without", watchedPlain, watchedPath, plain, path)
+	}
+}
+
+// allocations are those of a call without a path, and of one with a path.
+func allocations(t *testing.T, watch *telemetry.Telemetry) (plain, judged float64) {
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Telemetry = watch
 	r := audit.NewRecorder(audit.Options{Dir: t.TempDir()}, nil)
 	runRecorder(t, r)
 	cfg.Audit.To = r
@@ -40,14 +55,8 @@ func TestAllocationsOfACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, tc := range map[string]struct {
-		arguments string
-		most      float64
-	}{
-		"without a path": {`{"text":"The quick brown fox jumps over the lazy dog 0123456789"}`, mostOfACall},
-		"with a path":    {`{"path":` + string(path) + `}`, mostOfAPath},
-	} {
-		params := []byte(`{"name":"kid__echo","arguments":` + tc.arguments + `}`)
+	each := func(arguments string) float64 {
+		params := []byte(`{"name":"kid__echo","arguments":` + arguments + `}`)
 		call := func(times int) {
 			for range times {
 				res, err := c.conn.Call(t.Context(), "tools/call", params)
@@ -63,10 +72,11 @@ func TestAllocationsOfACall(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		call(calls)
 		runtime.ReadMemStats(&after)
-		if each := float64(after.Mallocs-before.Mallocs) / calls; each > tc.most || each < 1 {
-			t.Errorf("%s: %.1f allocations, want at most %.1f", name, each, tc.most)
-		} else {
-			t.Logf("%s: %.1f allocations", name, each)
+		n := float64(after.Mallocs-before.Mallocs) / calls
+		if n < 1 {
+			t.Fatalf("%.1f allocations: nothing was measured", n)
 		}
+		return n
 	}
+	return each(`{"text":"The quick brown fox jumps over the lazy dog 0123456789"}`), each(`{"path":` + string(path) + `}`)
 }

@@ -225,5 +225,6 @@ func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
 	if slices.Contains(h.attached(k), k.Instance) {
 		session, whose = k.Instance, principal.Local
 	}
+	h.telemetry.KernelRefused(k.Child)
 	h.now().Audit.ByKernel(session, whose, record.Subject{Child: k.Child}, f, dirs)
 }

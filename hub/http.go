@@ -109,7 +109,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
 func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.seal = who.Principal, f.seal
+	o.principal, o.http, o.seal = who.Principal, true, f.seal
 	s := f.hub.newSession(o)
 	s.speaksOn(main)
 	s.asksForRoots(who.Ceiling)

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/status"
 	"mcphub/hub/subscribe"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/seal"
@@ -40,12 +41,14 @@ type Hub struct {
 	replacing  chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
 	source     atomic.Pointer[status.Config]
 	sup        *children.Supervisor
-	control    *server.MCPServer // initialize, ping, the hub's own tools
-	welcomes   sync.Map          // results of initialize, raw, by version
-	ownTools   []catalog.Own     // definitions of the hub's own tools
-	serverInfo []byte            // raw, for what a result says of its server
-	seal       *seal.Sealer      // of what clients carry
-	suspended  atomic.Int64      // requests that wait for their clients, of all sessions
+	control    *server.MCPServer    // initialize, ping, the hub's own tools
+	welcomes   sync.Map             // results of initialize, raw, by version
+	ownTools   []catalog.Own        // definitions of the hub's own tools
+	serverInfo []byte               // raw, for what a result says of its server
+	seal       *seal.Sealer         // of what clients carry
+	suspended  atomic.Int64         // requests that wait for their clients, of all sessions
+	asked      atomic.Int64         // questions that people have not answered, of all sessions
+	telemetry  *telemetry.Telemetry // nil: nobody watches
 	progress   inflight.Progress
 	subs       subscribe.Table
 	terminal   approval.Terminal // answers what clients cannot ask
@@ -81,9 +84,14 @@ func New(cfg Config) (*Hub, error) {
 	}
 	conf.Followed(nil)
 	h.current.Set(conf)
+	changed := h.sessions.Told
+	if cfg.Telemetry != nil {
+		h.watch(cfg.Telemetry)
+		changed = h.toldWatched
+	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: h.sessions.Told, Notification: h.childTold, Request: h.childAsked, Client: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Changed: changed, Notification: h.childTold, Request: h.childAsked, Client: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: limits.PrincipalChildren, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
@@ -133,6 +141,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 		return Applied{}, err
 	}
 	h.follow(conf)
+	h.telemetry.Applied()
 	return since(conf, old), nil
 }
 
@@ -200,4 +209,7 @@ func since(conf, old *configuration.Configuration) Applied {
 func (h *Hub) ConfigState() *status.Config { return h.source.Load() }
 
 // SetConfigState is for whoever loads the configuration.
-func (h *Hub) SetConfigState(c status.Config) { h.source.Store(&c) }
+func (h *Hub) SetConfigState(c status.Config) {
+	h.source.Store(&c)
+	h.telemetry.Reloaded(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"mcphub/hub/call"
+	"mcphub/hub/record"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -77,11 +79,17 @@ func (h *handler) early() bool {
 
 // serve has a request served by one of its handler's functions. What is judged is
 // recorded where it is refused before that, too; see extension for the rest.
-func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, by serveFunc) jsonrpc.Answer {
-	if h.Kind == methods.Call {
-		ctx = s.records.Start(ctx, m)
+// seen times it.
+func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, seen telemetry.Call, by serveFunc) jsonrpc.Answer {
+	switch {
+	case h.Kind == methods.Call:
+		ctx = s.records.Start(ctx, m, seen)
 		a := by(s, ctx, m)
 		s.records.Served(ctx, a)
+		return a
+	case s.seen != nil && h.Kind != methods.Extension: // see call.Session.ServeExtension
+		a := by(s, ctx, m)
+		seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 		return a
 	}
 	return by(s, ctx, m)

@@ -63,6 +63,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()
+		s.seen.Modern(modern.Version)
 		s.roots.PerRequest()
 		s.knowClient()
 	})
@@ -90,7 +91,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.modern(s, ctx, m)
+		return how.serve(s, ctx, m, s.seen.CameModern(), how.modern)
 	case how.Kind == methods.Stream:
 		return how.modern(s, call.WithClient(ctx, s.modernServer.Client(meta, out)), m)
 	}
@@ -104,7 +105,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, call.WithClient(end.Context(), c), request, how.modern)
+		return how.serve(s, call.WithClient(end.Context(), c), request, s.seen.CameModern(), how.modern)
 	})
 }
 

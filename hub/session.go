@@ -26,6 +26,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
@@ -62,6 +63,7 @@ type Session struct {
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
+	seen      *telemetry.Session // nil: nobody watches
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -75,6 +77,7 @@ type Session struct {
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
 	principal  principal.Principal // whom the session belongs to
+	http       bool                // its client comes over HTTP
 	local      bool                // its client is a program of the user of this hub, on this machine
 	stateless  bool                // it serves requests that have nothing in common but their token
 	bearer     string              // whom a requestState may come from; "": this session alone
@@ -118,7 +121,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded)
+	s.seen = h.telemetry.Begin(telemetry.Client{HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
+	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.seen)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal.Key(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
@@ -155,6 +159,8 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
 	s.hub.sessions.Enter(s.member)
 	defer s.hub.sessions.Leave(s.member)
+	s.seen.Enter()
+	defer s.seen.Leave()
 	defer s.notifier.Leave()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -261,6 +267,11 @@ func (s *Session) control(ctx context.Context, frame []byte) jsonrpc.Answer {
 	}
 }
 
+// controlled is control as a serveFunc.
+func (s *Session) controlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return s.control(ctx, m.Frame)
+}
+
 func marshalled(v any) jsonrpc.Answer {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -271,7 +282,9 @@ func marshalled(v any) jsonrpc.Answer {
 
 // newApprovals makes the approval queue of a session.
 func (s *Session) newApprovals() *approval.Queue {
-	return approval.New(s.now().FS, s.log, func() approval.Rules { return s.now().ApprovalRules() })
+	q := approval.New(s.now().FS, s.log, func() approval.Rules { return s.now().ApprovalRules() })
+	q.CountIn(&s.hub.asked)
+	return q
 }
 
 // places are the directories beside the session's roots that its children may

@@ -102,9 +102,9 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		s.start()
 	}
 	if how.handshake == nil {
-		return s.control(ctx, m.Frame)
+		how.handshake = (*Session).controlled
 	}
-	return how.serve(s, ctx, m, how.handshake)
+	return how.serve(s, ctx, m, s.seen.Came(), how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the
@@ -119,6 +119,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize needs a protocolVersion (a string) in its params")
 	}
 	s.setCaps(m.Params)
+	s.seen.Negotiated(mcp.NegotiateLegacyVersion(version))
 	c := s.capabilities()
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	a := s.welcome(ctx, version)

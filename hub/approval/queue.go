@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,6 +43,7 @@ type Queue struct {
 	fs      guard.FS
 	log     zerolog.Logger
 	inForce func() Rules
+	pending *atomic.Int64 // questions that people have not answered, of this queue and others; nil: nobody counts
 	perCall bool          // each request of the session stands alone, and so does what is allowed for it
 	turn    chan struct{} // holds the token of whoever asks
 
@@ -72,6 +74,9 @@ func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 // of them share a question, and a grant ends with the request that it was given
 // for. It is called before the first request.
 func (q *Queue) PerCall() { q.perCall = true }
+
+// CountIn has the questions that stand counted in n. It is called before the first request.
+func (q *Queue) CountIn(n *atomic.Int64) { q.pending = n }
 
 // waitsFor is what a client is told while a person is asked, or others are.
 const waitsFor = "waiting for approval"
@@ -156,7 +161,7 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
 	defer cancel()
 	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
-	answer := asker.Ask(until, asked)
+	answer := q.ask(until, asker, asked)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
 	}
@@ -169,6 +174,15 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	}
 	c.Record(ctx, &event)
 	return out, nil, nil
+}
+
+// ask asks, and counts the question while it stands.
+func (q *Queue) ask(ctx context.Context, asker Asker, asked *Question) Answer {
+	if q.pending != nil {
+		q.pending.Add(1)
+		defer q.pending.Add(-1)
+	}
+	return asker.Ask(ctx, asked)
 }
 
 // same reports whether the question for a request would still be this one.

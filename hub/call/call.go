@@ -192,13 +192,13 @@ func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 }
 
 // record writes the decision. Where there is an error, nothing may be sent.
-func (c *Call) record(ctx context.Context, att *attempt) (audit.Ticket, error) {
+func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
 	return c.session.Records.Decide(ctx, c.target.subject(), att.decision())
 }
 
 // send has the child do what was let through and recorded, and brings its answer
 // back as it is.
-func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jsonrpc.Answer, error) {
+func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
 	s, t := c.session, c.target
 	var own []byte
 	drop := func() {}
@@ -228,8 +228,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket audit.Ticket) (jso
 		}
 		return t.fail(ctx, &failure.SentError{Err: err}), nil
 	}
-	word := record.Result(a.Result, a.Error)
-	ticket.Outcome(word)
+	word := ticket.Answered(a)
 	if failure.MayBeKernels(att.lease, word, a) {
 		a = failure.ByKernel(s.Records, t.subject(), att.lease, word, failure.Named(att.verdict), a)
 	}

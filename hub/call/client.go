@@ -7,6 +7,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/hub/rounds"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -48,6 +49,8 @@ type Client interface {
 	rounds.Requester
 	// Era is the word for its era, for reports alone.
 	Era() string
+	// Timed begins to time its request.
+	Timed(t *telemetry.Session) telemetry.Call
 	// Suits reports whether nothing has to be asked, waited for or compared before a
 	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
 	// repeat parts of the call.

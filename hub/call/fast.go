@@ -18,11 +18,13 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
 	"mcphub/hub/tasks"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/methods"
 	"mcphub/validate"
+	"mcphub/validate/policy"
 )
 
 // This file is the fast path: a call of a tool goes through its steps without ever waiting, on the read
@@ -62,8 +64,10 @@ type asyncCall struct {
 	verdict  *validate.Verdict // nil: there was nothing to judge
 	pooled   *pooledCall       // nil once the call is away, unless the child may ask for more
 	own      []byte            // the hub's progress token; nil for none
-	ticket   audit.Ticket
-	talk     *talk // nil: the child cannot ask for more by its result
+	ticket   record.Ticket
+	seen     telemetry.Call
+	word     string // the record's, of what the child has answered; "" before
+	talk     *talk  // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
 	call   run.AsyncCall
@@ -134,6 +138,10 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
+	var seen telemetry.Call
+	if t := s.Records.Telemetry(); t != nil {
+		seen = from.Timed(t)
+	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
@@ -154,6 +162,10 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 		return false
 	}
 	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a}
+	c.seen = seen
+	c.seen.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
+	c.seen.Decided(policy.Allow.String(), att.verdict.Rule)
+	c.ticket = record.TicketOf(&c.seen)
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
@@ -227,7 +239,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 
 // Recorded sends the call, unless it may not be.
 func (c *asyncCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket, err = c.s.Records.May(t, err); err != nil {
+	if c.ticket.Ticket, err = c.s.Records.May(t, err); err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return
 	}
@@ -247,6 +259,7 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 		c.pooled = nil
 	}
 	c.away = true
+	c.seen.Sent(c.lease.Protocol())
 	c.sent = c.lease.Start(&c.call, c, b, methods.CallTool, c.own, params...)
 	if c.sent {
 		c.reply.OnCancel(c)
@@ -298,14 +311,13 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 // settle ends the call with the answer that the child gave. Where the kernel may have
 // refused it something the file system is looked at, which may take its time.
 func (c *asyncCall) settle(a jsonrpc.Answer) {
-	word := record.Result(a.Result, a.Error)
-	c.ticket.Outcome(word)
-	if !failure.MayBeKernels(c.lease, word, a) {
+	c.word = c.ticket.Answered(a)
+	if !failure.MayBeKernels(c.lease, c.word, a) {
 		c.end(a, nil)
 		return
 	}
 	a.Own()
-	c.refused(word, a)
+	c.refused(c.word, a)
 }
 
 // refused ends the call with what its answer tells of the kernel, on a goroutine.
@@ -325,7 +337,7 @@ func (c *asyncCall) converse(result []byte) {
 func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
-		c.ticket.Outcome(record.Result(result, nil))
+		c.word = c.ticket.Answered(jsonrpc.ResultAnswer(result))
 		c.end(c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
@@ -349,14 +361,17 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	}
 	if err != nil {
 		a = failure.OfTool(context.Background(), c.tool, err)
+		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			if c.away {
 				gone = &failure.SentError{Err: gone}
 			}
 			a = failure.Gone(context.Background(), gone)
+			c.word = audit.ResultCancelled
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}
+	c.seen.Answered(methods.CallTool, c.word, a.Error)
 	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
 		c.pooled.free()
 		c.pooled = nil

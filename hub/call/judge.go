@@ -387,7 +387,7 @@ func (att *attempt) allowed() bool {
 
 // decision is an attempt as it is recorded.
 func (att *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: att.verdict, View: att.judgedBy(), Declined: att.refusal != "", Kernel: att.lease.KernelState()}
+	d := record.Decision{Verdict: att.verdict, View: att.judgedBy(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()
 	}

@@ -18,6 +18,7 @@ const CallTool = "call-tool"
 // inside it, whose bytes stay raw. Its error is that of Call.Do.
 func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != CallTool {
+		s.Records.Named(ctx, tool.Remote)
 		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")

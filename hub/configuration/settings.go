@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/reference"
 	"mcphub/rootsmgr"
@@ -40,6 +41,8 @@ type Settings struct {
 	Reaches  func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
 	Inspect  bool                                       // serve the method that explains a call: for the program's own commands only
 	Audit    record.Settings
+
+	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: nobody watches
 
 	Login func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
 	// LogIn logs in at the server of a child for a principal. page is given the address that

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/call"
 	"mcphub/hub/declaration"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -42,6 +43,9 @@ var _ call.Client = (*Client)(nil)
 
 // Era is the word for the era of the handshake.
 func (c *Client) Era() string { return Era }
+
+// Timed begins to time its request.
+func (c *Client) Timed(t *telemetry.Session) telemetry.Call { return t.Came() }
 
 // Claims is what the client declared in its handshake.
 func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }

@@ -12,6 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/worker"
@@ -101,6 +102,9 @@ type question struct {
 
 // Era is the word for the era of the client.
 func (c *Client) Era() string { return Era }
+
+// Timed begins to time its request.
+func (c *Client) Timed(t *telemetry.Session) telemetry.Call { return t.CameModern() }
 
 // Claims is what the client says of itself.
 func (c *Client) Claims() declaration.Claims { return c.meta().Client }

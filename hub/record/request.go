@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -25,25 +26,56 @@ type request struct {
 	m       *jsonrpc.Message
 	started time.Time
 	told    bool // a line is written, or none is due
+	seen    telemetry.Call
 }
 
 type requestKey struct{}
 
 // Start marks the context of a request of the client, whose answer Served is given.
-func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message) context.Context {
-	if !r.Kept() {
+// seen times it.
+func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, seen telemetry.Call) context.Context {
+	if !r.Kept() && r.seen == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now()})
+	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), seen: seen})
 }
 
-// Served records a request that was refused before anybody judged it.
-func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
+// Telemetry times the requests of the session; nil: nobody watches.
+func (r *Writer) Telemetry() *telemetry.Session { return r.seen }
+
+// requestOf returns the request of ctx, nil where the hub asks by itself, or nobody wants to
+// know.
+func requestOf(ctx context.Context) *request {
 	of, _ := ctx.Value(requestKey{}).(*request)
-	if of == nil || of.told {
+	return of
+}
+
+// Named says that a request of a client is of a tool of the hub's own.
+func (r *Writer) Named(ctx context.Context, tool string) {
+	if of := requestOf(ctx); of != nil {
+		of.seen.Of(of.m.Method, "", tool)
+	}
+}
+
+// Served takes the answer of a request. One that was refused before anybody judged it is
+// recorded.
+func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
+	of := requestOf(ctx)
+	if of == nil {
 		return
 	}
-	switch Result(a.Result, a.Error) {
+	word := Result(a.Result, a.Error)
+	if !of.told {
+		r.unjudged(ctx, of, word)
+	}
+	if ctx.Err() != nil {
+		word = audit.ResultCancelled
+	}
+	of.seen.Answered(of.m.Method, word, a.Error)
+}
+
+func (r *Writer) unjudged(ctx context.Context, of *request, word string) {
+	switch word {
 	case audit.ResultError:
 		r.Refused(ctx, Subject{Method: of.m.Method}, codeRequest)
 	case audit.ResultToolError:
@@ -55,7 +87,7 @@ func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
 // request.
 func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: r.session, Principal: r.principal, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool}}
-	of, _ := ctx.Value(requestKey{}).(*request)
+	of := requestOf(ctx)
 	if of == nil { // the hub asks by itself
 		return rec
 	}

@@ -11,7 +11,9 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/hub/modern"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -84,6 +86,7 @@ type Writer struct {
 	session, principal string
 	now                func() *Settings
 	group              *Group
+	seen               *telemetry.Session // nil: nobody watches
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -109,8 +112,8 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // To is always that of the group.
-func New(session, principal string, now func() *Settings, group *Group) *Writer {
-	return &Writer{session, principal, now, group}
+func New(session, principal string, now func() *Settings, group *Group, seen *telemetry.Session) *Writer {
+	return &Writer{session, principal, now, group, seen}
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
@@ -169,6 +172,7 @@ type Decision struct {
 	Declined bool           // a person did not approve it, or was not asked
 	By       string         // who approved it; "" for nobody
 	Kernel   string         // how far the kernel holds the child
+	Protocol string         // the version that the child is spoken to in; "" where it does not run
 }
 
 // Allowed reports whether the request may be sent.
@@ -207,9 +211,52 @@ func (d Decision) Form() audit.Form {
 	return audit.NewForm(&of)
 }
 
-// Decide writes the line of a request that was judged. Where there is an error,
-// nothing may be sent.
-func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
+// A Ticket is the place of a decision, for its outcome.
+type Ticket struct {
+	audit.Ticket
+	seen *telemetry.Call // nil: nobody watches
+}
+
+// TicketOf is that of a request that has no context, before it is recorded.
+func TicketOf(seen *telemetry.Call) Ticket { return Ticket{seen: seen} }
+
+// Outcome notes what became of a request that its server did not answer.
+func (t Ticket) Outcome(word string) {
+	t.Ticket.Outcome(word)
+	t.seen.Back(word, nil)
+}
+
+// Answered notes what its server answered, and returns the word for that.
+func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
+	word = Result(a.Result, a.Error)
+	t.Ticket.Outcome(word)
+	t.seen.Back(word, a.Error)
+	return word
+}
+
+// Decide writes the line of a request that was judged, and counts the decision. Where there
+// is an error, nothing may be sent.
+func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, error) {
+	of := requestOf(ctx)
+	if of == nil {
+		t, err := r.decide(ctx, what, d)
+		return Ticket{Ticket: t}, err
+	}
+	of.told = true
+	decision := policy.Allow
+	if !d.Allowed() {
+		decision = policy.Deny
+	}
+	of.seen.Of(of.m.Method, what.Child, what.Tool)
+	of.seen.Decided(decision.String(), d.Verdict.Rule)
+	t, err := r.decide(ctx, what, d)
+	if err == nil && d.Allowed() {
+		of.seen.Sent(d.Protocol)
+	}
+	return Ticket{t, &of.seen}, err
+}
+
+func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := r.now(), d.Verdict
 	if set.To == nil && d.Allowed() {
 		return r.May(audit.Ticket{}, errNoLog)
@@ -241,10 +288,20 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 	return r.May(t, err)
 }
 
-// Refused writes the line of a request that was not judged.
+// Refused writes the line of a request that was not judged, and counts it.
 func (r *Writer) Refused(ctx context.Context, what Subject, code string) {
 	set := r.now()
-	if set.To == nil || errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
+	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
+		return
+	}
+	if of := requestOf(ctx); of != nil {
+		of.told = true
+		if what.Child != "" {
+			of.seen.Of(of.m.Method, what.Child, what.Tool)
+		}
+		of.seen.Decided(refused, code)
+	}
+	if set.To == nil {
 		return
 	}
 	rec := r.line(ctx, set, what)
@@ -292,6 +349,7 @@ func (s *Settings) ByKernel(session, whose string, what Subject, f sandbox.Refus
 // waits, because the answer says where to read it.
 func (r *Writer) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
 	set := r.now()
+	r.seen.KernelRefused(what.Child)
 	set.ByKernel(r.session, r.principal, what, f, dirs)
 	if set.To != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)

@@ -44,6 +44,7 @@ type Options struct {
 	Checkpoint time.Duration // between checkpoints while there is news; 0: DefaultCheckpoint
 	Program    string        // name and version, for the first line
 	Continue   bool          // continue a log that such a process has ended: for short processes, of which there are many
+	Copy       *Copy         // gets what the file has; nil: nobody does
 	// Write, where set, writes to the file: for tests of faults.
 	Write func(file io.Writer, b []byte) (int, error)
 
@@ -364,6 +365,7 @@ func (l *Log) out(b []byte) (int, error) {
 	if err == nil && n < len(b) {
 		err = io.ErrShortWrite
 	}
+	l.o.Copy.take(b[:n])
 	return n, err
 }
 

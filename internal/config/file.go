@@ -29,6 +29,7 @@ type File struct {
 	Approval Approval    `koanf:"approval"`
 	Audit    Audit       `koanf:"audit"`
 	Logs     Logs        `koanf:"logs"`
+	Metrics  Metrics     `koanf:"metrics"`
 	HTTP     HTTP        `koanf:"http"`
 	Limits   Limits      `koanf:"limits"`
 
@@ -253,6 +254,7 @@ type Audit struct {
 	Dir       string `koanf:"dir"` // "" = default; "off" = see Off
 	Required  bool   `koanf:"required"`
 	Arguments bool   `koanf:"arguments"`
+	Stdout    bool   `koanf:"stdout"` // of serve --http
 }
 
 // Off reports that no record is kept.
@@ -295,6 +297,14 @@ func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }
 type TLS struct {
 	Cert string `koanf:"cert"`
 	Key  string `koanf:"key"`
+}
+
+// Metrics says where the hub tells what it counts.
+type Metrics struct {
+	Listen     string   `koanf:"listen"` // host:port; "" = nowhere
+	Token      Secret   `koanf:"token"`  // the zero Secret: none is needed
+	Hosts      []string `koanf:"hosts"`
+	Principals bool     `koanf:"principals"`
 }
 
 // Secret is where a secret is held: in one of both.

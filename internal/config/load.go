@@ -410,6 +410,9 @@ func (p *parser) issuers(f *File) {
 }
 
 func (p *parser) tokens(f *File) {
+	if n, s := p.tree.Get("metrics").Get("token"), f.Metrics.Token; n != nil && (s.Env == "") == (s.File == "") {
+		p.fail([]string{"metrics", "token"}, n.Off, "the token is held by a variable or by a file", `give one of "env" and "file"`)
+	}
 	if n := p.tree.Get("http").Get("auth"); n != nil && f.HTTP.Auth == keys.AuthNone && f.HTTP.NamesTokens() {
 		p.fail([]string{"http", "auth"}, n.Off, "hub.json says whose tokens count, and this, that nobody needs one", `leave it out, or take "http.tokens" and "http.issuers" out`)
 	}

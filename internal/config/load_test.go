@@ -70,8 +70,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
 			{"rule 3", "deny", false, Condition{}}}},
 		Approval: Approval{time.Minute, "tty"},
-		Audit:    Audit{"off", true, true},
+		Audit:    Audit{"off", true, true, true},
 		Logs:     Logs{"off"},
+		Metrics:  Metrics{"127.0.0.1:9464", Secret{Env: "METRICS_TOKEN"}, []string{"hub.local"}, true},
 		HTTP: HTTP{"[::1]:8080", "token", []string{"hub.local"}, []string{"https://hub.local"}, 20 * time.Second, 3 * time.Second, time.Minute,
 			[]Token{{Name: "alice", Env: "ALICE_TOKEN", Groups: []string{"dev"}, Roots: []string{"/srv/alice"}}, {Name: "bob", File: "~/bob.token"}},
 			"https://hub.example/mcp", []Issuer{{Issuer: "https://login.example/realm", Audience: "hub", Principal: "email", Groups: "teams", Scopes: []string{"mcp"}, Roots: &IssuerValues{"groups", map[string][]string{"team-a": {"/srv/team-a"}}}}},
@@ -99,7 +100,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, k := range keys.Describe() {
 		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
-		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" {
+		if path[0] == "mcpServers" || strings.HasPrefix(k.Path, "roots.fallback[]") || strings.HasSuffix(k.Path, "[].serve") || k.Path == "http.tokens[].file" || k.Path == "http.stateKey[].file" || k.Path == "metrics.token.file" {
 			continue // not in the first entry, or in place of another key
 		}
 		if p, around := f.At(path...), f.At(path[:len(path)-1]...); p.Line == 0 || p.Line == around.Line && p.Col == around.Col {

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"io"
 
 	"github.com/rs/zerolog"
 
@@ -12,15 +13,35 @@ import (
 // keepRecord has what the Hub of cfg decides recorded in a folder ("": not).
 // Where that fails now it is tried again: the Hub decides what that means for
 // calls. run keeps the record until its context ends.
-func keepRecord(cfg *hub.Config, dir string, short bool) (run func(context.Context) error) {
+// Each line goes to copied as well, where that is not nil.
+func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run func(context.Context) error) {
 	if dir == "" {
 		return func(context.Context) error { return nil }
 	}
 	required := cfg.Audit.Required
 	o := audit.Options{Dir: dir, Program: "mcphub " + cfg.Version, Continue: short}
+	if copied != nil {
+		o.Copy = audit.NewCopy(copied, func(lines int) {
+			cfg.Log.Error().Int("lines", lines).Msg("lines of the audit log were left out on standard output, which takes too little; the file has them")
+		})
+	}
 	cfg.Audit.To = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
 	_ = cfg.Audit.To.Open() // told by the line above
-	return cfg.Audit.To.Run
+	if o.Copy == nil {
+		return cfg.Audit.To.Run
+	}
+	return func(ctx context.Context) error {
+		copying, stop := context.WithCancel(context.WithoutCancel(ctx))
+		ended := make(chan struct{})
+		go func() {
+			o.Copy.Run(copying)
+			close(ended)
+		}()
+		err := cfg.Audit.To.Run(ctx) // its last line is copied too
+		stop()
+		<-ended
+		return err
+	}
 }
 
 // warnOfRecord says loudly that nothing is recorded, and that it is again.
@@ -39,7 +60,7 @@ func warnOfRecord(log zerolog.Logger, st audit.State, required bool) {
 // Such a run goes on with the log of those before it: a file for each would be
 // one for each call.
 func WithRecord(cfg *hub.Config, dir string, do func() error) error {
-	run := keepRecord(cfg, dir, true)
+	run := keepRecord(cfg, dir, true, nil)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()

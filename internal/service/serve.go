@@ -71,8 +71,16 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 		return err
 	}
 	defer made.WaitForLogins()
-	side := openSidecar(&made)
+	overHTTP := f.clients == nil
+	var copied io.Writer // over stdio standard output is the client's
+	if overHTTP && made.File.Audit.Stdout {
+		copied = os.Stdout
+	}
+	side := openSidecar(&made, copied)
 	defer side.stop()
+	if err := side.openMetrics(ctx, &made, overHTTP); err != nil {
+		return err
+	}
 	h, err := hub.New(made.Hub)
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w", err)

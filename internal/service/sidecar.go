@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type sidecar struct {
 	log     zerolog.Logger
 	version string                      // of this program
 	record  func(context.Context) error // keeps the audit log
+	metrics metrics                     // tells what the Hub counts
 	book    *childlog.Book              // nil: no logs are kept
 	reload  *reloader                   // set before start
 	clients func() []caller.Process     // that are served over stdio; nil: none
@@ -38,10 +40,10 @@ type sidecar struct {
 }
 
 // openSidecar opens the audit log and the children's logs where they are to be, and has
-// the Hub say what is to go there.
-func openSidecar(made *setup.Result) *sidecar {
+// the Hub say what is to go there. Each line of the audit log goes to copied as well; nil: nowhere.
+func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 	cfg := &made.Hub
-	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false)}
+	a := &sidecar{log: cfg.Log, version: cfg.Version, record: keepRecord(cfg, made.Audit, false, copied)}
 	if made.Logs == "" {
 		return a
 	}
@@ -67,6 +69,11 @@ func (a *sidecar) start(h *hub.Hub) {
 	if a.book != nil {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
+	a.wg.Go(func() {
+		if err := a.metrics.run(ctx, h); err != nil {
+			a.log.Error().Err(err).Msg("metrics are not served any more")
+		}
+	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
 		Status: func() status.Hub { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
@@ -84,6 +91,7 @@ func (a *sidecar) start(h *hub.Hub) {
 // children are kept too.
 func (a *sidecar) stop() {
 	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
+		a.metrics.close()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = a.record(ctx)

@@ -19,7 +19,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "logs")
 	for range 2 {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
-		a := openSidecar(&made)
+		a := openSidecar(&made, nil)
 		made.Hub.Said(spec.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
@@ -28,7 +28,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: filepath.Join(dir, "kid.log", "no")}
-	if a := openSidecar(&made); a.book != nil || made.Hub.Said != nil {
+	if a := openSidecar(&made, nil); a.book != nil || made.Hub.Said != nil {
 		t.Error("a folder below a file holds logs")
 	}
 }

@@ -90,6 +90,23 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 	return o, nil
 }
 
+// MetricsOptions turns the metrics block of hub.json into values.
+func MetricsOptions(f *config.File, env func(string) (string, bool)) (hub.MetricsOptions, error) {
+	o := hub.MetricsOptions{Hosts: f.Metrics.Hosts}
+	if f.Metrics.Token == (config.Secret{}) {
+		return o, nil
+	}
+	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused
+	secret, err := readSecret(f, "the token of metrics", f.Metrics.Token, home, env)
+	if err != nil {
+		at := f.At("metrics", "token")
+		at.Text = err.Error()
+		return o, &exit.Error{Code: exit.Config, Err: at}
+	}
+	o.Token = secret
+	return o, nil
+}
+
 // ceiling makes roots of directories that somebody never leaves; at is their place in
 // hub.json.
 func ceiling(f *config.File, dirs []string, log zerolog.Logger, at ...string) []rootsmgr.Entry {

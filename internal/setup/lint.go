@@ -49,6 +49,7 @@ func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[stri
 	l.people()
 	l.roots()
 	l.http()
+	l.metrics()
 	return l.found, l.bad
 }
 
@@ -316,6 +317,23 @@ func (l *linter) reportFolder(what, why, dir string, path ...string) {
 	if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
 		l.found[len(l.found)-1].Hint = "make the folder, or take it out of the list"
 		l.cure("mkdir", "-p", full)
+	}
+}
+
+// metrics finds why what is counted would be told nobody.
+func (l *linter) metrics() {
+	if l.file.Metrics.Listen == "" {
+		return
+	}
+	if l.file.Metrics.Token == (config.Secret{}) && !isLocalAddress(l.file.Metrics.Listen) {
+		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so metrics are not served there without a token", l.file.Metrics.Listen),
+			`add "metrics.token", or listen on 127.0.0.1`, "metrics", "listen")
+	}
+	_, err := MetricsOptions(l.file, os.LookupEnv)
+	var p config.Problem
+	if errors.As(err, &p) { // it may be said otherwise where serve runs
+		p.Severity, p.Text = config.SeverityWarning, "metrics would not be served: "+p.Text
+		l.found = append(l.found, p)
 	}
 }
 

@@ -77,5 +77,6 @@ func secretFiles(f *config.File, home string) []string {
 	if f.HTTP.TLS != nil {
 		add(f.HTTP.TLS.Key)
 	}
+	add(f.Metrics.Token.File)
 	return all
 }

@@ -78,10 +78,20 @@ var Table = object(
 			Text: "Where it is kept; `\"off\"` keeps none. `mcphub audit` reads it, docs/audit-format.md describes it."},
 		Key{Name: "required", Def: `false`, Spec: flagSpec, Text: "Deny what cannot be recorded, instead of going on with a loud warning. The line is written before the call is made either way."},
 		Key{Name: "arguments", Def: `false`, Spec: flagSpec, Text: "Record the arguments of calls too, not only the paths found in them. What looks like a secret is left out."},
+		Key{Name: "stdout", Restart: true, Def: `false`, Spec: flagSpec, Text: "`serve --http` writes each line to standard output as well, for a collector; see [audit.md](audit.md#for-a-collector). Over stdio it has no effect."},
 	)},
 	Key{Name: "logs", Text: "What the children write to stderr, in a file for each.", Spec: object(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},
 			Text: "Where the files are; `\"off\"` keeps none. They are bounded, and readable by their owner only."},
+	)},
+	Key{Name: "metrics", Guard: true, Text: "What the hub counts, for Prometheus; see [metrics.md](metrics.md).", Spec: guarding(
+		Key{Name: "listen", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(isListen)}, Text: "Address that serves `/metrics`, such as `127.0.0.1:9464`. One that other machines reach needs `token`. Where another hub has it already, a hub over stdio goes on without."},
+		Key{Name: "token", Restart: true, Guard: true, Note: "none", Text: "The bearer token that who asks has to show.", Spec: guarding(
+			Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
+			Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that its owner alone can read; this or `env`."},
+		)},
+		Key{Name: "hosts", Restart: true, Spec: listOf(nameSpec), Text: "More names by which it may be asked (the Host header)."},
+		Key{Name: "principals", Restart: true, Def: `false`, Spec: flagSpec, Text: "Name the principal, too: the token or `NAME@ISSUER`."},
 	)},
 	Key{Name: "http", Guard: true, Text: "The Streamable HTTP front.", Spec: httpTable},
 	Key{Name: "limits", Text: "What the hub holds at most.", Spec: object(

@@ -1,0 +1,81 @@
+package hub
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"mcphub/hub/telemetry"
+	"mcphub/internal/exposition"
+)
+
+// metricsAt serves the metrics of a hub and returns where.
+func metricsAt(t *testing.T, o MetricsOptions) string {
+	t.Helper()
+	cfg := testConfig(t)
+	cfg.Telemetry = telemetry.New(telemetry.Options{Version: "1"})
+	h := runHub(t, cfg)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.ServeMetrics(ctx, ln, o) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("ServeMetrics: %v", err)
+		}
+	})
+	return "http://" + ln.Addr().String()
+}
+
+func TestWhoMayReadMetrics(t *testing.T) {
+	open, closed := metricsAt(t, MetricsOptions{}), metricsAt(t, MetricsOptions{Token: "right", Hosts: []string{"hub.example"}})
+	for name, tc := range map[string]struct {
+		method, url, host, origin, token string
+		want                             int
+	}{
+		"on loopback":          {url: open + "/metrics", want: http.StatusOK},
+		"by a page's name":     {url: open + "/metrics", host: "evil.example", want: http.StatusForbidden}, // DNS rebinding
+		"from a page":          {url: open + "/metrics", origin: "https://evil.example", want: http.StatusForbidden},
+		"another path":         {url: open + "/mcp", want: http.StatusNotFound},
+		"another method":       {method: http.MethodPost, url: open + "/metrics", want: http.StatusMethodNotAllowed},
+		"without the token":    {url: closed + "/metrics", want: http.StatusUnauthorized},
+		"with another token":   {url: closed + "/metrics", token: "wrong", want: http.StatusUnauthorized},
+		"with the token":       {url: closed + "/metrics", token: "right", want: http.StatusOK},
+		"by a configured name": {url: closed + "/metrics", host: "hub.example:9464", token: "right", want: http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), tc.method, tc.url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Host = tc.host; tc.origin != "" {
+				r.Header.Set("Origin", tc.origin)
+			}
+			if tc.token != "" {
+				r.Header.Set("Authorization", "Bearer "+tc.token)
+			}
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != tc.want {
+				t.Fatalf("%d %s (%v), want %d", res.StatusCode, body, err, tc.want)
+			}
+			if told := strings.Contains(string(body), "mcphub_build_info"); told != (tc.want == http.StatusOK) {
+				t.Errorf("the metrics were told: %t", told)
+			}
+			if tc.want == http.StatusOK && res.Header.Get("Content-Type") != exposition.ContentType {
+				t.Errorf("Content-Type %q", res.Header.Get("Content-Type"))
+			}
+		})
+	}
+}

@@ -1,0 +1,286 @@
+package telemetry
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/exposition"
+	"mcphub/internal/methods"
+)
+
+// A Session is one client's stay at the hub. Its methods may be called from any goroutine,
+// and do nothing where it is nil.
+type Session struct {
+	t                    *Telemetry
+	transport, principal string
+	stateless            bool
+	began                time.Duration
+	byEra                [2]atomic.Pointer[client] // of requests after the handshake, and of those without one
+}
+
+// A Client says whose a session is.
+type Client struct {
+	HTTP      bool
+	Principal string
+	Stateless bool // it is no session of the protocol, but all requests without a handshake of one principal
+}
+
+// Begin counts a session; End takes it out again.
+func (t *Telemetry) Begin(c Client) *Session {
+	if t == nil {
+		return nil
+	}
+	s := &Session{t: t, transport: Pipe, stateless: c.Stateless, began: t.now()}
+	if c.HTTP {
+		s.transport = TCP
+	}
+	if t.principals {
+		s.principal = c.Principal
+	}
+	none := t.client(clientKey{s.transport, "", s.principal})
+	s.byEra[0].Store(none)
+	s.byEra[1].Store(none)
+	return s
+}
+
+// Enter counts the session among those that there are.
+func (s *Session) Enter() {
+	if s != nil {
+		s.t.sessions.With(s.transport, s.principal).Add(1)
+	}
+}
+
+// Negotiated notes the version that was agreed on in the handshake: one that the hub has.
+func (s *Session) Negotiated(version string) {
+	if s != nil {
+		s.byEra[0].Store(s.t.client(clientKey{s.transport, version, s.principal}))
+	}
+}
+
+// Modern notes the version of its requests without a handshake.
+func (s *Session) Modern(version string) {
+	if s != nil {
+		s.byEra[1].Store(s.t.client(clientKey{s.transport, version, s.principal}))
+	}
+}
+
+// Leave ends what Enter began.
+func (s *Session) Leave() {
+	if s == nil {
+		return
+	}
+	s.t.sessions.With(s.transport, s.principal).Add(-1)
+	if !s.stateless {
+		c := s.byEra[0].Load()
+		s.t.serverSessions.With(c.version, c.transport, c.principal).Observe(s.t.now() - s.began)
+	}
+}
+
+// KernelRefused counts what the kernel has refused a server.
+func (s *Session) KernelRefused(child string) {
+	if s != nil {
+		s.t.KernelRefused(child)
+	}
+}
+
+// client is what all sessions with the same labels share.
+type client struct {
+	clientKey
+	t *Telemetry
+
+	mu         sync.RWMutex
+	operations map[operationKey]*operation
+	decisions  map[decisionKey]*exposition.Counter
+}
+
+type clientKey struct{ transport, version, principal string }
+
+type decisionKey struct{ decision, rule string }
+
+// operationKey says what a request is of; child and tool are "" where it is of none.
+type operationKey struct{ method, child, tool string }
+
+func (t *Telemetry) client(k clientKey) *client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.tab.clients[k]
+	if c == nil && len(t.tab.clients) >= mostClients && k.principal != "" {
+		k.principal = exposition.Other
+		c = t.tab.clients[k]
+	}
+	if c == nil {
+		c = &client{clientKey: k, t: t, operations: map[operationKey]*operation{}, decisions: map[decisionKey]*exposition.Counter{}}
+		t.tab.clients[k] = c
+	}
+	return c
+}
+
+func (c *client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.operations)
+	clear(c.decisions)
+}
+
+// operation has the histograms of one kind of request, which are found by its outcome.
+type operation struct {
+	c      *client
+	key    operationKey // as on the page
+	server [outcomes]atomic.Pointer[exposition.Histogram]
+	sent   atomic.Pointer[sentTo]
+}
+
+// sentTo are the histograms of a kind of request to a server that is spoken to in one version.
+type sentTo struct {
+	version string
+	client  [outcomes]atomic.Pointer[exposition.Histogram]
+}
+
+func (c *client) operation(k operationKey) *operation {
+	c.mu.RLock()
+	o := c.operations[k]
+	c.mu.RUnlock()
+	if o != nil {
+		return o
+	}
+	shown := k
+	if !known(k.method) {
+		shown.method = otherError
+	}
+	if k.child != "" && k.tool != "" {
+		shown.tool = c.t.tool(k.child, k.tool)
+	}
+	if shown.tool == exposition.Other || shown.method == otherError {
+		k = shown // what is not shown apart is not kept apart
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o = c.operations[k]; o == nil {
+		o = &operation{c: c, key: shown}
+		c.operations[k] = o
+	}
+	return o
+}
+
+func (c *client) decided(k decisionKey) {
+	c.mu.RLock()
+	n := c.decisions[k]
+	c.mu.RUnlock()
+	if n == nil {
+		n = c.t.decisions.With(k.decision, k.rule, c.principal)
+		c.mu.Lock()
+		c.decisions[k] = n
+		c.mu.Unlock()
+	}
+	n.Add(1)
+}
+
+// name is the value of gen_ai.operation.name.
+func (k *operationKey) name() string {
+	if k.method == methods.CallTool {
+		return executeTool
+	}
+	return ""
+}
+
+func (o *operation) answered(as outcome, took time.Duration) {
+	h := o.server[as].Load()
+	if h == nil {
+		fault, code := as.words()
+		k := &o.key
+		h = o.c.t.serverOps.With(k.method, k.child, k.tool, k.name(), fault, code, o.c.version, o.c.transport, o.c.principal)
+		o.server[as].Store(h)
+	}
+	h.Observe(took)
+}
+
+func (o *operation) came(version string, as outcome, took time.Duration) {
+	s := o.sent.Load()
+	if s == nil || s.version != version {
+		s = &sentTo{version: version}
+		o.sent.Store(s)
+	}
+	h := s.client[as].Load()
+	if h == nil {
+		fault, code := as.words()
+		k := &o.key
+		h = o.c.t.clientOps.With(k.method, k.child, k.tool, k.name(), fault, code, version, o.c.t.transport(k.child))
+		s.client[as].Store(h)
+	}
+	h.Observe(took)
+}
+
+// A Call is one request of a client, from when it came until it is answered. The zero Call is
+// not watched. It belongs to whoever has the request.
+type Call struct {
+	c       *client // nil: it is not watched, or was answered
+	op      *operation
+	version string // that its server is spoken to in
+	began   time.Duration
+	sent    time.Duration // 0: it is with no server
+}
+
+// Came begins to time a request after a handshake.
+func (s *Session) Came() Call { return s.came(0) }
+
+// CameModern begins to time a request without one.
+func (s *Session) CameModern() Call { return s.came(1) }
+
+func (s *Session) came(era int) Call {
+	if s == nil {
+		return Call{}
+	}
+	return Call{c: s.byEra[era].Load(), began: s.t.now()}
+}
+
+// Of says what the request is of: a method, a server of hub.json and one of its tools that is
+// listed.
+func (c *Call) Of(method, child, tool string) {
+	if c.c != nil {
+		c.op = c.c.operation(operationKey{method, child, tool})
+	}
+}
+
+// Decided counts what was decided of the request.
+func (c *Call) Decided(decision, rule string) {
+	if c.c != nil {
+		c.c.decided(decisionKey{decision, rule})
+	}
+}
+
+// Sent notes that the request goes to its server, which is spoken to in a version.
+func (c *Call) Sent(version string) {
+	if c.c != nil {
+		c.version, c.sent = version, max(c.c.t.now(), 1)
+	}
+}
+
+// Back notes that the server has answered, or will not: word is the record's, fault the error
+// of the answer. Only the first counts.
+func (c *Call) Back(word string, fault []byte) {
+	if c == nil || c.sent == 0 || c.op == nil {
+		return
+	}
+	if word != audit.ResultNotSent {
+		c.op.came(c.version, outcomeOf(word, fault), c.c.t.now()-c.sent)
+	}
+	c.sent = 0
+}
+
+// Answered ends the request. Only the first counts.
+func (c *Call) Answered(method, word string, fault []byte) {
+	if c.c == nil {
+		return
+	}
+	if c.op == nil {
+		tool := ""
+		if method == methods.CallTool {
+			tool = exposition.Other // a name of the client's making
+		}
+		c.Of(method, "", tool)
+	}
+	c.op.answered(outcomeOf(word, fault), c.c.t.now()-c.began)
+	c.c = nil
+}

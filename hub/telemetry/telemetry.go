@@ -1,0 +1,244 @@
+package telemetry
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/spec"
+	"mcphub/internal/exposition"
+)
+
+// Options shape a Telemetry.
+type Options struct {
+	Version    string // of the hub
+	Principals bool   // name principals
+}
+
+// A Telemetry is what is counted of one hub. Its methods may be called from any goroutine, and
+// do nothing where it is nil.
+type Telemetry struct {
+	page       exposition.Page
+	principals bool
+	epoch      time.Time
+
+	serverOps      *exposition.Family[*exposition.Histogram]
+	clientOps      *exposition.Family[*exposition.Histogram]
+	serverSessions *exposition.Family[*exposition.Histogram]
+	clientSessions *exposition.Family[*exposition.Histogram]
+	decisions      *exposition.Family[*exposition.Counter]
+	refusals       *exposition.Family[*exposition.Counter]
+	sessions       *exposition.Family[*exposition.Gauge]
+	states         *exposition.Family[*exposition.Gauge]
+	restarts       *exposition.Family[*exposition.Counter]
+
+	transport func(child string) string // of a server, by its name
+	reloaded  atomic.Pointer[Reload]
+
+	mu  sync.Mutex
+	tab tables
+}
+
+// tables is what Telemetry.mu guards.
+type tables struct {
+	clients  map[clientKey]*client
+	tools    map[string]map[string]bool // that have a series of their own, by server
+	children map[childKey]*childState
+}
+
+// Bounds.
+const (
+	mostTools   = 128 // of a server, that have a series of their own
+	mostClients = 256 // principals, by transport and version, that have series of their own
+)
+
+// New makes a Telemetry. It starts nothing.
+func New(o Options) *Telemetry {
+	t := &Telemetry{principals: o.Principals, epoch: time.Now(), transport: func(string) string { return "" }}
+	t.tab = tables{clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{}}
+	method, tool, operation := label(attrMethod, false), label(attrTool, true), label(attrOperation, false)
+	server, fault, code := label(attrServer, true), label(attrError, false), label(attrCode, false)
+	version, transport, principal := label(attrVersion, false), label(attrTransport, false), label(attrPrincipal, true)
+	p := &t.page
+	p.Gauges(exposition.Desc{Name: "mcphub_build_info", Help: "The version of the hub.", Labels: []exposition.Label{{Name: "version"}}}).With(o.Version).Set(1)
+	t.serverOps = p.Histograms(exposition.Desc{
+		Name: onPage(serverOperation), Help: "Requests of clients, from when they came until they were answered (" + serverOperation + ").", Most: 4000,
+		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport, principal},
+	}, buckets)
+	t.clientOps = p.Histograms(exposition.Desc{
+		Name: onPage(clientOperation), Help: "Requests to servers, from when they were sent until they were answered (" + clientOperation + ").", Most: 4000,
+		Labels: []exposition.Label{method, server, tool, operation, fault, code, version, transport},
+	}, buckets)
+	t.serverSessions = p.Histograms(exposition.Desc{
+		Name: onPage(serverSession), Help: "Sessions of clients that have ended (" + serverSession + ").",
+		Labels: []exposition.Label{version, transport, principal},
+	}, buckets)
+	t.clientSessions = p.Histograms(exposition.Desc{
+		Name: onPage(clientSession), Help: "Stays of servers that have ended: from when one was ready (" + clientSession + ").",
+		Labels: []exposition.Label{server, fault, version, transport},
+	}, buckets)
+	t.decisions = p.Counters(exposition.Desc{
+		Name: "mcphub_decisions_total", Help: "Decisions: allow, deny by a rule, refuse before the rules were asked.",
+		Labels: []exposition.Label{{Name: "decision"}, {Name: "rule", Open: true}, principal},
+	})
+	t.refusals = p.Counters(exposition.Desc{
+		Name: "mcphub_kernel_refusals_total", Help: "What the kernel has refused servers, as far as they tell.", Labels: []exposition.Label{server},
+	})
+	t.sessions = p.Gauges(exposition.Desc{Name: "mcphub_sessions", Help: "Sessions that there are.", Labels: []exposition.Label{transport, principal}})
+	t.states = p.Gauges(exposition.Desc{Name: "mcphub_children", Help: "Instances of servers, by the state they are in.", Labels: []exposition.Label{server, {Name: "state"}}})
+	t.restarts = p.Counters(exposition.Desc{Name: "mcphub_child_restarts_total", Help: "Starts of servers after the first.", Labels: []exposition.Label{server}})
+	p.Func(exposition.Desc{Name: "mcphub_config_last_reload_successful", Help: "Whether hub.json is in force as it was read last (1), or was refused (0)."}, "gauge", func() (float64, bool) {
+		r := t.reloaded.Load()
+		if r == nil || !r.Successful {
+			return 0, r != nil
+		}
+		return 1, true
+	})
+	p.Func(exposition.Desc{Name: "mcphub_config_last_reload_success_timestamp_seconds", Help: "When hub.json was read that is in force, since the epoch."}, "gauge", func() (float64, bool) {
+		r := t.reloaded.Load()
+		if r == nil {
+			return 0, false
+		}
+		return float64(r.At.UnixMilli()) / 1000, true
+	})
+	return t
+}
+
+// Owner is what the hub knows, and is asked when the page is written.
+type Owner struct {
+	Transport  func(child string) string // stdio is "pipe", HTTP is "tcp"; "" where there is no such server
+	Questions  func() int64              // that people have not answered
+	Suspended  func() int64              // requests that wait for their clients
+	Unrecorded func() uint64             // decisions whose line could not be written when it had to be
+}
+
+// For adds what the hub knows. It is called once, before anything else.
+func (t *Telemetry) For(o Owner) {
+	if t == nil {
+		return
+	}
+	t.transport = o.Transport
+	t.page.Func(exposition.Desc{Name: "mcphub_questions_pending", Help: "Questions that people have not answered."}, "gauge", func() (float64, bool) { return float64(o.Questions()), true })
+	t.page.Func(exposition.Desc{Name: "mcphub_requests_suspended", Help: "Requests of 2026-07-28 that wait for their client to come again."}, "gauge", func() (float64, bool) { return float64(o.Suspended()), true })
+	t.page.Func(exposition.Desc{Name: "mcphub_decisions_unrecorded_total", Help: "Decisions whose line could not be written to the record."}, "counter", func() (float64, bool) { return float64(o.Unrecorded()), true })
+	t.page.Process()
+}
+
+// Append writes the page; its type is [exposition.ContentType].
+func (t *Telemetry) Append(b []byte) []byte { return t.page.Append(b) }
+
+// Descs says what is on the page.
+func (t *Telemetry) Descs() []exposition.Desc { return t.page.Descs() }
+
+// A Reload is how hub.json stands.
+type Reload struct {
+	Successful bool
+	At         time.Time // when that was read which is in force
+}
+
+// Reloaded notes how hub.json stands now.
+func (t *Telemetry) Reloaded(r Reload) {
+	if t != nil {
+		t.reloaded.Store(&r)
+	}
+}
+
+// Applied notes that another hub.json is in force: servers may be others by the same names.
+func (t *Telemetry) Applied() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.tab.clients {
+		c.forget()
+	}
+}
+
+// KernelRefused counts what the kernel has refused a server.
+func (t *Telemetry) KernelRefused(child string) {
+	if t != nil {
+		t.refusals.With(child).Add(1)
+	}
+}
+
+// now is the time since the epoch, which is cheaper to read than the time of day.
+func (t *Telemetry) now() time.Duration { return time.Since(t.epoch) }
+
+// tool is the value for a tool that a server lists.
+func (t *Telemetry) tool(child, name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.tab.tools[child]
+	switch {
+	case all[name]:
+	case len(all) >= mostTools:
+		return exposition.Other
+	case all == nil:
+		t.tab.tools[child] = map[string]bool{name: true}
+	default:
+		all[name] = true
+	}
+	return name
+}
+
+// childKey is one instance of a server.
+type childKey struct {
+	spec.Key
+	serial uint64
+}
+
+// childState is what was told of an instance last.
+type childState struct {
+	state    children.State
+	ready    time.Duration // since when it was there; 0: it is not
+	restarts int
+}
+
+// Child takes in how an instance of a server stands. It is called by one goroutine for each.
+func (t *Telemetry) Child(st *children.Status) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := childKey{st.Key, st.Serial}
+	was, known := t.tab.children[key]
+	if !known {
+		was = &childState{}
+		t.tab.children[key] = was
+	} else {
+		t.states.With(st.Child, word(was.state)).Add(-1)
+	}
+	if more := st.Restarts - was.restarts; more > 0 {
+		t.restarts.With(st.Child).Add(uint64(more))
+	}
+	switch there := st.State == children.Ready || st.State == children.Hung || st.State == children.Draining; {
+	case there && !st.Final:
+		if was.ready == 0 {
+			was.ready = max(t.now(), 1)
+		}
+	case was.ready != 0:
+		fault := ""
+		if st.State == children.BackingOff {
+			fault = otherError
+		}
+		t.clientSessions.With(st.Child, fault, st.Protocol, t.transport(st.Child)).Observe(t.now() - was.ready)
+		was.ready = 0
+	}
+	was.state, was.restarts = st.State, st.Restarts
+	if st.Final {
+		delete(t.tab.children, key)
+		return
+	}
+	t.states.With(st.Child, word(was.state)).Add(1)
+}
+
+// word is a state in one word.
+func word(s children.State) string {
+	if s == children.BackingOff {
+		return "backing_off"
+	}
+	return s.String()
+}

@@ -1,0 +1,188 @@
+package telemetry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/spec"
+	"mcphub/internal/audit"
+	"mcphub/internal/methods"
+)
+
+// watched is a Telemetry of a hub with no servers that anybody knows of.
+func watched(o Options) *Telemetry {
+	t := New(o)
+	zero := func() int64 { return 0 }
+	t.For(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Unrecorded: func() uint64 { return 0 }})
+	return t
+}
+
+// request is one request of a tool that its server answers so.
+func request(s *Session, method, child, tool, word string, fault []byte) {
+	c := s.Came()
+	c.Of(method, child, tool)
+	c.Decided("allow", "rule")
+	c.Sent("2025-11-25")
+	c.Back(word, fault)
+	c.Answered(method, word, fault)
+}
+
+func lines(t *Telemetry, name string) (n int) {
+	for l := range strings.Lines(string(t.Append(nil))) {
+		if strings.HasPrefix(l, name+"{") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestLabelsAreBounded: a server that lists new tools for ever, codes of its making, clients that
+// make up methods, and issuers that vouch for ever more people.
+func TestLabelsAreBounded(t *testing.T) {
+	w := watched(Options{Principals: true})
+	const many = 5000
+	for i := range many {
+		s := w.Begin(Client{HTTP: true, Principal: fmt.Sprintf("somebody %d@https://issuer", i%1000)})
+		s.Enter()
+		s.Negotiated("2025-11-25")
+		request(s, methods.CallTool, "hostile", fmt.Sprintf("tool %d", i), audit.ResultError, fmt.Appendf(nil, `{"code":%d}`, i))
+		request(s, fmt.Sprintf("made/up/%d", i), "", "", audit.ResultOK, nil)
+		c := s.Came()
+		c.Answered(methods.CallTool, audit.ResultError, nil)
+		s.Leave()
+	}
+	request(w.Begin(Client{}), methods.CallTool, "honest", "read", audit.ResultOK, nil)
+	for name, most := range map[string]int{
+		onPage(serverOperation) + "_count": 4100, onPage(clientOperation) + "_count": 300,
+		onPage(serverSession) + "_count": 1100, "mcphub_decisions_total": 1100, "mcphub_sessions": 1100,
+	} {
+		if n := lines(w, name); n > most || n < 2 && name != "mcphub_decisions_total" {
+			t.Errorf("%s has %d series, want at most %d", name, n, most)
+		}
+	}
+	kept := 0
+	for _, c := range w.tab.clients {
+		kept += len(c.operations)
+	}
+	if most := (mostClients + 8) * (mostTools + 5); kept > most || len(w.tab.clients) > mostClients+8 {
+		t.Errorf("%d kinds of requests of %d clients are kept, want at most %d", kept, len(w.tab.clients), most)
+	}
+	page := string(w.Append(nil))
+	for _, l := range []string{
+		`mcphub_server_name="honest",gen_ai_tool_name="read"`, `mcphub_server_name="hostile",gen_ai_tool_name="_other"`,
+		`mcp_method_name="_OTHER"`, `error_type="_OTHER"`, `mcphub_principal="_other"`,
+	} {
+		if !strings.Contains(page, l) {
+			t.Errorf("no %s on the page", l)
+		}
+	}
+	if strings.Contains(page, "made/up") {
+		t.Error("a method that a client made up is on the page")
+	}
+}
+
+// TestPrincipalsOnlyWhereAskedFor and what becomes of a Call that ends twice.
+func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		w := watched(Options{Principals: asked})
+		s := w.Begin(Client{Principal: "alice"})
+		s.Enter()
+		request(s, methods.CallTool, "kid", "echo", audit.ResultOK, nil)
+		s.Leave()
+		if page := string(w.Append(nil)); strings.Contains(page, "alice") != asked {
+			t.Errorf("metrics.principals %t: the page is\n%s", asked, page)
+		}
+	}
+}
+
+func TestACallEndsOnce(t *testing.T) {
+	w := watched(Options{})
+	s := w.Begin(Client{})
+	c := s.Came()
+	c.Of(methods.CallTool, "kid", "echo")
+	c.Sent("")
+	for range 2 {
+		c.Back(audit.ResultOK, nil)
+		c.Answered(methods.CallTool, audit.ResultOK, nil)
+	}
+	var zero Call
+	zero.Of("x", "y", "z")
+	zero.Sent("")
+	zero.Back("ok", nil)
+	zero.Answered("x", "ok", nil)
+	page := string(w.Append(nil))
+	for _, name := range []string{serverOperation, clientOperation} {
+		if !strings.Contains(page, onPage(name)+`_count{mcp_method_name="tools/call",mcphub_server_name="kid",gen_ai_tool_name="echo",gen_ai_operation_name="execute_tool"`) || strings.Contains(page, "} 2\n") {
+			t.Errorf("%s is not there once:\n%s", name, page)
+		}
+	}
+}
+
+// TestChildren: each state counts once, and nothing is left of what has ended.
+func TestChildren(t *testing.T) {
+	w := watched(Options{})
+	k := spec.Key{Child: "kid"}
+	for _, st := range []children.Status{
+		{Key: k, State: children.Starting}, {Key: k, State: children.Ready, Protocol: "2025-11-25"}, {Key: k, State: children.BackingOff, Protocol: "2025-11-25"},
+		{Key: k, State: children.Ready, Restarts: 1, Protocol: "2025-11-25"},
+	} {
+		w.Child(&st)
+	}
+	page := string(w.Append(nil))
+	for _, l := range []string{
+		`mcphub_children{mcphub_server_name="kid",state="ready"} 1`, `mcphub_children{mcphub_server_name="kid",state="backing_off"} 0`,
+		`mcphub_child_restarts_total{mcphub_server_name="kid"} 1`,
+		onPage(clientSession) + `_count{mcphub_server_name="kid",error_type="_OTHER",mcp_protocol_version="2025-11-25",network_transport="pipe"} 1`,
+	} {
+		if !strings.Contains(page, l+"\n") {
+			t.Errorf("no %s on\n%s", l, page)
+		}
+	}
+	w.Child(&children.Status{Key: k, State: children.Stopped, Final: true})
+	if page = string(w.Append(nil)); strings.Contains(page, `mcphub_children{mcphub_server_name="kid",state="ready"} 1`) || len(w.tab.children) != 0 {
+		t.Errorf("what has ended is still counted:\n%s", page)
+	}
+}
+
+// TestAScrapeIsQuick: sessions are counted and never walked.
+func TestAScrapeIsQuick(t *testing.T) {
+	w := watched(Options{})
+	for i := range 10_000 {
+		s := w.Begin(Client{HTTP: true})
+		s.Enter()
+		s.Negotiated("2025-11-25")
+		request(s, methods.CallTool, fmt.Sprintf("server%d", i%30), fmt.Sprintf("tool%d", i%10), audit.ResultOK, nil)
+	}
+	quickest := time.Hour
+	var page []byte
+	for range 6 {
+		start := time.Now()
+		page = w.Append(page[:0])
+		quickest = min(quickest, time.Since(start))
+	}
+	t.Logf("%d bytes in %s", len(page), quickest)
+	if !strings.Contains(string(page), `mcphub_sessions{network_transport="tcp"} 10000`) {
+		t.Errorf("10000 sessions are not told")
+	}
+	if quickest > 20*time.Millisecond {
+		t.Errorf("a scrape takes %s, want 20ms", quickest)
+	}
+}
+
+func TestKnownRequestsAllocateNothing(t *testing.T) {
+	w := watched(Options{})
+	s := w.Begin(Client{})
+	if n := testing.AllocsPerRun(200, func() { request(s, methods.CallTool, "kid", "echo", audit.ResultOK, nil) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	s := watched(Options{}).Begin(Client{})
+	for b.Loop() {
+		request(s, methods.CallTool, "filesystem", "read_text_file", audit.ResultOK, nil)
+	}
+}

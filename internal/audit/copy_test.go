@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestACopyIsWhatTheFileHolds: byte for byte, also where writes to the file are short or fail.
+func TestACopyIsWhatTheFileHolds(t *testing.T) {
+	dir := t.TempDir()
+	var copied bytes.Buffer
+	stream := NewCopy(&copied, func(n int) { t.Errorf("%d lines were left out", n) })
+	turn := 0
+	r := NewRecorder(Options{Dir: dir, Copy: stream, retry: time.Nanosecond, Write: func(file io.Writer, b []byte) (int, error) {
+		switch turn++; {
+		case turn > 60: // all is well at the end
+		case turn%7 == 3:
+			return 0, errors.New("no room")
+		case turn%5 == 2:
+			n, err := file.Write(b[:len(b)/2])
+			return n, errors.Join(err, errors.New("half of it"))
+		}
+		return file.Write(b)
+	}}, nil)
+	if err := r.Open(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	recorded, streamed := make(chan error, 1), make(chan struct{})
+	streaming, stop := context.WithCancel(t.Context())
+	go func() { recorded <- r.Run(ctx) }()
+	go func() { stream.Run(streaming); close(streamed) }()
+	for i := range 200 {
+		if ticket, err := r.Append(t.Context(), &Record{Session: "s", Decided: Decided{Child: "kid", Decision: "allow"}}); err == nil && i%3 == 0 {
+			ticket.Outcome(ResultOK)
+		}
+	}
+	cancel()
+	if err := <-recorded; err != nil {
+		t.Error(err)
+	}
+	stop()
+	<-streamed
+	files, err := filepath.Glob(filepath.Join(dir, "*-*"+LogEnding))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole := raw[:bytes.LastIndexByte(raw, '\n')+1]; !bytes.Equal(whole, copied.Bytes()) || len(whole) < 1000 {
+		t.Errorf("the file has %d bytes of whole lines, the stream %d others", len(whole), copied.Len())
+	}
+}
+
+// A stuck stream takes nothing until it is let go.
+type stuck struct {
+	letGo chan struct{}
+	got   bytes.Buffer
+}
+
+func (s *stuck) Write(b []byte) (int, error) {
+	<-s.letGo
+	return s.got.Write(b)
+}
+
+// TestAStuckStreamHoldsUpNobody: lines are left out whole, and told of.
+func TestAStuckStreamHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{letGo: make(chan struct{})}
+		left := 0
+		c := NewCopy(s, func(n int) { left += n })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { c.Run(ctx); close(done) }()
+		line := strings.Repeat("x", 1<<20-1) + "\n"
+		start := time.Now()
+		for range 20 {
+			c.take([]byte(line[:100]))
+			c.take([]byte(line[100:]))
+			synctest.Wait()
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("whoever recorded waited %s", took)
+		}
+		close(s.letGo)
+		synctest.Wait()
+		cancel()
+		<-done
+		whole := s.got.Len() / len(line)
+		if s.got.Len()%len(line) != 0 || whole+left != 20 || left == 0 || whole < 8 {
+			t.Errorf("%d bytes came through and %d lines were left out, of 20", s.got.Len(), left)
+		}
+	})
+}
+
+// TestAStreamThatStaysStuckEndsAfterASecond.
+func TestAStreamThatStaysStuckEndsAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{letGo: make(chan struct{})}
+		c := NewCopy(s, nil)
+		c.take([]byte("a line\n"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		start := time.Now()
+		c.Run(ctx)
+		if took := time.Since(start); took != lastCopies {
+			t.Errorf("Run ended after %s, want %s", took, lastCopies)
+		}
+		close(s.letGo)
+	})
+}

@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+
+	"mcphub/hub"
+	"mcphub/internal/config"
+	"mcphub/internal/exit"
+	"mcphub/internal/rawio"
+	"mcphub/internal/setup"
+)
+
+// metrics are where a hub tells what it counts. The zero value tells nobody.
+type metrics struct {
+	ln   net.Listener
+	opts hub.MetricsOptions
+}
+
+// openMetrics listens where hub.json says so, and has the Hub of made count.
+func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
+	file, log := made.File, made.Hub.Log
+	if file.Metrics.Listen == "" {
+		return metrics{}, nil
+	}
+	opts, err := setup.MetricsOptions(file, os.LookupEnv)
+	if err != nil {
+		return metrics{}, err
+	}
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", file.Metrics.Listen)
+	if err != nil {
+		return metrics{}, exit.Errorf(exit.Failure, "cannot serve metrics on %s (metrics.listen): %w", file.Metrics.Listen, err)
+	}
+	addr := ln.Addr().String()
+	if file.Metrics.Token == (config.Secret{}) && !isLoopback(addr) {
+		return metrics{}, errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
+	}
+	made.Hub.Telemetry = hub.NewTelemetry(hub.TelemetryOptions{Version: made.Hub.Version, Principals: file.Metrics.Principals})
+	log.Info().Str("url", "http://"+addr+"/metrics").Msg("metrics are served")
+	return metrics{ln, opts}, nil
+}
+
+// openMetrics is openMetrics for the Hub of made. A hub over stdio goes on without, for another
+// one may be there already: each window may have its own. needed: this one does not.
+func (a *sidecar) openMetrics(ctx context.Context, made *setup.Result, needed bool) (err error) {
+	if a.metrics, err = openMetrics(ctx, made); err != nil && !needed {
+		a.log.Warn().Err(err).Msg("metrics are not served")
+		return nil
+	}
+	return err
+}
+
+// run tells what h counts until ctx ends.
+func (m metrics) run(ctx context.Context, h *hub.Hub) error {
+	if m.ln == nil {
+		return nil
+	}
+	return h.ServeMetrics(ctx, rawio.Listener(m.ln), m.opts)
+}
+
+// close is for a Hub that was never made.
+func (m metrics) close() {
+	if m.ln != nil {
+		_ = m.ln.Close()
+	}
+}
