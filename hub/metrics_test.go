@@ -84,7 +84,7 @@ func TestWhatIsCounted(t *testing.T) {
 		checkPage(t, got)
 	})
 	got := page(&cfg)
-	if got = page(&cfg); !strings.Contains(got, `mcphub_sessions{network_transport="pipe"} 0`) {
+	if !strings.Contains(got, `mcphub_sessions{network_transport="pipe"} 0`) {
 		t.Errorf("the session that has ended is still counted:\n%s", got)
 	}
 	if value := line(t, got, "mcp_server_session_duration_seconds_count", `network_transport="pipe"`, `mcp_protocol_version="2025-06-18"`); value != "1" {
