@@ -30,7 +30,8 @@
 // [Serve] starts everything and returns when all of it has ended. One mutex guards the
 // tables of the front, one those of each [Peer], one each [Reply] and each stream;
 // they are taken in this order, and none is held while the hub is called. A message
-// is served on the goroutine of its POST; a stream is written by a goroutine of its
+// is served on the goroutine of its POST, which waits for another one where the
+// client has no handshake (hub/modern); a stream is written by a goroutine of its
 // own.
 //
 // # What it refuses to do

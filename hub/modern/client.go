@@ -350,7 +350,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 		return c.askRoots()
 	}
 	var keep *Caching
-	if c.request.Method == methods.ReadResource && !typed {
+	if methods.Of(c.request.Method).Keeps && !typed {
 		keep = &Caching{}
 	}
 	return c.server.Result(a, keep, typed)

@@ -75,7 +75,7 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 	// Names count as they are written: a reader that ignores case would read another
 	// line.
 	err = json.Unmarshal(raw, &e, jsontext.AllowInvalidUTF8(true))
-	e.Entry, e.LogID = entry, log
+	e.Entry, e.LogID = entry, log // the entry by the places of its members: a new one of every line belongs in Event
 	return e, err
 }
 
