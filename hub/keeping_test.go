@@ -9,6 +9,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
 )
 
 // TestHowLongListsMayBeKept: what a child says of its lists holds towards the
@@ -61,4 +62,26 @@ func TestHowLongListsMayBeKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKeepingWithRulesForSome: lists that differ from one to the next are kept for nobody else.
+func TestKeepingWithRulesForSome(t *testing.T) {
+	server := played("a", spec.ShareAll, childtest.Script{Era: "modern", Replies: map[string]string{"tools/list": `{"resultType":"complete","tools":[],"ttlMs":7000,"cacheScope":"public"}`}})
+	play(t, []spec.Spec{server}, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enterModern(t, h, `{}`)
+		scope := func() string {
+			s, _ := jsonrpc.String(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "cacheScope"))
+			return s
+		}
+		if got := scope(); got != "public" {
+			t.Errorf("control, without rules: %s", got)
+		}
+		rule := policy.Rule{Name: "bob", Then: policy.Deny, Servers: []string{"a"}, People: policy.People{Principals: []string{"bob"}}}
+		if _, err := h.Apply(t.Context(), under(t, h.now().Settings, policy.Policy{Rules: []policy.Rule{rule}})); err != nil {
+			t.Fatal(err)
+		}
+		if got := scope(); got != "private" {
+			t.Errorf("with a rule for bob: %s", got)
+		}
+	})
 }

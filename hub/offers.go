@@ -46,11 +46,11 @@ const listTTL = time.Minute
 
 // keeping tells how long a list of now may be kept: the shortest of what the
 // children that have a part in it say, and not at all where one is missing that may
-// still come. It is for everybody only where they all say so. k is Kinds for what
-// the hub says of itself, which is made of what they say of themselves.
+// still come. It is for everybody only where they all say so, and no rule is for some
+// people. k is Kinds for what the hub says of itself, which is made of what they say of themselves.
 func (s *Session) keeping(k catalog.Kind) modern.Caching {
 	conf := s.now()
-	ttl, parts, public := listTTL, 0, true
+	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
 	for _, name := range conf.ChildNames() {
 		st, o := s.OwnOffer(name)
 		if o == nil {

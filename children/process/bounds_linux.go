@@ -76,9 +76,9 @@ func (g *group) exceeds() string {
 	l := g.bounds.limits
 	if of := g.bounds.group; of != nil {
 		switch memory, processes := of.Exceeded(); {
-		case memory:
+		case memory && l.Memory > 0: // not the machine's own memory
 			return beyondMemory(l, 0)
-		case processes:
+		case processes && l.Processes > 0:
 			return beyondProcesses(l, 0)
 		}
 		return ""

@@ -13,8 +13,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/principal"
 )
 
 // TestHTTPSessionsEnd: by being idle, by making room, and not while somebody
@@ -266,6 +268,18 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 	})
+}
+
+// A request that came in before the end, and is looked at after it, opens nothing that nobody would end.
+func TestStopOpensNothing(t *testing.T) {
+	f, err := New(newFakeHub(), Options{Local: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.enters(closed)
+	if c, err := f.modernPeer(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}); !errors.Is(err, errStopping) || c != nil || len(f.modernPeers) > 0 {
+		t.Errorf("%v, %v", c, err)
+	}
 }
 
 // /readyz tells everybody that no call is served, and that calls are again.

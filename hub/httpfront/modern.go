@@ -21,11 +21,14 @@ import (
 // first and ends when nobody uses it.
 
 // modernPeer finds what serves the modern requests of a token, and enters it;
-// the error is errRevoked, or says that there is no room in it.
+// the error is errStopping or errRevoked, or says that there is no room in it.
 func (f *Front) modernPeer(who admission.Caller) (*Peer, error) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.stage() >= leaving {
+		return nil, errStopping
+	}
 	c := f.modernPeers[owner]
 	switch known := c != nil && c.ctx.Err() == nil; {
 	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.Stands(who):
@@ -47,12 +50,11 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, error) {
 
 // postModern takes one message of a client without a session.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	if f.stage() >= leaving {
-		refuseStopping(w, nil)
-		return
-	}
 	c, err := f.modernPeer(who)
 	switch {
+	case errors.Is(err, errStopping):
+		refuseStopping(w, nil)
+		return
 	case errors.Is(err, errRevoked):
 		refuseRevoked(w, []byte("null"))
 		return
