@@ -105,7 +105,7 @@ func newSandboxed(t *testing.T, how way, entry func(w *world.World) obj) *sandbo
 	s.Quotes = true // it repeats what it is asked to open, and honest values hold such words
 	s.Handshake()
 	if how.attached {
-		wantAttached(t, w)
+		wantAttached(t, w, s.Session)
 	}
 	if kid["command"] == world.Bin.Opener {
 		s.printed(t)
@@ -126,8 +126,9 @@ func attachAuto(t *testing.T, w *world.World) obj {
 }
 
 // wantAttached wants the client of a world to be attached.
-func wantAttached(t *testing.T, w *world.World) {
+func wantAttached(t *testing.T, w *world.World, client *world.Session) {
 	t.Helper()
+	client.Attached = true
 	log, err := os.ReadFile(w.Path("home", "state", "mcphub", "shared.log"))
 	world.Must(t, err)
 	if !strings.Contains(string(log), "a session has attached") {

@@ -71,7 +71,7 @@ func (s *swapped) session(t *testing.T) {
 		client := w.Serve(config, ide.Folders(w.Project))
 		client.Handshake()
 		if s.attached {
-			wantAttached(t, w)
+			wantAttached(t, w, client)
 		}
 		client.AwaitTool("fs__read_text_file")
 		stop, stopped := make(chan struct{}), make(chan error)

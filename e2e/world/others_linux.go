@@ -32,6 +32,10 @@ func InContainer(t *testing.T, tests []string) {
 // IsForOthers says whether these tests were started by AsOrdinaryUser or InContainer.
 func IsForOthers() bool { return os.Getenv(programsVariable) != "" }
 
+// IsInContainer says whether InContainer started these tests. The first process here is outside of that container, so that
+// no hub can be shared in it.
+func IsInContainer() bool { return IsForOthers() && os.Geteuid() == 0 }
+
 // asOther runs tests as a user, behind a filter of system calls. It skips where these are such tests already, and where nobody can
 // become another.
 func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter, more ...string) {

@@ -19,6 +19,7 @@ type Session struct {
 	Talk *Talk  // what it and the hub said to each other; nil for any other program
 
 	ExitStatus int  // what the process must end with
+	Attached   bool // to a hub that clients share
 	Sloppy     bool // stdout may hold what is no protocol: a child seen with no hub in front
 	Odd        bool // a child says what the specification does not allow, and the hub passes it on
 	Quotes     bool // a server repeats what it is asked, or prints files of the hub: what is in them reaches the client
@@ -57,6 +58,9 @@ func (s *Session) End(bound time.Duration) ide.Exit {
 	stderr := s.Stderr()
 	if strings.Contains(stderr, "DATA RACE") || strings.Contains(stderr, "panic:") {
 		s.T.Errorf("stderr holds a race or a panic")
+	}
+	if s.Attached { // its servers are ended by a hub that goes on, beside it
+		Within(bound, func() bool { return len(Marked(s.T, s.Mark)) == 0 })
 	}
 	WantNone(s.T, s.Mark)
 	if s.T.Failed() {
