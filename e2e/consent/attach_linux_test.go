@@ -482,12 +482,9 @@ func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
 // mayRaise reports whether what this test starts may raise its hard limits.
 func mayRaise(t *testing.T) bool {
 	t.Helper()
-	may := os.Geteuid() == 0
-	if works := exec.Command("prlimit", "--locks=0", "prlimit", "--locks=unlimited", "true").Run() == nil; works != may {
-		if world.InCI() {
-			t.Fatalf("the limit can be raised: %t", works)
-		}
-		may = works
+	may := exec.Command("prlimit", "--locks=0", "prlimit", "--locks=unlimited", "true").Run() == nil
+	if !may {
+		t.Log("NOT PROVED HERE: nobody may raise a limit on this machine (CAP_SYS_RESOURCE), so nothing shows that it is the mark that keeps a server out")
 	}
 	return may
 }
