@@ -38,14 +38,14 @@ require (
 	golang.org/x/net v0.59.0
 	golang.org/x/oauth2 v0.36.0
 	golang.org/x/sys v0.49.0
-	golang.org/x/time v0.15.0
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.43.0
+	golang.org/x/time v0.15.0
 	mvdan.cc/sh/v3 v3.14.1
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/prometheus/otlptranslator v1.0.0 // indirect
+require github.com/prometheus/otlptranslator v1.0.0
 
 require (
 	filippo.io/hpke v0.4.0 // indirect
