@@ -133,7 +133,7 @@ func balance(t *testing.T, hubs []*replica) (address string, b *balancer) {
 			}
 			return nil
 		}
-		b.by = append(b.by, proxy)
+		b.by = append(b.by, world.WholeBody(proxy))
 	}
 	stop, checks := make(chan struct{}), sync.WaitGroup{}
 	for i, h := range hubs {

@@ -45,7 +45,7 @@ func bearing(w *world.World, target, token string) string {
 		r.Out.Host = r.In.Host // which the hub looks at too
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
-	server := httptest.NewServer(proxy)
+	server := httptest.NewServer(world.WholeBody(proxy))
 	w.T.Cleanup(server.Close)
 	return server.URL
 }

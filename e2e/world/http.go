@@ -7,7 +7,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -159,6 +161,20 @@ func CallGoSDK(t testing.TB, s *gosdk.ClientSession, tool string, args obj, toke
 		}
 	}
 	return b.String(), r.IsError
+}
+
+// WholeBody reads what is posted before it hands a request on. A test's httputil.ReverseProxy needs it: while the proxy still
+// looks for the end of a body, it breaks off an answer that comes that fast.
+func WholeBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
 }
 
 // FreePort is a port that nobody listens on at this moment.
