@@ -9,14 +9,15 @@
 // relayed message costs. Nothing is lost where a call cannot block, or not for
 // longer than it takes to copy a few pages.
 //
-//   - [Reader] and [Write] are for pipes and sockets that do not block. Where
+//   - [Reader] and [Descriptor] are for pipes and sockets that do not block. Where
 //     there is nothing to read the runtime's poller waits, as always. They ask the
 //     kernel not to block by the call itself, and not by a flag of the descriptor
 //     that other processes share: a call that blocked unannounced would hold up
 //     the collector. A kernel that cannot be asked so (before 5.12 for sockets,
 //     6.4 for pipes, or so) gets ordinary calls.
-//   - A [Socket] is for a socket that blocks for others who share it. It never waits
-//     in the kernel itself.
+//   - A [Stream] is for what another process has handed over: a socket that blocks for
+//     others who share it, and a pipe that was opened once more. It never waits in the
+//     kernel itself.
 //   - A [Listener] gives connections of that kind.
 //   - An [Appender] writes to a regular file, which may block: while the disk
 //     makes writers wait, and where the file is not on a disk of this machine, it

@@ -3,7 +3,6 @@ package rawio
 import (
 	"io"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -35,12 +34,14 @@ func lacking(errno unix.Errno) bool {
 	return errno == unix.EOPNOTSUPP || errno == unix.ENOSYS || errno == unix.EINVAL
 }
 
-// announced is set where Write has found that pipes cannot be had otherwise.
-var announced atomic.Bool
+// A Descriptor is one that does not block, for one writer at a time.
+type Descriptor struct {
+	announced bool // it cannot be had otherwise
+}
 
-// Write is unix.Write to a descriptor that does not block.
-func Write(fd int, b []byte) (int, error) {
-	if len(b) == 0 || len(b) > short || announced.Load() {
+// Write is unix.Write.
+func (d *Descriptor) Write(fd int, b []byte) (int, error) {
+	if len(b) == 0 || len(b) > short || d.announced {
 		return unix.Write(fd, b)
 	}
 	written()
@@ -50,7 +51,7 @@ func Write(fd int, b []byte) (int, error) {
 	case errno == 0:
 		return n, nil
 	case lacking(errno):
-		announced.Store(true)
+		d.announced = true
 		return unix.Write(fd, b)
 	}
 	return -1, errno

@@ -30,10 +30,14 @@ func Handed(fd int, name string, flag int) Stream {
 	switch kind {
 	case unix.S_IFIFO, unix.S_IFCHR:
 		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), flag|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-		if err == nil {
-			_ = unix.Close(fd) // who reads at the other end waits for the last one that may write
-			return os.NewFile(uintptr(own), name)
+		if err != nil {
+			break
 		}
+		_ = unix.Close(fd) // who reads at the other end waits for the last one that may write
+		if kind == unix.S_IFIFO {
+			return rawio.NewPipe(own, name)
+		}
+		return os.NewFile(uintptr(own), name)
 	case unix.S_IFSOCK:
 		if s, err := rawio.NewSocket(fd, name); err == nil {
 			return s

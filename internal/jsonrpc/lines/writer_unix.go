@@ -8,12 +8,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/rawio"
 )
 
 // descriptor writes to a descriptor that does not block. What a write needs
 // and brings lives in the struct, so that it allocates nothing.
 type descriptor struct {
 	raw   syscall.RawConn
+	out   rawio.Descriptor
 	put   func(fd int, parts [][]byte) (int, error) // writeParts or its like
 	f     func(fd uintptr) bool
 	parts [][]byte
@@ -22,7 +25,7 @@ type descriptor struct {
 	err   error
 }
 
-// A sender is written to without waiting although it blocks for others: a rawio.Socket.
+// A sender is written to without waiting although it blocks for others: a rawio.Stream.
 type sender interface {
 	Send(fd int, parts [][]byte) (int, error)
 }
@@ -37,8 +40,8 @@ func newRawWriter(w io.Writer) rawWriter {
 	if err != nil {
 		return nil
 	}
-	d := &descriptor{raw: raw, put: writeParts}
-	d.f = d.once
+	d := &descriptor{raw: raw}
+	d.f, d.put = d.once, d.writeParts
 	if s, ok := w.(sender); ok {
 		d.put = s.Send
 		return d

@@ -2,15 +2,11 @@
 
 package lines
 
-import (
-	"golang.org/x/sys/unix"
+import "golang.org/x/sys/unix"
 
-	"mcphub/internal/rawio"
-)
-
-func writeParts(fd int, parts [][]byte) (int, error) {
+func (d *descriptor) writeParts(fd int, parts [][]byte) (int, error) {
 	if len(parts) == 1 {
-		return rawio.Write(fd, parts[0])
+		return d.out.Write(fd, parts[0])
 	}
 	return unix.Writev(fd, parts)
 }

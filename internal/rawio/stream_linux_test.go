@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets is a Socket and the other end of its pair, both of which block.
-func sockets(t testing.TB) (s *Socket, other *os.File) {
+// sockets is a Stream and the other end of its pair, both of which block.
+func sockets(t testing.TB) (s *Stream, other *os.File) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -29,7 +30,7 @@ func sockets(t testing.TB) (s *Socket, other *os.File) {
 	return s, other
 }
 
-func blocks(t testing.TB, s *Socket) bool {
+func blocks(t testing.TB, s *Stream) bool {
 	t.Helper()
 	nonblocking := false
 	if err := s.raw.Control(func(fd uintptr) { nonblocking, _ = isNonblocking(fd) }); err != nil {
@@ -98,7 +99,7 @@ func TestSocketCarriesAll(t *testing.T) {
 	}
 }
 
-// A Socket ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
+// A Stream ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
 func TestSocketEnds(t *testing.T) {
 	s, _ := sockets(t)
 	b := make([]byte, 10)
@@ -161,5 +162,50 @@ func TestSocketAllocatesNothing(t *testing.T) {
 		_, _ = s.Read(b)
 	}); n > 1 { // the closure of this test
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// A pipe that was opened once more is read and written as any, without an allocation, and whoever shares the first
+// descriptor keeps its mode.
+func TestPipe(t *testing.T) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	ends := [2]*Stream{}
+	for i, flag := range []int{unix.O_RDONLY, unix.O_WRONLY} {
+		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fds[i]), flag|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = NewPipe(own, "pipe")
+		defer ends[i].Close()
+		if nonblocking, err := isNonblocking(uintptr(fds[i])); err != nil || nonblocking {
+			t.Errorf("who shares it finds that it does not block: %v", err)
+		}
+		if err := unix.Close(fds[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, out := ends[0], ends[1]
+	b, parts, last := make([]byte, 100), [][]byte{[]byte("one"), []byte("two")}, []byte("!")
+	if n := testing.AllocsPerRun(100, func() {
+		_ = out.raw.Write(func(fd uintptr) bool { _, _ = out.Send(int(fd), parts); return true })
+		_, _ = out.Write(last)
+		if n, err := in.Read(b); err != nil || string(b[:n]) != "onetwo!" {
+			t.Fatalf("%q %v", b[:n], err)
+		}
+	}); n > 1 { // the closure of this test
+		t.Errorf("%v allocations", n)
+	}
+	want := bytes.Repeat([]byte("0123456789"), 200_000) // more than a pipe holds: the writer waits
+	sent := make(chan error, 1)
+	go func() { _, err := out.Write(want); _ = out.Close(); sent <- err }()
+	got, err := io.ReadAll(in)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes came: %v", len(got), err)
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
 	}
 }

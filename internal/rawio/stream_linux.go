@@ -14,16 +14,17 @@ import (
 // mostParts is how many parts one Send takes.
 const mostParts = 8
 
-// A Socket is a stream socket that other processes share. It blocks, as they expect, and
-// does not for who reads and writes here: each call says so to the kernel (MSG_DONTWAIT), and
-// where there is nothing to do the runtime's poller waits.
-type Socket struct {
-	f   *os.File
-	raw syscall.RawConn
-	in  half
-	out half
-	iov [mostParts]unix.Iovec
-	msg unix.Msghdr
+// A Stream is a stream that was handed over by another process: a socket (NewSocket) or a
+// pipe (NewPipe). It never waits in the kernel: where there is nothing to do the runtime's
+// poller waits.
+type Stream struct {
+	f      *os.File
+	raw    syscall.RawConn
+	socket bool
+	in     half
+	out    half
+	iov    [mostParts]unix.Iovec
+	msg    unix.Msghdr
 }
 
 // half is one direction: what a call needs and brings, so that it allocates nothing.
@@ -34,9 +35,17 @@ type half struct {
 	err  error
 }
 
-// NewSocket returns a Socket that owns fd. The poller takes no descriptor that blocks: so it
-// does not for a moment.
-func NewSocket(fd int, name string) (*Socket, error) {
+// NewPipe returns a Stream that owns fd: a pipe that does not block, and that was opened by
+// this process, so that nobody else can make it block. A pipe that was opened once more
+// knows nothing of RWF_NOWAIT.
+func NewPipe(fd int, name string) *Stream {
+	return newStream(os.NewFile(uintptr(fd), name), false)
+}
+
+// NewSocket returns a Stream that owns fd: a socket that other processes share. It blocks, as
+// they expect, and does not for who reads and writes here: each call says so to the kernel
+// (MSG_DONTWAIT). The poller takes no descriptor that blocks: so it does not for a moment.
+func NewSocket(fd int, name string) (*Stream, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
 		return nil, err
@@ -49,30 +58,31 @@ func NewSocket(fd int, name string) (*Socket, error) {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if blocks {
-		err = unix.SetNonblock(fd, false)
+		if err := unix.SetNonblock(fd, false); err != nil {
+			_ = f.Close()
+			return nil, err
+		}
 	}
-	s := &Socket{f: f}
-	if err == nil {
-		s.raw, err = f.SyscallConn()
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
+	return newStream(f, true), nil
+}
+
+func newStream(f *os.File, socket bool) *Stream {
+	raw, _ := f.SyscallConn() // there is always one for a file that is open
+	s := &Stream{f: f, raw: raw, socket: socket}
 	s.in.once, s.out.once = s.receive, s.send
-	return s, nil
+	return s
 }
 
 // SyscallConn is that of the descriptor. Who uses it must not block.
-func (s *Socket) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
+func (s *Stream) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
 // SetWriteDeadline is that of a file.
-func (s *Socket) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
+func (s *Stream) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
 
 // Close closes the descriptor, and ends a Read and a Write that wait.
-func (s *Socket) Close() error { return s.f.Close() }
+func (s *Stream) Close() error { return s.f.Close() }
 
-func (s *Socket) Read(b []byte) (int, error) {
+func (s *Stream) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
@@ -90,7 +100,7 @@ func (s *Socket) Read(b []byte) (int, error) {
 	return s.in.n, nil
 }
 
-func (s *Socket) Write(b []byte) (done int, err error) {
+func (s *Stream) Write(b []byte) (done int, err error) {
 	for done < len(b) {
 		s.out.b = b[done:]
 		err = s.raw.Write(s.out.once)
@@ -107,7 +117,7 @@ func (s *Socket) Write(b []byte) (done int, err error) {
 }
 
 // waited is the error of a wait, as files tell it.
-func (s *Socket) waited(err error) error {
+func (s *Stream) waited(err error) error {
 	if _, closed := s.f.Read(nil); closed != nil {
 		return closed
 	}
@@ -115,16 +125,24 @@ func (s *Socket) waited(err error) error {
 }
 
 // receive reads once; false: there is nothing yet.
-func (s *Socket) receive(fd uintptr) bool {
-	n, errno := transferred(unix.SYS_RECVFROM, fd, unsafe.Pointer(unsafe.SliceData(s.in.b)), uintptr(len(s.in.b)), len(s.in.b), unix.MSG_DONTWAIT)
+func (s *Stream) receive(fd uintptr) bool {
+	trap := uintptr(unix.SYS_READ)
+	if s.socket {
+		trap = unix.SYS_RECVFROM
+	}
+	n, errno := transferred(trap, fd, unsafe.Pointer(unsafe.SliceData(s.in.b)), uintptr(len(s.in.b)), len(s.in.b), unix.MSG_DONTWAIT)
 	read()
 	return s.in.brought(n, errno)
 }
 
 // send writes once; false: there is no room yet.
-func (s *Socket) send(fd uintptr) bool {
+func (s *Stream) send(fd uintptr) bool {
 	written()
-	n, errno := transferred(unix.SYS_SENDTO, fd, unsafe.Pointer(unsafe.SliceData(s.out.b)), uintptr(len(s.out.b)), len(s.out.b), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	trap := uintptr(unix.SYS_WRITE)
+	if s.socket {
+		trap = unix.SYS_SENDTO
+	}
+	n, errno := transferred(trap, fd, unsafe.Pointer(unsafe.SliceData(s.out.b)), uintptr(len(s.out.b)), len(s.out.b), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	return s.out.brought(n, errno)
 }
 
@@ -137,8 +155,8 @@ func (h *half) brought(n int, errno unix.Errno) (done bool) {
 }
 
 // Send writes what can be written of some parts without waiting, and is called with the
-// descriptor of the Socket by the one who writes.
-func (s *Socket) Send(fd int, parts [][]byte) (int, error) {
+// descriptor of the Stream by the one who writes.
+func (s *Stream) Send(fd int, parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		s.out.b = parts[0]
 		s.send(uintptr(fd))
@@ -152,10 +170,16 @@ func (s *Socket) Send(fd int, parts [][]byte) (int, error) {
 		s.iov[i].SetLen(len(p))
 		all += len(p)
 	}
-	s.msg.Iov = &s.iov[0]
-	s.msg.SetIovlen(len(parts))
 	written()
-	n, errno := transferred(unix.SYS_SENDMSG, uintptr(fd), unsafe.Pointer(&s.msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, all, 0)
+	var n int
+	var errno unix.Errno
+	if s.socket {
+		s.msg.Iov = &s.iov[0]
+		s.msg.SetIovlen(len(parts))
+		n, errno = transferred(unix.SYS_SENDMSG, uintptr(fd), unsafe.Pointer(&s.msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, all, 0)
+	} else {
+		n, errno = transferred(unix.SYS_WRITEV, uintptr(fd), unsafe.Pointer(&s.iov[0]), uintptr(len(parts)), all, 0)
+	}
 	clear(s.iov[:])
 	s.msg.Iov = nil
 	if errno != 0 {
@@ -164,7 +188,8 @@ func (s *Socket) Send(fd int, parts [][]byte) (int, error) {
 	return n, nil
 }
 
-// transferred makes a system call that moves so many bytes, unannounced where they are few.
+// transferred makes a system call that moves so many bytes, unannounced where they are few. Calls for
+// pipes do not look at fourth.
 func transferred(trap, fd uintptr, at unsafe.Pointer, third uintptr, size int, fourth uintptr) (int, unix.Errno) {
 	for {
 		var n uintptr
