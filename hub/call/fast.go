@@ -360,13 +360,14 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		return
 	}
 	if err != nil {
-		a = failure.OfTool(context.Background(), c.tool, err)
+		sent := func(err error) error { return err }
+		if c.away {
+			sent = func(err error) error { return &failure.SentError{Err: err} }
+		}
+		a = failure.OfTool(context.Background(), c.tool, sent(err))
 		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
-			if c.away {
-				gone = &failure.SentError{Err: gone}
-			}
-			a = failure.Gone(context.Background(), gone)
+			a = failure.Gone(context.Background(), sent(gone))
 			c.word = audit.ResultCancelled
 		}
 		c.ticket.Outcome(failure.Outcome(err))

@@ -107,6 +107,9 @@ type SentError struct{ Err error }
 func (e *SentError) Error() string { return e.Err.Error() }
 func (e *SentError) Unwrap() error { return e.Err }
 
+// mayHaveRun is told of a call that was sent.
+const mayHaveRun = "The call was sent to its server, and no answer had come: it may have run"
+
 // Gone answers a call whose time is over before it was judged or answered. Where the
 // client cancelled it, nobody reads this.
 func Gone(ctx context.Context, err error) jsonrpc.Answer {
@@ -118,7 +121,7 @@ func Gone(ctx context.Context, err error) jsonrpc.Answer {
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](why); ok && closed.Reason != nil {
 		text = closed.Reason.Error()
 		if is[*SentError](err) {
-			text += ". The call was sent to its server, and no answer had come: it may have run"
+			text += ". " + mayHaveRun
 		} else {
 			text += ". The call was not sent, so nothing was done"
 		}
@@ -128,7 +131,8 @@ func Gone(ctx context.Context, err error) jsonrpc.Answer {
 
 // OfTool answers a call of a tool that was not judged, or that the child did not answer.
 func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
-	switch Of(ctx, err) {
+	kind := Of(ctx, err)
+	switch kind {
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
 	case Arguments, Schema:
@@ -137,10 +141,15 @@ func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
 		return Gone(ctx, err)
-	case NotAvailable:
-		return ToolError(UnavailableText(err))
 	}
-	return ToolError(fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err))
+	text := fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err)
+	if kind == NotAvailable {
+		text = UnavailableText(err)
+	}
+	if (kind == NotAvailable || kind == TimedOut) && is[*SentError](err) {
+		text += "\n" + mayHaveRun
+	}
+	return ToolError(text)
 }
 
 // OfRequest answers another request that was not judged, or that the child did not answer.

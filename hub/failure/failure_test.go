@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"mcphub/children/run"
+	"mcphub/hub/catalog"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -68,6 +70,22 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 	} {
 		if got := jsonrpc.ParseError(Gone(tc.ctx, tc.err).Error).Message; got != tc.want {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+	ended := &run.UnavailableError{Child: "kid", Reason: "exited with status 1"}
+	for name, tc := range map[string]struct {
+		err  error
+		told bool
+	}{
+		"its server ended":           {&SentError{ended}, true},
+		"its server was silent":      {&SentError{&run.TimeoutError{Child: "kid"}}, true},
+		"there was no server":        {ended, false},
+		"its answer is of no use":    {&SentError{&jsonrpc.BrokenError{}}, false},
+		"it was refused unlooked at": {&SentError{errors.New("401")}, false},
+	} {
+		a := OfTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err)
+		if told := strings.Contains(string(a.Result)+string(a.Error), mayHaveRun); told != tc.told {
+			t.Errorf("%s: %s%s", name, a.Result, a.Error)
 		}
 	}
 }
