@@ -80,10 +80,10 @@ func (c *common) machineOf(s spec.Spec) launch.Machine { return c.machine.In(s.E
 
 // client tells whom an instance serves.
 func (c *common) client(k spec.Key) link.ClientProfile {
-	if c.Client == nil {
+	if c.ClientProfile == nil {
 		return link.ClientProfile{}
 	}
-	return c.Client(k)
+	return c.ClientProfile(k)
 }
 
 // child is one instance. live runs on one goroutine at a time, which owns past and

@@ -26,8 +26,8 @@ func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 	return i.common.Roots(ctx, i.key)
 }
 
-// Client is whom the instance serves.
-func (i instance) Client() link.ClientProfile {
+// ClientProfile is what the child is shown of the client that it serves.
+func (i instance) ClientProfile() link.ClientProfile {
 	to := i.common.client(i.key)
 	if i.common.Level != nil {
 		to.Level = i.common.Level(i.key)

@@ -150,14 +150,14 @@ func (l *Lease) Call(ctx context.Context, method string, params ...[]byte) (*jso
 }
 
 // TellLevel sees to it that the child knows the level of the log that
-// Options.Client tells, if it has one. It returns within two seconds.
+// Options.ClientProfile tells, if it has one. It returns within two seconds.
 func (l *Lease) TellLevel(ctx context.Context) { l.r.TellLevel(ctx, l.v.offer) }
 
-// CanStart reports whether Start may be tried: not every transport has it.
-func (l *Lease) CanStart() bool { return l.r.CanStart() }
+// CanStartCall reports whether StartCall may be tried: not every transport has it.
+func (l *Lease) CanStartCall() bool { return l.r.CanStart() }
 
-// Start is Call without waiting; run.Run.StartCall says how. The lease must not be
+// StartCall is Call without waiting; run.Run.StartCall says how. The lease must not be
 // released before asker is told.
-func (l *Lease) Start(c *run.AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+func (l *Lease) StartCall(c *run.AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	return l.r.StartCall(c, asker, b, method, token, params...)
 }

@@ -93,9 +93,9 @@ type Options struct {
 	// they never had before. It is called by many goroutines and must not block.
 	Redefined func(k spec.Key, tools []offers.Redefinition)
 
-	// Client, where set, tells what the instance is shown of whom it serves. It is
+	// ClientProfile, where set, tells what the instance is shown of whom it serves. It is
 	// called at each start, by the instance's goroutine, and must not block.
-	Client func(k spec.Key) link.ClientProfile
+	ClientProfile func(k spec.Key) link.ClientProfile
 
 	// Level, where set, tells the log level that those want whom the instance serves; ""
 	// where nobody has said. It is asked when a run is ready, and must not block.

@@ -108,7 +108,7 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
-		view.Client = s.capabilities().Name
+		view.ClientName = s.capabilities().Name
 		return view.WhyNone()
 	}
 	for _, s := range h.sessions.Served(k) {

@@ -35,7 +35,7 @@ func (s modernHost) AwaitServed(ctx context.Context, view rootsmgr.View) error {
 	return s.member.AwaitServed(ctx, view, s.RootsTimeout())
 }
 
-func (s modernHost) Serve(ctx context.Context, child, set string, view rootsmgr.View) error {
+func (s modernHost) ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error {
 	return s.member.ServeFromCall(ctx, child, set, view)
 }
 
@@ -82,7 +82,7 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 
 // serveRead is serveModern for a request whose _meta was read already.
 func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
-	s.startModern(&meta.Client)
+	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)
 	if !how.early() {
 		s.start()
@@ -93,7 +93,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.Kind == methods.Hub, how.Kind == methods.List:
 		return how.serve(s, ctx, m, s.seen.CameModern(), how.modern)
 	case how.Kind == methods.Stream:
-		return how.modern(s, call.WithClient(ctx, s.modernServer.Client(meta, out)), m)
+		return how.modern(s, call.WithClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
 	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {

@@ -21,7 +21,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 		c, _ = enterFrom(t, r.hub, around, r.root)
 		greet(c)
 		st := r.hub.Status().Sessions
-		want[st[len(st)-1].ID] = audit.Client{Name: "test 1", Folder: dir, Process: 7001, Adapter: 7002}
+		want[st[len(st)-1].ID] = audit.ClientInfo{Name: "test 1", Folder: dir, Process: 7001, Adapter: 7002}
 		if name := st[len(st)-1].Client; name != "test 1" {
 			t.Errorf("status calls it %q", name)
 		}
@@ -57,7 +57,7 @@ func TestSessionsAreRecorded(t *testing.T) {
 		switch {
 		case e.Kind == audit.KindSession:
 			begun[e.Session]++
-		case e.Kind == audit.KindDecision && want[e.Session] != (audit.Client{}) && begun[e.Session] != 1:
+		case e.Kind == audit.KindDecision && want[e.Session] != (audit.ClientInfo{}) && begun[e.Session] != 1:
 			t.Errorf("%s: %d lines of its session before it", e.Raw, begun[e.Session])
 		}
 		return true

@@ -71,8 +71,8 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 // A pipeClient is a client over a pair of streams: it is there as long as they are.
 type pipeClient struct{ *jsonrpc.Conn }
 
-func (pipeClient) Connected() bool             { return true }
-func (pipeClient) Ready(context.Context) error { return nil }
+func (pipeClient) Connected() bool                  { return true }
+func (pipeClient) AwaitReady(context.Context) error { return nil }
 
 // batches reports whether the client may send several messages in one array: only
 // the revision that was agreed on with it has that (basic, Batching).

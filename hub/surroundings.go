@@ -199,7 +199,7 @@ func (h *Hub) detach(a *Attachment) {
 
 // tellClient tells the record and the hub's own log who has come with this session.
 func (s *Session) tellClient(of *Surroundings) {
-	by := audit.Client{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(of.Dir, longestFolder), Process: of.Client.PID, Adapter: of.Adapter.PID}
+	by := audit.ClientInfo{Name: printable.Escape(s.clientName(), 200), Folder: printable.Escape(of.Dir, longestFolder), Process: of.Client.PID, Adapter: of.Adapter.PID}
 	s.records.Session(by)
 	log := s.hub.now().Log
 	log.Info().Str("session", s.id[:8]).Str("client", by.Name).Str("folder", by.Folder).Int("process", by.Process).Int("adapter", by.Adapter).Msg("a session has begun")

@@ -52,7 +52,7 @@ func TestErrorTexts(t *testing.T) {
 func TestMeaning(t *testing.T) {
 	all := When{true, true, true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
-		for _, v := range []View{{Case: c, Open: true, Client: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
+		for _, v := range []View{{Case: c, Open: true, ClientName: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
 			got := v.Meaning()
 			if strings.Contains(got, "refused") || strings.ContainsAny(got, "\x1b\n") || !strings.HasSuffix(got, ".") {
 				t.Errorf("%v: %q", c, got)

@@ -252,8 +252,8 @@ func (w *Wait) await(ctx context.Context, want uint64) (View, error) {
 	}
 }
 
-// Ready reports whether Await would return at once, and what.
-func (m *Manager) Ready() (View, bool) {
+// TryAwait is Await where that takes no waiting; false where it does.
+func (m *Manager) TryAwait() (View, bool) {
 	s, now := m.pub.Load(), time.Now()
 	return s.at(now), !s.closed && s.terms == m.terms.Load() && s.covers(m.announced.Load(), now)
 }

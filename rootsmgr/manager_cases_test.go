@@ -256,7 +256,7 @@ type ready struct {
 	open chan struct{}
 }
 
-func (r ready) Ready(ctx context.Context) error {
+func (r ready) AwaitReady(ctx context.Context) error {
 	select {
 	case <-r.open:
 		return nil

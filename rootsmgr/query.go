@@ -39,7 +39,7 @@ type event struct {
 // too, so that a slow disk delays this answer and nothing else.
 func (m *Manager) runQuery(ctx context.Context, f *query) {
 	if r, ok := m.src.(readier); ok {
-		if err := r.Ready(ctx); err != nil {
+		if err := r.AwaitReady(ctx); err != nil {
 			f.events <- event{ended: true, at: time.Now(), asOf: m.announced.Load(), err: err}
 			return
 		}

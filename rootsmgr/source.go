@@ -46,10 +46,10 @@ type Source interface {
 }
 
 // readier is a Source that cannot always send: over HTTP a question needs an
-// open stream. Ready returns once it can. The time allowed for an answer starts
+// open stream. AwaitReady returns once it can. The time allowed for an answer starts
 // then, and what has changed before then is part of the answer.
 type readier interface {
-	Ready(ctx context.Context) error
+	AwaitReady(ctx context.Context) error
 }
 
 // Fallback is what an operator configured for clients that cannot give roots.

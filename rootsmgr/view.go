@@ -57,8 +57,8 @@ type View struct {
 	Assumed  bool  // these are configured roots, until a later call brings the client's
 	// Ceiling is what the session never leaves; Snapshot is within it. Whatever else
 	// opens a directory must check it against Ceiling. nil is no ceiling.
-	Ceiling *guard.Guard
-	Client  string // what the client calls itself, for Why; set by whoever knows it
+	Ceiling    *guard.Guard
+	ClientName string // what the client calls itself, for Why; set by whoever knows it
 
 	mark     Mark
 	waiting  bool // the client has not answered yet, or not said initialized
@@ -199,10 +199,10 @@ const cures = "start mcphub with --roots DIR, set " + EnvRoots + " or roots.fall
 
 // client names the client at the beginning of a sentence.
 func (v View) client() string {
-	if v.Client == "" {
+	if v.ClientName == "" {
 		return "The client"
 	}
-	return "The client " + platform.Quote(platform.Clip(v.Client, 100))
+	return "The client " + platform.Quote(platform.Clip(v.ClientName, 100))
 }
 
 func (v View) whyKnown() string {

@@ -137,7 +137,7 @@ func hush(out *Judged) {
 func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w Where, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
-		if r := ruling.Call(); r != nil {
+		if r := ruling.WithoutPaths(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
 			if r.Then == policy.Escalate && w.Approved == r.Name {
 				v.Decision = policy.Allow

@@ -100,7 +100,7 @@ func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client s
 	a := &audience{change: make(chan struct{})}
 	sup := children.NewSupervisor(children.Options{
 		Specs: []spec.Spec{child}, Changed: a.changed, Notification: a.notification, Request: refuse, Log: zerolog.Nop(), Version: "suite", Launcher: launcher,
-		Client: func(spec.Key) link.ClientProfile {
+		ClientProfile: func(spec.Key) link.ClientProfile {
 			return link.ClientProfile{Capabilities: []byte(`{"elicitation":{}}`), Level: "warning"}
 		},
 	})

@@ -254,7 +254,7 @@ func (m *memory) add(line memoryLine) error {
 		m.take(line)
 		return nil
 	}
-	dir, err := m.consent.Ready()
+	dir, err := m.consent.MakeFolder()
 	if err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ type Options struct {
 // An Owner is the run of a child that is spoken to without a handshake. Its methods
 // must not block.
 type Owner interface {
-	// Client is on whose behalf a request is made that does not say.
-	Client() link.ClientProfile
+	// ClientProfile is on whose behalf a request is made that does not say.
+	ClientProfile() link.ClientProfile
 	// Relist is called when lists may have changed.
 	Relist()
 	// Outdated is called when the child serves the version no longer.
@@ -118,7 +118,7 @@ func (m *Link) client(ctx context.Context) link.ClientProfile {
 	if c, ok := link.ClientOf(ctx); ok {
 		return c
 	}
-	return m.own.Client()
+	return m.own.ClientProfile()
 }
 
 // Meta returns the members of _meta for a request on a client's behalf.

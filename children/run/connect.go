@@ -66,7 +66,7 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
-		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.Client().Capabilities) },
+		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
 		Eras: erasOf(r.spec.Era), ModernFirst: try.ModernFirst, Long: try.Long,
 		Speak: func() { r.modernLink.Store(m) },
 	})

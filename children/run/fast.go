@@ -59,7 +59,7 @@ func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, metho
 	if m != nil {
 		client := c.client
 		if client == nil {
-			own := r.instance.Client()
+			own := r.instance.ClientProfile()
 			client = &own
 		}
 		c.meta = m.Meta(*client)

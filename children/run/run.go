@@ -29,8 +29,8 @@ type Instance interface {
 	// FetchRoots is called for a roots/list, with the context of that. What it returns,
 	// if anything, is called before the answer, and may take its time.
 	FetchRoots(ctx context.Context) func(ctx context.Context)
-	// Client is whom the instance serves.
-	Client() link.ClientProfile
+	// ClientProfile is what the child is shown of the client that it serves.
+	ClientProfile() link.ClientProfile
 	// Current reports whether this is the run that may be called.
 	Current(r *Run) bool
 	// Request answers what the child asks. It may take its time.
@@ -95,7 +95,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,
 		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
 		Leases: Leases{drained: make(chan struct{})},
-		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.Client().Level }, log: o.Log},
+		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: o.Log},
 		Timers: health.NewCallTimers(o.Look),
 		logs:   rate.NewLimiter(mostTold, mostBurst), progress: rate.NewLimiter(mostTold, mostBurst),
 	}

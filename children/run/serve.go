@@ -123,8 +123,8 @@ func (r *Run) Muted() uint64 { return r.muted.Load() }
 // modernRun is a run as a link without a handshake sees it.
 type modernRun struct{ *Run }
 
-// Client is whom the run serves.
-func (r modernRun) Client() link.ClientProfile { return r.instance.Client() }
+// ClientProfile is whom the run serves.
+func (r modernRun) ClientProfile() link.ClientProfile { return r.instance.ClientProfile() }
 
 // Relist has every list read again.
 func (r modernRun) Relist() { r.relistAll() }

@@ -16,18 +16,18 @@ import (
 // auditRow is one decision as show --json and export give it; its shape is
 // stable.
 type auditRow struct {
-	Time         time.Time       `json:"time"`
-	Log          string          `json:"log"`
-	Line         uint64          `json:"n"`
-	Call         int             `json:"call,omitempty"` // of a line that tells of several, from 1
-	Kind         string          `json:"kind"`
-	Session      string          `json:"session"`
-	Principal    string          `json:"principal,omitempty"` // whose session it is
-	audit.Client                 // whose session it is, of a hub that clients share
-	Request      json.RawMessage `json:"request,omitempty"`
-	Method       string          `json:"method"`
-	Child        string          `json:"child"`
-	Decision     string          `json:"decision"`
+	Time             time.Time       `json:"time"`
+	Log              string          `json:"log"`
+	Line             uint64          `json:"n"`
+	Call             int             `json:"call,omitempty"` // of a line that tells of several, from 1
+	Kind             string          `json:"kind"`
+	Session          string          `json:"session"`
+	Principal        string          `json:"principal,omitempty"` // whose session it is
+	audit.ClientInfo                 // whose session it is, of a hub that clients share
+	Request          json.RawMessage `json:"request,omitempty"`
+	Method           string          `json:"method"`
+	Child            string          `json:"child"`
+	Decision         string          `json:"decision"`
 	audit.Decided
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"`
@@ -63,7 +63,7 @@ func (p *auditPage) decision(d *trail.Decision) error {
 	by := p.clients[d.Session]
 	if p.json {
 		row := rowOf(d)
-		row.Client = by
+		row.ClientInfo = by
 		return layout.JSONLine(p.w, row)
 	}
 	what := d.Tool

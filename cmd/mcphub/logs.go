@@ -103,7 +103,7 @@ type serverLog struct {
 // A sessionOf is a session that lines may be of.
 type sessionOf struct {
 	id     string // of the session, or of the instance that several share
-	client audit.Client
+	client audit.ClientInfo
 }
 
 // sessionsOf are those of a server that the record tells of, and those of the hubs that run.
@@ -129,7 +129,7 @@ func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
 
 // clients are those whose lines bear the beginning of an id. It looks again where nobody is
 // known, now and then: who follows a log sees sessions begin.
-func (l *serverLog) clients(id string) (all []audit.Client) {
+func (l *serverLog) clients(id string) (all []audit.ClientInfo) {
 	find := func() {
 		for _, s := range l.sessions {
 			if id != "" && strings.HasPrefix(s.id, id) {
@@ -155,12 +155,12 @@ type logEnd struct {
 
 // loggedLine is one line of logs --json.
 type loggedLine struct {
-	Time    string         `json:"time,omitempty"`
-	Server  string         `json:"server"`
-	PID     int            `json:"pid,omitempty"`     // of the process that wrote it
-	Session string         `json:"session,omitempty"` // the beginning of its id; absent where several share the process
-	Clients []audit.Client `json:"clients,omitempty"` // whose it is, where clients share the hub and that is known
-	Text    string         `json:"text"`
+	Time    string             `json:"time,omitempty"`
+	Server  string             `json:"server"`
+	PID     int                `json:"pid,omitempty"`     // of the process that wrote it
+	Session string             `json:"session,omitempty"` // the beginning of its id; absent where several share the process
+	Clients []audit.ClientInfo `json:"clients,omitempty"` // whose it is, where clients share the hub and that is known
+	Text    string             `json:"text"`
 }
 
 // linePattern takes a line of a log apart: time, server, process, session, text. The

@@ -54,7 +54,7 @@ func TestLogsSayWhose(t *testing.T) {
 	looks := 0
 	l := serverLog{name: "git", out: &out, say: &said, told: map[string]bool{}, look: func() []sessionOf {
 		looks++
-		return []sessionOf{{"1f0c2d3e-rest", audit.Client{Name: "ide 1\x1b", Folder: "/p"}}, {"roots-26aa", audit.Client{Folder: "/q"}}, {"", audit.Client{Folder: "/all"}}}
+		return []sessionOf{{"1f0c2d3e-rest", audit.ClientInfo{Name: "ide 1\x1b", Folder: "/p"}}, {"roots-26aa", audit.ClientInfo{Folder: "/q"}}, {"", audit.ClientInfo{Folder: "/all"}}}
 	}}
 	for _, session := range []string{"1f0c2d3e", "1f0c2d3e", "roots-26", "-", "other"} {
 		if err := l.print("2026-01-01T00:00:01Z git[7] " + session + ": text\n"); err != nil {

@@ -16,8 +16,8 @@ import (
 // This file names the clients that share a hub.
 
 // whose is the client of a session in words; "" where it is not known.
-func whose(c audit.Client) string {
-	if c == (audit.Client{}) {
+func whose(c audit.ClientInfo) string {
+	if c == (audit.ClientInfo{}) {
 		return ""
 	}
 	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.Suffix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
@@ -32,18 +32,18 @@ func notLocal(name string) string {
 }
 
 // clientOf is the client of a session of a hub that clients share; nothing of another.
-func clientOf(s *status.Session) audit.Client {
+func clientOf(s *status.Session) audit.ClientInfo {
 	if s.Folder == "" && s.Process == 0 {
-		return audit.Client{}
+		return audit.ClientInfo{}
 	}
-	return audit.Client{Name: s.Client, Folder: s.Folder, Process: s.Process, Adapter: s.Adapter}
+	return audit.ClientInfo{Name: s.Client, Folder: s.Folder, Process: s.Process, Adapter: s.Adapter}
 }
 
 // clientsOf are those of the sessions of a hub.
 func clientsOf(r *admin.Report) trail.Clients {
 	all := trail.Clients{}
 	for i := range r.Sessions {
-		if c := clientOf(&r.Sessions[i]); c != (audit.Client{}) {
+		if c := clientOf(&r.Sessions[i]); c != (audit.ClientInfo{}) {
 			all[r.Sessions[i].ID] = c
 		}
 	}
@@ -53,5 +53,5 @@ func clientsOf(r *admin.Report) trail.Clients {
 // namedSession is a session and its client, in the JSON of restart.
 type namedSession struct {
 	ID string `json:"id"`
-	audit.Client
+	audit.ClientInfo
 }

@@ -73,11 +73,11 @@ type why struct {
 // A reason is a refusal and what mends it; the shape of --json.
 type reason struct {
 	audit.Refused
-	audit.Client        // whose session it is of, where several share a hub; absent where that is not known
-	Times        int    `json:"times"` // that the same was refused; Time is of the last
-	Named        string `json:"named,omitempty"`
-	Mend         string `json:"mend,omitempty"`
-	Command      string `json:"command,omitempty"` // that mends it
+	audit.ClientInfo        // whose session it is of, where several share a hub; absent where that is not known
+	Times            int    `json:"times"` // that the same was refused; Time is of the last
+	Named            string `json:"named,omitempty"`
+	Mend             string `json:"mend,omitempty"`
+	Command          string `json:"command,omitempty"` // that mends it
 }
 
 // find lists what was refused, the oldest first.
@@ -107,9 +107,9 @@ func (w *why) find(ctx context.Context) ([]reason, error) {
 			continue
 		}
 		same := func(o reason) bool {
-			return o.Client == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
+			return o.ClientInfo == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
 		}
-		one := reason{Refused: r, Client: client, Times: 1}
+		one := reason{Refused: r, ClientInfo: client, Times: 1}
 		if i := slices.IndexFunc(found, same); i >= 0 {
 			one.Times += found[i].Times
 			found = slices.Delete(found, i, i+1)
@@ -250,7 +250,7 @@ func (w *why) show(out io.Writer, found []reason, now time.Time) {
 		}
 		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.Span(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
 			layout.Suffix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
-		if of := whose(r.Client); of != "" {
+		if of := whose(r.ClientInfo); of != "" {
 			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
 		}
 		if r.Named != "" {

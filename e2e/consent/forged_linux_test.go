@@ -32,7 +32,7 @@ func TestAServerForgesWhatAPersonAccepts(t *testing.T) {
 				w := world.New(t)
 				servers := obj{"kid": shellServer(nil)}
 				path := w.Write("home/conf/hub.json", world.Raw(t, obj{"mcpServers": servers}))
-				_, err := w.Consent().Ready()
+				_, err := w.Consent().MakeFolder()
 				world.Must(t, err)
 				first := shellHub(w, path, w.Home, root(w))
 				writes(first, w.Path("home", "new"), "made by a server") // honest work goes on

@@ -99,7 +99,7 @@ func speakAtDoor(fd int, hello []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := attach.Session{Dir: dir, Environ: os.Environ()}.Encode()
+	body, err := attach.Surroundings{Dir: dir, Environ: os.Environ()}.Encode()
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ import (
 // RootsAreCurrent reports whether the children have been given the roots that the client has
 // announced last.
 func (m *Member[S]) RootsAreCurrent() bool {
-	view, ok := m.Roots.Ready()
+	view, ok := m.Roots.TryAwait()
 	now, _ := m.served.Now()
 	return ok && now.Given && now.Roots.Covers(view) && now.Configuration == m.Current.Now().Number
 }

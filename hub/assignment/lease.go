@@ -11,9 +11,9 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Ready is the right to call a child as conf describes it where that takes no
+// TryAcquire is the right to call a child as conf describes it where that takes no
 // waiting; nil where it does.
-func (m *Member[S]) Ready(conf *configuration.Configuration, name string) *children.Lease {
+func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
 	at, _ := m.assigned.Load().Of(name)
 	if c == nil || at.Revision != c.Spec.Revision {

@@ -182,7 +182,7 @@ func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 // mayDepart reports whether an attempt let a call through that is sent without waiting.
 func (s *Session) mayDepart(m *jsonrpc.Message, from Client, att *attempt) bool {
 	switch {
-	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStart(), s.Records.Missing() != nil:
+	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.Missing() != nil:
 		return false
 	case !suits(from, att.call.target.(*toolTarget).tool, att.lease):
 		return false
@@ -260,7 +260,7 @@ func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
 	}
 	c.away = true
 	c.seen.Sent(c.lease.Protocol())
-	c.sent = c.lease.Start(&c.call, c, b, methods.CallTool, c.own, params...)
+	c.sent = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.own, params...)
 	if c.sent {
 		c.reply.OnCancel(c)
 	} else {

@@ -155,7 +155,7 @@ func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	if err = att.from.RootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
-	if att.lease = s.Instances.Ready(att.by, att.child); att.lease == nil && !att.call.fast {
+	if att.lease = s.Instances.TryAcquire(att.by, att.child); att.lease == nil && !att.call.fast {
 		att.started = true
 		return att.judgeUnstarted(ctx, nil)
 	}
@@ -202,11 +202,11 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 // rootsAtHand are the roots of a session that are known, and that its children have been
 // given.
 func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
-	view, ok := s.Roots.Ready()
+	view, ok := s.Roots.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
 		return view, errWouldBlock
 	}
-	view.Client = from.Claims().Name
+	view.ClientName = from.Claims().Name
 	return view, nil
 }
 
@@ -373,7 +373,7 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = att.from.Reconsider(ctx, att.wait, att.by.Roots.Timeout)
 	if err != nil || newer || !att.call.session.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
-		view.Client = att.from.Claims().Name
+		view.ClientName = att.from.Claims().Name
 		return view, newer, err
 	}
 	view, err = att.from.Boundary(ctx, att.wait)

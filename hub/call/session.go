@@ -59,9 +59,9 @@ type Instances interface {
 	// RootsAreCurrent reports whether the children have been given the roots that the
 	// client has announced last.
 	RootsAreCurrent() bool
-	// Ready is the right to call a child as a configuration describes it, where that
+	// TryAcquire is the right to call a child as a configuration describes it, where that
 	// takes no waiting; nil where it does.
-	Ready(by *configuration.Configuration, child string) *children.Lease
+	TryAcquire(by *configuration.Configuration, child string) *children.Lease
 	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
 	// reload has replaced the child.
 	Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error)
@@ -103,7 +103,7 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 // notices to the client. The error is configuration.ErrSuperseded where a reload has
 // replaced the child.
 func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
-	if lease := s.Instances.Ready(by, child); lease != nil {
+	if lease := s.Instances.TryAcquire(by, child); lease != nil {
 		return lease, nil
 	}
 	lease, err := s.acquire(ctx, by, child)

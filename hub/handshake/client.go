@@ -67,14 +67,14 @@ func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.Vi
 	if err != nil {
 		return view, err
 	}
-	view.Client = c.Claims().Name
+	view.ClientName = c.Claims().Name
 	return view, c.Host.AwaitServed(ctx, view, c.Host.RootsTimeout()-time.Since(start))
 }
 
 // Standing is how the roots of the session stand.
 func (c *Client) Standing(context.Context) (rootsmgr.View, string, error) {
 	view := c.Host.Roots().View()
-	view.Client = c.Claims().Name
+	view.ClientName = c.Claims().Name
 	return view, c.Host.Roots().State().Word, nil
 }
 

@@ -11,9 +11,9 @@ import (
 // A MainPeer is the peer of what belongs to no request of the client.
 type MainPeer interface {
 	call.Peer
-	Serving() int                    // requests of the client under way
-	Connected() bool                 // the client takes what belongs to no request now
-	Ready(ctx context.Context) error // waits until the client can be asked
+	Serving() int                         // requests of the client under way
+	Connected() bool                      // the client takes what belongs to no request now
+	AwaitReady(ctx context.Context) error // waits until the client can be asked
 }
 
 // mainReply is that of a request which has none of its own.
@@ -41,4 +41,4 @@ func (nobody) TryNotify(string, ...[]byte) bool                { return true }
 func (nobody) TrySpare(string, ...[]byte) bool                 { return true }
 func (nobody) Serving() int                                    { return 0 }
 func (nobody) Connected() bool                                 { return true }
-func (nobody) Ready(context.Context) error                     { return nil }
+func (nobody) AwaitReady(context.Context) error                { return nil }

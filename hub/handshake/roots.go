@@ -14,8 +14,8 @@ import (
 // to the client itself.
 type Source struct{ Client MainPeer }
 
-// Ready returns once the client can be asked.
-func (a Source) Ready(ctx context.Context) error { return a.Client.Ready(ctx) }
+// AwaitReady returns once the client can be asked.
+func (a Source) AwaitReady(ctx context.Context) error { return a.Client.AwaitReady(ctx) }
 
 // ListRoots asks once, for one page.
 func (a Source) ListRoots(ctx context.Context, cursor string) (rootsmgr.Page, error) {

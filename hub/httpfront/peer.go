@@ -252,7 +252,7 @@ func (c *Peer) TrySpare(method string, params ...[]byte) bool {
 func (c *Peer) Connected() bool { return c.own.live() }
 
 // Ready waits until there is a stream that a question can go on.
-func (c *Peer) Ready(ctx context.Context) error {
+func (c *Peer) AwaitReady(ctx context.Context) error {
 	_, err := c.openStream(ctx)
 	return err
 }

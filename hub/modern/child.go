@@ -55,7 +55,7 @@ func notRoots(key string) bool { return key != RootsKey }
 // Behalf is what a child of the same era is shown of the client of this request.
 func (c *Client) Behalf() link.ClientProfile {
 	meta := c.meta()
-	return link.ClientProfile{Capabilities: meta.Client.Shown, Level: meta.Level.String()}
+	return link.ClientProfile{Capabilities: meta.Claims.Shown, Level: meta.Level.String()}
 }
 
 // Typed notes that the answer of the work says of itself what it is.

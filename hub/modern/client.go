@@ -107,7 +107,7 @@ func (c *Client) Era() string { return Era }
 func (c *Client) Timed(t *telemetry.Session) telemetry.Call { return t.CameModern() }
 
 // Claims is what the client says of itself.
-func (c *Client) Claims() declaration.Claims { return c.meta().Client }
+func (c *Client) Claims() declaration.Claims { return c.meta().Claims }
 
 // Lend does nothing: questions of the hub go into the answer.
 func (c *Client) Lend() (back func()) { return func() {} }
@@ -118,7 +118,7 @@ func (c *Client) Reaches() bool { return true }
 // Suits is false for a client that may have to be asked about roots first, or has
 // headers to compare.
 func (c *Client) Suits(share spec.Share, mirrored bool, lease *children.Lease) bool {
-	free := !c.given.meta.Client.Roots || share == spec.ShareAll
+	free := !c.given.meta.Claims.Roots || share == spec.ShareAll
 	return free && !mirrored && (lease == nil || !lease.Modern())
 }
 
@@ -387,7 +387,7 @@ func (c *Client) questions() (requests []byte, size int, ok bool) {
 	if c.state.over || c.state.current == nil {
 		return nil, 0, false
 	}
-	claims := &c.state.current.meta.Client
+	claims := &c.state.current.meta.Claims
 	var open []*question
 	for _, q := range c.state.open {
 		if q.method == methods.ListRoots && claims.Roots {

@@ -13,7 +13,7 @@ import (
 // Meta is what a request says of its client. It holds for that request alone:
 // nothing of it is taken over to another one.
 type Meta struct {
-	Client declaration.Claims
+	Claims declaration.Claims
 	Level  declaration.Level // of the messages that the client wants; 0: none
 	Token  []byte            // for progress, raw; nil for none
 }
@@ -66,17 +66,17 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	if !jsonrpc.IsObject(caps) {
 		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, pointerToken(MetaCapabilities))
 	}
-	meta.Client = declaration.Claims{Known: true, Protocol: version}
-	meta.Client.Read(caps)
+	meta.Claims = declaration.Claims{Known: true, Protocol: version}
+	meta.Claims.Read(caps)
 	// This era has no such announcements, no tasks of the client, and no questions
 	// that are not of the protocol.
-	meta.Client.RootsChange, meta.Client.Can.Tasks, meta.Client.Can.Extensions = false, false, nil
+	meta.Claims.RootsChange, meta.Claims.Can.Tasks, meta.Claims.Can.Extensions = false, false, nil
 	if info != nil {
 		if !jsonrpc.IsObject(info) {
 			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(MetaClient))
 		}
-		meta.Client.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
-		meta.Client.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
+		meta.Claims.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
+		meta.Claims.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	}
 	if level != nil {
 		if meta.Level, ok = declaration.ReadLevel(level); !ok {

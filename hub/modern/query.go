@@ -150,7 +150,7 @@ func (c *Client) askForRoots(ctx context.Context, limit time.Duration) (rootsmgr
 func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page, judge func(rootsmgr.View) error) error {
 	host := c.server.o.Host
 	view := host.Roots().WithCallOnce(page)
-	view.Client = c.Claims().Name
+	view.ClientName = c.Claims().Name
 	if err := judge(view); err != nil {
 		c.end.End(err)
 		return err
@@ -178,5 +178,5 @@ func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.Vie
 		}
 		c.swapTurn(turn{child, gate})
 	}
-	return c.server.o.Host.Serve(ctx, child, set, view)
+	return c.server.o.Host.ServeRoots(ctx, child, set, view)
 }

@@ -30,7 +30,7 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	}
 	c.judging.provisional = false
 	view, err := c.view(ctx)
-	view.Client = c.Claims().Name
+	view.ClientName = c.Claims().Name
 	if err == nil && !c.judging.provisional {
 		c.judging.by = &view
 	}
@@ -73,7 +73,7 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 		return *c.given.roots, nil // served when it is this request's turn, or never
 	case c.given.roots != nil:
 		return *c.given.roots, host.AwaitServed(ctx, *c.given.roots)
-	case !c.given.meta.Client.Roots:
+	case !c.given.meta.Claims.Roots:
 		return c.server.silent(ctx)
 	case c.asks && c.judging.unsure:
 		c.judging.provisional = true
@@ -178,14 +178,14 @@ func (c *Client) RootsAfter(lease *children.Lease) error {
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (c *Client) lacksRoots(child string) bool {
-	return c.given.roots == nil && c.given.meta.Client.Roots && !c.server.given(child)
+	return c.given.roots == nil && c.given.meta.Claims.Roots && !c.server.given(child)
 }
 
 // Rootless reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (c *Client) Rootless() bool {
-	return c.asks && c.given.roots == nil && c.given.meta.Client.Roots && (c.server.o.PerRequest || !c.server.given(""))
+	return c.asks && c.given.roots == nil && c.given.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over

@@ -37,7 +37,7 @@ type Host interface {
 	AwaitServed(ctx context.Context, view rootsmgr.View) error
 	// Serve has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.
-	Serve(ctx context.Context, child, set string, view rootsmgr.View) error
+	ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error
 	// Served is what a child was last to be served by Serve; "" for nothing.
 	Served(child string) (set string, view rootsmgr.View)
 }
@@ -107,7 +107,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	c := s.Client(r.Meta, r.Reply)
+	c := s.NewClient(r.Meta, r.Reply)
 	c.request, c.asks, c.token, c.end.Base = request, r.Asks, slices.Clone(r.Meta.Token), ctx
 	if !c.asks {
 		defer c.end.Free()
@@ -144,9 +144,9 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	return c.attend(ctx)
 }
 
-// Client is the client of a request that is answered by none of Serve's work. It
+// NewClient is the client of a request that is answered by none of Serve's work. It
 // can be told things, and says of itself what came with the request.
-func (s *Server) Client(meta Meta, reply Reply) *Client {
+func (s *Server) NewClient(meta Meta, reply Reply) *Client {
 	return &Client{server: s, given: given{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
@@ -223,7 +223,7 @@ func (c *Client) proceed(responses []byte, t *roundTrip) {
 // take takes in what a client brings with a request that is not held here: the
 // roots, and for a child what it asked. ok false: the answer is why not.
 func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.given.meta.Client.Roots {
+	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.given.meta.Claims.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false

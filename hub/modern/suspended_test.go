@@ -31,13 +31,13 @@ func (testHost) Guard(_ *jsonrpc.Message, serve func() jsonrpc.Answer) (a jsonrp
 	return serve()
 }
 
-func (h testHost) Roots() *rootsmgr.Manager                                 { h.t.Error("roots are asked for"); return nil }
-func (testHost) RootsTimeout() time.Duration                                { return time.Second }
-func (testHost) FS() guard.FS                                               { return guard.OS{} }
-func (testHost) DeclaredRoots() bool                                        { return false }
-func (testHost) AwaitServed(context.Context, rootsmgr.View) error           { return nil }
-func (testHost) Served(string) (set string, view rootsmgr.View)             { return "", rootsmgr.View{} }
-func (testHost) Serve(context.Context, string, string, rootsmgr.View) error { return nil }
+func (h testHost) Roots() *rootsmgr.Manager                                      { h.t.Error("roots are asked for"); return nil }
+func (testHost) RootsTimeout() time.Duration                                     { return time.Second }
+func (testHost) FS() guard.FS                                                    { return guard.OS{} }
+func (testHost) DeclaredRoots() bool                                             { return false }
+func (testHost) AwaitServed(context.Context, rootsmgr.View) error                { return nil }
+func (testHost) Served(string) (set string, view rootsmgr.View)                  { return "", rootsmgr.View{} }
+func (testHost) ServeRoots(context.Context, string, string, rootsmgr.View) error { return nil }
 
 // quiet is a Reply that nobody reads.
 type quiet struct{}
@@ -57,7 +57,7 @@ func serve(t *testing.T, v *Server, members string, do func(ctx context.Context,
 	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+members+`}}`), true, m); err != nil {
 		t.Fatal(err)
 	}
-	meta := Meta{Client: declaration.Claims{Known: true, Can: declaration.Abilities{Form: true}}}
+	meta := Meta{Claims: declaration.Claims{Known: true, Can: declaration.Abilities{Form: true}}}
 	return v.Serve(t.Context(), Request{Message: m, Meta: meta, Reply: quiet{}, Asks: true}, func(c *Client, end *jsonrpc.Cancellation, _ *jsonrpc.Message) jsonrpc.Answer {
 		return do(end.Context(), c)
 	})

@@ -221,7 +221,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	if set == "" {
 		return nil // no call has brought any yet
 	}
-	return c.server.o.Host.Serve(ctx, child, set, serve)
+	return c.server.o.Host.ServeRoots(ctx, child, set, serve)
 }
 
 // enter waits for the turn of a gate, and has calls give way that have it and

@@ -117,9 +117,9 @@ func New(session, principal string, now func() *Settings, group *Group, seen *te
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
-func (r *Writer) Session(by audit.Client) {
+func (r *Writer) Session(by audit.ClientInfo) {
 	if to := r.now().To; to != nil {
-		to.Session(&audit.Record{Session: r.session, Principal: r.principal, Client: by})
+		to.Session(&audit.Record{Session: r.session, Principal: r.principal, ClientInfo: by})
 	}
 }
 

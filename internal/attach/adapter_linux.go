@@ -36,7 +36,7 @@ type Adapter struct {
 // Attach hands standard input, output and error to the hub of an endpoint. Where the error is not
 // nil the hub has not touched them, and never will. trust says by a connected socket why who listens
 // there is none to hand them to.
-func Attach(e Endpoint, s Session, trust func(socket int) error) (*Adapter, error) {
+func Attach(e Endpoint, s Surroundings, trust func(socket int) error) (*Adapter, error) {
 	none := ErrNone
 	for _, dir := range e.Dirs {
 		if rundir.Check(dir) != nil {
@@ -54,7 +54,7 @@ func Attach(e Endpoint, s Session, trust func(socket int) error) (*Adapter, erro
 	return nil, none
 }
 
-func attachIn(dir string, e Endpoint, s Session, trust func(socket int) error) (_ *Adapter, err error) {
+func attachIn(dir string, e Endpoint, s Surroundings, trust func(socket int) error) (_ *Adapter, err error) {
 	path := e.Socket(dir)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone

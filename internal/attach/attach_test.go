@@ -47,7 +47,7 @@ func TestSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
 		texts := rapid.SliceOfN(text, 0, 4)
-		s := Session{
+		s := Surroundings{
 			Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), LogLevel: text.Draw(t, "level"),
 			Dir: text.Draw(t, "dir"), Environ: texts.Draw(t, "environ"),
 		}
@@ -73,16 +73,16 @@ func TestSession(t *testing.T) {
 			}
 		}
 	})
-	if _, err := (Session{Environ: []string{"A=\x00"}}).Encode(); err == nil {
+	if _, err := (Surroundings{Environ: []string{"A=\x00"}}).Encode(); err == nil {
 		t.Error("a NUL was sent")
 	}
-	if _, err := (Session{Environ: []string{strings.Repeat("x", largest)}}).Encode(); err == nil {
+	if _, err := (Surroundings{Environ: []string{strings.Repeat("x", largest)}}).Encode(); err == nil {
 		t.Error("there is no bound")
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	b, err := Session{Roots: "a", Dir: "/", Environ: []string{"A=1"}}.Encode()
+	b, err := Surroundings{Roots: "a", Dir: "/", Environ: []string{"A=1"}}.Encode()
 	if err != nil {
 		f.Fatal(err)
 	}

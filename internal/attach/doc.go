@@ -5,7 +5,7 @@
 //	adapter                                   hub
 //	mcphub attach 1 SECRET              ->
 //	                                    <-    ready      it is a process that may attach
-//	a Session, and descriptors 0, 1, 2  ->
+//	Surroundings, descriptors 0, 1, 2   ->
 //	                                    <-    ok         it can be served in these surroundings
 //	go                                  ->               from now on the streams are the hub's
 //	hup                                 ->               at SIGHUP
@@ -17,7 +17,7 @@
 // A hub and its adapters meet at a [Endpoint]: a socket and a secret in the first usable folder of rundir. Its name is
 // a digest of hub.json's path, of this program's file, of --set, and of the variables that a hub has of
 // its environment ([HubEnviron]): sessions in which one of these differs have different hubs. What a session
-// brings is a [Session].
+// brings are its [Surroundings].
 //
 // The adapter is the guardian's process (internal/guardian), before the packages of a hub are initialized. So this
 // package imports little.

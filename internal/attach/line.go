@@ -52,9 +52,9 @@ func ParseLine(args []string) (l Line, ok bool) {
 	return l, true
 }
 
-// Session is what the adapter of this line brings.
-func (l Line) Session(dir string, environ []string) Session {
-	return Session{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
+// Surroundings are what the adapter of this line brings.
+func (l Line) Surroundings(dir string, environ []string) Surroundings {
+	return Surroundings{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
 }
 
 // Args are the arguments that a hub is started with which serves this line and others of

@@ -20,12 +20,12 @@ const (
 const (
 	// LongestLine bounds a line, in bytes.
 	LongestLine = 4 << 10
-	// largest bounds a Session: the kernel takes 2 MiB of arguments and environment.
+	// largest bounds Surroundings: the kernel takes 2 MiB of arguments and environment.
 	largest = 4 << 20
 )
 
-// A Session is what an adapter brings beside its descriptors. The rest of its command line is the hub's.
-type Session struct {
+// Surroundings are what an adapter brings beside its descriptors. The rest of its command line is the hub's.
+type Surroundings struct {
 	Roots      string // --roots
 	RootsGiven bool
 	LogLevel   string // --log-level; "": the default
@@ -33,9 +33,9 @@ type Session struct {
 	Environ    []string
 }
 
-// Encode is a Session as it is sent: its length in four bytes, big-endian, then texts that
+// Encode makes them what is sent: their length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
-func (s Session) Encode() ([]byte, error) {
+func (s Surroundings) Encode() ([]byte, error) {
 	given := "0"
 	if s.RootsGiven {
 		given = "1"
@@ -57,7 +57,7 @@ func (s Session) Encode() ([]byte, error) {
 
 var errMalformed = errors.New("what the adapter has sent is no session")
 
-// Length reads the first four bytes of a Session.
+// Length reads the first four bytes of what Encode returns.
 func Length(b []byte) (int, error) {
 	if len(b) != 4 || binary.BigEndian.Uint32(b) > largest {
 		return 0, errMalformed
@@ -66,11 +66,11 @@ func Length(b []byte) (int, error) {
 }
 
 // Decode reads what follows the length.
-func Decode(b []byte) (Session, error) {
+func Decode(b []byte) (Surroundings, error) {
 	const fixed = 4
 	texts := strings.Split(string(b), "\x00")
 	if len(texts) < fixed+1 || texts[len(texts)-1] != "" || texts[1] != "0" && texts[1] != "1" {
-		return Session{}, errMalformed
+		return Surroundings{}, errMalformed
 	}
-	return Session{Roots: texts[0], RootsGiven: texts[1] == "1", LogLevel: texts[2], Dir: texts[3], Environ: texts[fixed : len(texts)-1]}, nil
+	return Surroundings{Roots: texts[0], RootsGiven: texts[1] == "1", LogLevel: texts[2], Dir: texts[3], Environ: texts[fixed : len(texts)-1]}, nil
 }

@@ -65,17 +65,17 @@ type Record struct {
 	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil where the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
 	Decided
-	Arguments json.RawMessage `json:"arguments"` // raw, only where asked for
-	Within    []string        `json:"within"`    // the directories in scope, of what was not let through
-	NamedBy   string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
-	Opens     string          `json:"opens"`     // of a refusal: what has to be opened for it
-	Why       string          `json:"why"`       // of a refusal: why nothing is
-	US        int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
-	Client                    // of a session
+	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
+	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
+	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
+	Opens      string          `json:"opens"`     // of a refusal: what has to be opened for it
+	Why        string          `json:"why"`       // of a refusal: why nothing is
+	US         int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
+	ClientInfo                 // of a session
 }
 
-// A Client is who has come with a session.
-type Client struct {
+// A ClientInfo is who has come with a session.
+type ClientInfo struct {
 	Name    string `json:"client,omitempty"`  // and version, as it calls itself; "" while it is not known
 	Folder  string `json:"folder,omitempty"`  // its working directory
 	Process int    `json:"process,omitempty"` // its id
@@ -300,13 +300,13 @@ func (r *Record) members(b line, form Form) line {
 	b = b.arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
 	b = b.number("us", r.US)
-	if r.Client == (Client{}) {
+	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}
-	return r.Client.members(b)
+	return r.ClientInfo.members(b)
 }
 
-func (c *Client) members(b line) line {
+func (c *ClientInfo) members(b line) line {
 	b = b.text("client", redact.Text(c.Name)).text("folder", redact.Text(c.Folder))
 	return b.number("process", int64(c.Process)).number("adapter", int64(c.Adapter))
 }

@@ -77,7 +77,7 @@ func (r *Reach) begin() error {
 		return nil
 	}
 	s.mergeEnded()
-	dir, err := s.Ready()
+	dir, err := s.MakeFolder()
 	if err != nil {
 		return err
 	}

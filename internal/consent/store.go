@@ -130,8 +130,8 @@ func (s *Store) Folder() (string, error) {
 	return s.place().dir, s.takeOver()
 }
 
-// Ready is Folder where something is to be written: it is there.
-func (s *Store) Ready() (string, error) {
+// MakeFolder is Folder where something is to be written: it is there.
+func (s *Store) MakeFolder() (string, error) {
 	dir, err := s.Folder()
 	if err == nil {
 		err = os.MkdirAll(dir, 0o700)
@@ -248,7 +248,7 @@ func readItem(path string) (*storedItem, error) {
 type writer = func(path string, data []byte, mode fs.FileMode) error
 
 func (s *Store) write(kind string, k storedItem, write writer) error {
-	dir, err := s.Ready()
+	dir, err := s.MakeFolder()
 	if err != nil {
 		return err
 	}

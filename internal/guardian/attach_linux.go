@@ -38,7 +38,7 @@ func attachFirst() (why string) {
 	if err != nil {
 		return "its working folder is gone: " + err.Error()
 	}
-	session := line.Session(dir, environ)
+	session := line.Surroundings(dir, environ)
 	for range 3 {
 		a, err := attach.Attach(endpoint, session, caller.Hub)
 		if err == nil {

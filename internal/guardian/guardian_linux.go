@@ -68,9 +68,9 @@ func Alone() string {
 	return alone
 }
 
-// Client returns the process that has started this hub, its guardian left out;
+// ClientPID returns the process that has started this hub, its guardian left out;
 // -1 where that cannot be told.
-func Client() int {
+func ClientPID() int {
 	if own == 0 {
 		return os.Getppid()
 	}

@@ -10,8 +10,8 @@ func Running() bool { return false }
 // Alone says nothing: no hub is shared on this system.
 func Alone() string { return "" }
 
-// Client returns the process that has started this hub.
-func Client() int { return os.Getppid() }
+// ClientPID returns the process that has started this hub.
+func ClientPID() int { return os.Getppid() }
 
 // GiveBack does nothing.
 func GiveBack() {}

@@ -29,7 +29,7 @@ func Serve(ctx context.Context, src *setup.Source, log zerolog.Logger, address s
 			return serveHTTP(ctx, s, address)
 		}})
 	}
-	client := guardian.Client() // what it starts may not approve calls in its place
+	client := guardian.ClientPID() // what it starts may not approve calls in its place
 	return serve(ctx, src, log, os.Stderr, front{
 		client:  processOf(client),
 		clients: func(*hub.Hub) []caller.Process { return []caller.Process{{PID: client}} },

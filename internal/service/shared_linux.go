@@ -59,7 +59,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 // openDoor opens the door of a hub. It makes the rest of the Config.
 func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (run func(context.Context) error, done func(), err error) {
 	cfg.Idle, cfg.Log, cfg.Open = s.made.File.Attach.Idle, s.log, s.reload.shared.Load
-	cfg.Prepare = func(ctx context.Context, g *door.Guest) (door.Serve, error) {
+	cfg.Prepare = func(ctx context.Context, g *door.Guest) (door.ServeFunc, error) {
 		return prepare(ctx, s.hub, src, g, s.log, logger, withoutEntries(s.reload.said()))
 	}
 	cfg.HangUp = func() {
@@ -98,7 +98,7 @@ func withoutEntries(said string) string {
 
 // prepare makes ready to serve a session that attaches, or says why it cannot be served here.
 // It is told on its standard error what there is to say of hub.json, as by a hub of its own.
-func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.Serve, error) {
+func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, hubLog zerolog.Logger, logger Logger, ofConfig string) (door.ServeFunc, error) {
 	lines := newLineWriter()
 	if ofConfig != "" {
 		_, _ = lines.Write([]byte(ofConfig)) // there is room

@@ -43,7 +43,7 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 			return bearer.Place{}, exit.Failed(err)
 		}
 	}
-	dir, err := consent.In(state).Ready()
+	dir, err := consent.In(state).MakeFolder()
 	return bearer.At(dir, path), exit.Failed(err)
 }
 

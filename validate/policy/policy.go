@@ -224,8 +224,8 @@ func (p *Compiled) Ruling(child, tool string) *Ruling {
 	return out
 }
 
-// Call is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
-func (r *Ruling) Call() *Rule {
+// WithoutPaths is the rule that decides a call in which no path is found, nil where none does: such a call is allowed.
+func (r *Ruling) WithoutPaths() *Rule {
 	if r == nil {
 		return nil
 	}

@@ -20,21 +20,21 @@ type Config struct {
 	// Open reports whether hub.json wants sessions to attach.
 	Open func() bool
 	// Prepare makes ready to serve a Guest. The error is why it is not served here.
-	Prepare func(ctx context.Context, g *Guest) (Serve, error)
+	Prepare func(ctx context.Context, g *Guest) (ServeFunc, error)
 	// HangUp is called when an adapter gets SIGHUP.
 	HangUp func()
 }
 
-// ErrLeft is why the ctx of a Serve ends when its adapter has ended, or wants to. Else the hub ends.
+// ErrLeft is why the ctx of a ServeFunc ends when its adapter has ended, or wants to. Else the hub ends.
 var ErrLeft = errors.New("the adapter has left")
 
-// Serve serves a Guest until its streams or ctx end, and returns the exit status of its adapter. The
+// A ServeFunc serves a Guest until its streams or ctx end, and returns the exit status of its adapter. The
 // descriptors are its to close.
-type Serve func(ctx context.Context) (status int)
+type ServeFunc func(ctx context.Context) (status int)
 
 // A Guest is a session that attaches.
 type Guest struct {
-	attach.Session
+	attach.Surroundings
 	Adapter, Client caller.Process // Client has started the adapter
 	In, Out, Err    int            // descriptors, as they were handed over; nothing was read from them
 }

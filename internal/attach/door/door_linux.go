@@ -192,7 +192,7 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 
 // admitted is an adapter that is attached, and counted.
 type admitted struct {
-	serve Serve
+	serve ServeFunc
 	in    *input // what it says from now on
 }
 
@@ -245,7 +245,7 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if err != nil {
 		return nil, err
 	}
-	if g.Session, err = attach.Decode(body); err != nil {
+	if g.Surroundings, err = attach.Decode(body); err != nil {
 		return nil, err
 	}
 	if g.Client, err = above(g.Adapter.PID); err != nil {

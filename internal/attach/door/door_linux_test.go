@@ -62,7 +62,7 @@ func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
 		t.Fatal(err)
 	}
 	o := &opened{T: t, path: endpoint.Socket(folder), served: make(chan *Guest, 1), ended: make(chan struct{}), done: make(chan struct{})}
-	d, err := New(Config{Endpoint: endpoint, Dir: folder, Idle: idle, Log: zerolog.Nop(), Open: func() bool { return true }, Prepare: func(_ context.Context, g *Guest) (Serve, error) {
+	d, err := New(Config{Endpoint: endpoint, Dir: folder, Idle: idle, Log: zerolog.Nop(), Open: func() bool { return true }, Prepare: func(_ context.Context, g *Guest) (ServeFunc, error) {
 		if g.Dir == "/refused" {
 			return nil, errors.New("not here\nand not there")
 		}
@@ -135,7 +135,7 @@ func (o *opened) hear(c *net.UnixConn) string {
 	}
 }
 
-func encoded(t *testing.T, s attach.Session) []byte {
+func encoded(t *testing.T, s attach.Surroundings) []byte {
 	t.Helper()
 	b, err := s.Encode()
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *opened) hello() []byte { return []byte(attach.Hello + o.secret + "\n") 
 func TestASessionAttaches(t *testing.T) {
 	o := open(t, time.Hour, nil)
 	c := o.dial()
-	session := attach.Session{Roots: "/a", RootsGiven: true, LogLevel: "debug", Dir: "/work", Environ: []string{"A=1", "B=\n"}}
+	session := attach.Surroundings{Roots: "/a", RootsGiven: true, LogLevel: "debug", Dir: "/work", Environ: []string{"A=1", "B=\n"}}
 	if got := o.ask(c, o.hello()); got != attach.Ready {
 		t.Fatal(got)
 	}
@@ -176,7 +176,7 @@ func TestASessionAttaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := <-o.served
-	if fmt.Sprint(g.Session) != fmt.Sprint(session) || g.Adapter.PID != os.Getpid() || g.Client.PID != os.Getppid() || g.Adapter.Start == 0 {
+	if fmt.Sprint(g.Surroundings) != fmt.Sprint(session) || g.Adapter.PID != os.Getpid() || g.Client.PID != os.Getppid() || g.Adapter.Start == 0 {
 		t.Errorf("%+v", g)
 	}
 	close(o.ended)
@@ -190,7 +190,7 @@ func TestAnAdapterThatEnds(t *testing.T) {
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	o.ask(c, o.hello())
-	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...)
 	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestAnAdapterThatEnds(t *testing.T) {
 }
 
 func TestWhoIsRefused(t *testing.T) {
-	good := encoded(t, attach.Session{Dir: "/work"})
+	good := encoded(t, attach.Surroundings{Dir: "/work"})
 	for name, c := range map[string]struct {
 		change func(*Door)
 		hello  string
@@ -225,7 +225,7 @@ func TestWhoIsRefused(t *testing.T) {
 		"no texts":               {body: []byte{0, 0, 0, 1, 'x'}, fds: 3, want: "no what the adapter has sent"},
 		"one too many":           {change: func(d *Door) { d.attached = mostAttached }, body: good, fds: 3, want: "no 256 clients are attached"},
 		"the last that it takes": {change: func(d *Door) { d.attached = mostAttached - 1 }, body: good, fds: 3, want: attach.OK},
-		"what the hub refuses":   {body: encoded(t, attach.Session{Dir: "/refused"}), fds: 3, want: "no not here; and not there"},
+		"what the hub refuses":   {body: encoded(t, attach.Surroundings{Dir: "/refused"}), fds: 3, want: "no not here; and not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t, time.Hour, c.change)
@@ -289,7 +289,7 @@ func TestAnAdapterThatHangs(t *testing.T) {
 	}
 	defer r.Close()
 	o.ask(c, o.hello())
-	if got := o.ask(c, encoded(t, attach.Session{Dir: "/work"}), int(w.Fd()), int(w.Fd()), int(w.Fd())); got != attach.OK {
+	if got := o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), int(w.Fd()), int(w.Fd()), int(w.Fd())); got != attach.OK {
 		t.Fatal(got)
 	}
 	_ = w.Close()
@@ -319,7 +319,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	o := open(t, 100*time.Millisecond, func(door *Door) { d = door })
 	c := o.dial()
 	o.ask(c, o.hello())
-	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...)
 	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +368,7 @@ func TestAnAdapterThatComesTooLate(t *testing.T) {
 	o := open(t, time.Hour, func(d *Door) { d.closed = true })
 	c := o.dial()
 	o.ask(c, o.hello())
-	if got := o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...); got != "<EOF>" {
+	if got := o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...); got != "<EOF>" {
 		t.Error(got)
 	}
 }
@@ -378,7 +378,7 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	o.ask(c, o.hello())
-	o.ask(c, encoded(t, attach.Session{Dir: "/work"}), pipes(t)...)
+	o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...)
 	if _, err := c.Write([]byte(attach.Go + "\n")); err != nil {
 		t.Fatal(err)
 	}

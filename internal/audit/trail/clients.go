@@ -10,7 +10,7 @@ import (
 )
 
 // Clients are those whose sessions a record tells of, by the sessions' ids.
-type Clients map[string]audit.Client
+type Clients map[string]audit.ClientInfo
 
 var sessionLine = []byte(`,"kind":"` + audit.KindSession + `",`)
 
@@ -43,6 +43,6 @@ func ReadClients(dir string) (Clients, error) {
 // Note takes what a line tells of a session, if it does.
 func (c Clients) Note(e *Event) {
 	if e.Kind == audit.KindSession {
-		c[e.Session] = e.Client
+		c[e.Session] = e.ClientInfo
 	}
 }
