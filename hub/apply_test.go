@@ -221,7 +221,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		// What a call does that looked its tool up a moment before Apply.
 		s := sessionOfTest(h)
 		m := split(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, outside))+`}`)
-		a, err := s.calls.Tool(t.Context(), m, m.Param("name"), tool)
+		a, err := s.calls.CallTool(t.Context(), m, m.Param("name"), tool)
 		if !errors.Is(err, configuration.ErrSuperseded) { // also where its child has stayed: what judges it has not
 			t.Errorf("replaced %t: judged by what was in force before, answer %s", replaced, a.Result)
 		}
@@ -231,12 +231,12 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		if replaced {
 			before := offering.New(list.By, &h.current, func(string) bool { return false })
 			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)
-			stale := &call.Session{
+			stale := &call.Sender{
 				Main: s.main, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,
 			}
 			m := &jsonrpc.Message{Method: "tools/call", Params: []byte(toolCall("kid__echo", `{}`)), Members: []jsonrpc.Member{
 				{Name: "name", Value: []byte(`"kid__echo"`)}, {Name: "arguments", Value: []byte(`{}`)}}}
-			if stale.TryTool(m, s.main, nil, true) {
+			if stale.TryCallTool(m, s.main, nil, true) {
 				t.Error("the fast path sent it to the new one")
 			}
 		}

@@ -191,7 +191,7 @@ func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonr
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.Waiter{Cancellation: end}}
 	s.start()
 	if !modern.Resembles(m) {
-		if a, ok := s.calls.ToolAndWait(&c.Client, &c.Waiter, m); ok {
+		if a, ok := s.calls.TryCallToolAndWait(&c.Client, &c.Waiter, m); ok {
 			return a
 		}
 	}

@@ -87,7 +87,7 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, see
 		a := by(s, ctx, m)
 		s.records.Served(ctx, a)
 		return a
-	case s.seen != nil && h.Kind != methods.Extension: // see call.Session.ServeExtension
+	case s.seen != nil && h.Kind != methods.Extension: // see call.Sender.ServeExtension
 		a := by(s, ctx, m)
 		seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 		return a
@@ -97,14 +97,14 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, see
 
 // What package call serves, in both eras.
 var (
-	callTool     = ofCalls((*call.Session).ServeTool)
-	getPrompt    = ofCalls((*call.Session).ServePrompt)
-	readResource = ofCalls((*call.Session).ServeResource)
-	complete     = ofCalls((*call.Session).ServeCompletion)
-	extension    = ofCalls((*call.Session).ServeExtension)
+	callTool     = ofCalls((*call.Sender).ServeTool)
+	getPrompt    = ofCalls((*call.Sender).ServePrompt)
+	readResource = ofCalls((*call.Sender).ServeResource)
+	complete     = ofCalls((*call.Sender).ServeCompletion)
+	extension    = ofCalls((*call.Sender).ServeExtension)
 )
 
-func ofCalls(serve func(*call.Session, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
+func ofCalls(serve func(*call.Sender, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
 	return func(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 		return serve(&s.calls, ctx, m)
 	}

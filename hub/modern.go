@@ -101,7 +101,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.calls.ToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
+			if a, ok := s.calls.TryCallToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
 				return a
 			}
 		}

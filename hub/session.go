@@ -59,7 +59,7 @@ type Session struct {
 	clientKnown chan struct{} // closed when it is known what the client can do
 	handshaken  atomic.Bool   // the client has said initialize: what belongs to no request may be said to it then
 
-	calls     call.Session
+	calls     call.Sender
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
@@ -128,7 +128,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Session: s, ID: id, Principal: o.principal.Key(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
-	s.calls = call.Session{
+	s.calls = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {

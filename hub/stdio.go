@@ -86,7 +86,7 @@ func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.calls.TryTool(m, s.main, r, true)
+	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.calls.TryCallTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.

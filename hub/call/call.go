@@ -1,12 +1,10 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
 	"mcphub/children"
-	"mcphub/children/run"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -28,7 +26,7 @@ import (
 // process by now, is scanned again; what was judged by a configuration that is in
 // force no more starts again with the lookup of what it names.
 type Call struct {
-	session      *Session
+	session      *Sender
 	target       target
 	token        []byte // the client's progress token, raw; nil when it gave none
 	notification bool   // it is a notification: nothing is answered
@@ -66,7 +64,7 @@ type target interface {
 	// reset goes back to what was looked up.
 	reset()
 	// renew finds it as the instance has it that serves the session now.
-	renew(ctx context.Context, s *Session) error
+	renew(ctx context.Context, s *Sender) error
 	// scan finds what is to be judged.
 	scan(ctx context.Context, c *Call) (*validate.Scan, error)
 	// fits returns an error if the child of a lease has it otherwise than it was scanned. If
@@ -75,9 +73,9 @@ type target interface {
 	// mayGo is asked just before it is sent.
 	mayGo(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
-	edits(s *Session, v *validate.Verdict) []jsonrpc.Edit
+	edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// settle takes in the answer; drop ends its progress.
-	settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	// deny is the answer where it was judged, and fail where it was not, or the
 	// child did not answer.
 	deny(att *attempt) jsonrpc.Answer
@@ -160,12 +158,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}
 	if c.notification {
-		if err := att.lease.Notify(ctx, t.method(), c.params(nil, nil)...); err != nil {
-			ticket.Outcome(failure.Outcome(err))
-			return t.fail(ctx, err), nil
-		}
-		ticket.Outcome(audit.ResultOK)
-		return jsonrpc.Answer{}, nil
+		return c.notify(ctx, att, ticket), nil
 	}
 	return c.send(ctx, att, ticket)
 }
@@ -194,43 +187,4 @@ func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 // record writes the decision. Where there is an error, nothing may be sent.
 func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
 	return c.session.Records.Decide(ctx, c.target.subject(), att.decision())
-}
-
-// send has the child do what was let through and recorded, and brings its answer
-// back as it is.
-func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, t := c.session, c.target
-	var own []byte
-	drop := func() {}
-	if c.token != nil {
-		own = s.Progress.Add(att.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
-		drop = func() { s.Progress.Remove(own) }
-	}
-	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
-	e := &exchange{s, att, s.ClientOf(ctx), t.method(), att.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
-	a, err := e.run(away)
-	back(err)
-	var late *deniedError
-	switch {
-	case errors.As(err, &late):
-		drop()
-		late.applyTo(att)
-		ticket.Outcome(audit.ResultError)                // the child has it, and did not get what it asked for
-		_, _ = c.record(context.WithoutCancel(ctx), att) // a second line: what was sent had one
-		return c.deny(att)
-	case err != nil:
-		drop()
-		ticket.Outcome(failure.Outcome(err))
-		att.lease.Release() // a person may take long
-		if !c.offered && s.logIn(ctx, att.by, att.child, err) {
-			c.offered = true
-			return c.Do(ctx) // its server has refused it without looking at it
-		}
-		return t.fail(ctx, &failure.SentError{Err: err}), nil
-	}
-	word := ticket.Answered(a)
-	if failure.MayBeKernels(att.lease, word, a) {
-		a = failure.ByKernel(s.Records, t.subject(), att.lease, word, failure.Named(att.verdict), a)
-	}
-	return t.settle(ctx, s, att.lease, a, drop), nil
 }

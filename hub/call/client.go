@@ -113,7 +113,7 @@ func ClientOf(ctx context.Context) Client {
 
 // ClientOf returns the client of the request of ctx: whatever is said because of
 // that request goes there.
-func (s *Session) ClientOf(ctx context.Context) Client {
+func (s *Sender) ClientOf(ctx context.Context) Client {
 	if c := ClientOf(ctx); c != nil {
 		return c
 	}

@@ -27,7 +27,7 @@
 //     with the bytes it had.
 //  6. Record: the decision, whatever it is, is with the operating system before
 //     anything is sent; what cannot be recorded is denied where hub.json says so.
-//  7. Send: the judged bytes go out with only the name and the progress token
+//  7. Send (send.go): the judged bytes go out with only the name and the progress token
 //     replaced. A child without a handshake may ask for more by its result; the
 //     request is sent again with the answers (package rounds).
 //  8. Settle: the child's answer comes back as it was sent.
@@ -51,12 +51,12 @@
 // one owner in each state:
 //
 //	recording   whoever writes its line: the client's read loop, or another's
-//	leaving     the same
-//	away        the child's read loop, or whoever ends the run of the child
+//	sending     the same
+//	sent        the child's read loop, or whoever ends the run of the child
 //	conversing  a goroutine: the child has asked for something, or made a task
 //	over        nobody
 //
-//	recording -> leaving -> away -> over
+//	recording -> sending -> sent -> over
 //	    |           |        | ^
 //	    |           |        v |
 //	    |           |     conversing -> over
@@ -67,7 +67,7 @@
 //
 // # Who owns the state
 //
-// A [Session] holds what the calls of one client share; its parts guard themselves. A Call belongs to
+// A [Sender] holds what the calls of one client share; its parts guard themselves. A Call belongs to
 // the goroutine that runs it.
 //
 // # What it refuses to do

@@ -18,7 +18,7 @@ import (
 // for more by its result: see package rounds, which has the request judged again for each
 // round.
 type exchange struct {
-	s       *Session
+	s       *Sender
 	attempt *attempt
 	from    Client
 	method  string
@@ -27,19 +27,6 @@ type exchange struct {
 }
 
 var _ rounds.Request = (*exchange)(nil)
-
-// run sends the request and sees it through. The error is one of Lease.Call, a
-// deniedError, or says why the child does not get what it asks for.
-func (e *exchange) run(ctx context.Context) (jsonrpc.Answer, error) {
-	if e.attempt.lease.Modern() {
-		return rounds.Run(ctx, e, e.from, e.method)
-	}
-	resp, err := e.attempt.lease.Call(ctx, e.method, e.Params()...)
-	if err != nil {
-		return jsonrpc.Answer{}, err
-	}
-	return e.Answer(resp), nil
-}
 
 func (e *exchange) Lease() *children.Lease { return e.attempt.lease }
 func (e *exchange) Params() [][]byte       { return e.params(e.attempt.verdict) }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"mcphub/children"
-	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/failure"
@@ -56,13 +55,13 @@ type replier interface {
 // of it while no goroutine is with it. One goroutine at a time owns it, as doc.go says.
 // Only Abandon is called by others.
 type asyncCall struct {
-	s        *Session
+	s        *Sender
 	tool     *catalog.Tool
 	lease    *children.Lease
 	inFlight Request
 	reply    replier
 	verdict  *validate.Verdict // nil: there was nothing to judge
-	pooled   *pooledCall       // nil once the call is away, unless the child may ask for more
+	pooled   *pooledCall       // nil once the call is sent, unless the child may ask for more
 	own      []byte            // the hub's progress token; nil for none
 	ticket   record.Ticket
 	seen     telemetry.Call
@@ -70,10 +69,10 @@ type asyncCall struct {
 	talk     *talk  // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
-	call   run.AsyncCall
-	away   bool                    // given to the child, by call or on a goroutine
-	sent   bool                    // by call
-	cancel context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
+	call    run.AsyncCall
+	sent    bool                    // given to the child, by call or on a goroutine
+	started bool                    // by call, without a goroutine
+	cancel  context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
 
 	over atomic.Bool // a panic leaves more than one owner
 }
@@ -113,24 +112,24 @@ func (a *pooledCall) free() {
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *pooledCall) read(s *Session, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+func (a *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	a.session, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
 	a.splicing = splicing{m.Params, quoted, a.token, tool.Remote}
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
-// Tool makes the call of a tool that was looked up by its quoted name. Its answer and
+// CallTool makes the call of a tool that was looked up by its quoted name. Its answer and
 // error are those of Call.Do.
-func (s *Session) Tool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
+func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte, tool offering.Tool) (jsonrpc.Answer, error) {
 	c := new(pooledCall)
 	c.read(s, m, quoted, tool)
 	return c.Do(ctx)
 }
 
-// TryTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
+// TryCallTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
-func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
+func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
 	if m.Method != methods.CallTool || checkMembers(m.Members) != nil {
 		return false
 	}
@@ -156,7 +155,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 		a.free()
 		return false
 	}
-	if !s.mayDepart(m, from, att) {
+	if !s.maySendAtOnce(m, from, att) {
 		att.lease.Release()
 		a.free()
 		return false
@@ -170,7 +169,7 @@ func (s *Session) TryTool(m *jsonrpc.Message, from Client, r replier, briefly bo
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
 	}
-	c.depart(m)
+	c.recordAndSend(m)
 	return true
 }
 
@@ -179,8 +178,8 @@ func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
 	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
-// mayDepart reports whether an attempt let a call through that is sent without waiting.
-func (s *Session) mayDepart(m *jsonrpc.Message, from Client, att *attempt) bool {
+// maySendAtOnce reports whether an attempt let a call through that is sent without waiting.
+func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from Client, att *attempt) bool {
 	switch {
 	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.Missing() != nil:
 		return false
@@ -194,8 +193,8 @@ func (s *Session) mayDepart(m *jsonrpc.Message, from Client, att *attempt) bool 
 	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // refused, by who makes it again
 }
 
-// depart has a call recorded that was let through, and then sent.
-func (c *asyncCall) depart(m *jsonrpc.Message) {
+// recordAndSend has a call recorded that was let through, and then sent.
+func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	s := c.s
 	s.InFlight.Start(&c.inFlight)
 	defer func() {
@@ -224,7 +223,7 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 	a.splicing, a.token, a.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
 	if !s.Records.Kept() {
-		c.leave(batch, params)
+		c.send(batch, params)
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
@@ -239,48 +238,11 @@ func (c *asyncCall) depart(m *jsonrpc.Message) {
 
 // Recorded sends the call, unless it may not be.
 func (c *asyncCall) Recorded(t audit.Ticket, err error) {
-	if c.ticket.Ticket, err = c.s.Records.May(t, err); err != nil {
+	if c.ticket.Ticket, err = c.s.Records.MaySend(t, err); err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return
 	}
-	c.leave(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
-}
-
-// leave sends the call, unless nobody waits for it any more. Where there is no room
-// for it at once, that is waited for on a goroutine. Who gives it up while it is sent
-// is told of at once by OnCancel.
-func (c *asyncCall) leave(b *lines.Batch, params [][]byte) {
-	if cause := c.reply.Cause(); cause != nil {
-		c.end(jsonrpc.Answer{}, cause)
-		return
-	}
-	a, talks := c.pooled, c.talk != nil
-	if !talks {
-		c.pooled = nil
-	}
-	c.away = true
-	c.seen.Sent(c.lease.Protocol())
-	c.sent = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.own, params...)
-	if c.sent {
-		c.reply.OnCancel(c)
-	} else {
-		ctx, whole := c.context(), jsonrpc.Join(params)
-		c.reply.OnCancel(c)
-		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.own), methods.CallTool, whole)) }()
-	}
-	if !talks {
-		a.free()
-	}
-}
-
-// context is for what can only be ended by one.
-func (c *asyncCall) context() context.Context {
-	if c.talk != nil {
-		return link.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
-	}
-	ctx := inflight.With(WithClient(context.Background(), c.inFlight.Client.Client), &c.inFlight)
-	ctx, c.cancel = context.WithCancelCause(ctx)
-	return ctx
+	c.send(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
 }
 
 // Abandon gives up a call that is with the child, or waits to be.
@@ -288,7 +250,7 @@ func (c *asyncCall) Abandon(cause error) {
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
-	if c.sent {
+	if c.started {
 		c.call.Abandon(cause)
 	}
 }
@@ -343,7 +305,7 @@ func (c *asyncCall) goOn(result []byte) {
 	}
 	from := c.inFlight.Client.Client
 	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
-	a, err := rounds.GoOn(run.WithProgressToken(ctx, c.own), e, from, methods.CallTool, result)
+	a, err := rounds.Continue(run.WithProgressToken(ctx, c.own), e, from, methods.CallTool, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return
@@ -361,7 +323,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	}
 	if err != nil {
 		sent := func(err error) error { return err }
-		if c.away {
+		if c.sent {
 			sent = func(err error) error { return &failure.SentError{Err: err} }
 		}
 		a = failure.OfTool(context.Background(), c.tool, sent(err))
@@ -421,9 +383,9 @@ func (w *Waiter) Answer(a jsonrpc.Answer) {
 // Batch is nil: each request comes by itself.
 func (w *Waiter) Batch() *lines.Batch { return nil }
 
-// ToolAndWait answers a call that waits for nothing but its answer; false: nothing
+// TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Sender) TryCallToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}
@@ -431,7 +393,7 @@ func (s *Session) ToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonr
 	if w.done, made = s.dones.Get().(chan struct{}); !made {
 		w.done = make(chan struct{}, 1)
 	}
-	ok := s.TryTool(m, from, w, false)
+	ok := s.TryCallTool(m, from, w, false)
 	if ok {
 		<-w.done
 	}

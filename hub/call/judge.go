@@ -201,7 +201,7 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 
 // rootsAtHand are the roots of a session that are known, and that its children have been
 // given.
-func (s *Session) rootsAtHand(from Client) (rootsmgr.View, error) {
+func (s *Sender) rootsAtHand(from Client) (rootsmgr.View, error) {
 	view, ok := s.Roots.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
 		return view, errWouldBlock
@@ -271,7 +271,7 @@ func (att *attempt) movedAt() bool {
 
 // judgeOnce has a call judged as it stands. Where there is nothing to judge in a call
 // of a tool, what was decided of the first such call holds for all.
-func (s *Session) judgeOnce(att *attempt) {
+func (s *Sender) judgeOnce(att *attempt) {
 	if t, ok := att.call.target.(*toolTarget); ok && !att.scan.NeedsJudge() {
 		att.verdict = t.tool.Plain(att.scan).Verdict
 		return
@@ -281,7 +281,7 @@ func (s *Session) judgeOnce(att *attempt) {
 
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
-func (s *Session) where(att *attempt) validate.Where {
+func (s *Sender) where(att *attempt) validate.Where {
 	cwd, served := att.workplace()
 	if files := att.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
@@ -337,7 +337,7 @@ func (att *attempt) acquireAgain(ctx context.Context) error {
 
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
-func (s *Session) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
+func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
 	if s.Instances.Moved(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {

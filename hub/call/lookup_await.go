@@ -12,7 +12,7 @@ import (
 // await has the children to which something may belong tell what they offer, the
 // quick ways first, until it is found. down says of a child that cannot be asked
 // why; "" where none is. ctx tells whether the caller still waits.
-func (s *Session) await(ctx context.Context, of func() []string, found func() bool) (ok bool, down string) {
+func (s *Sender) await(ctx context.Context, of func() []string, found func() bool) (ok bool, down string) {
 	if found() {
 		return true, ""
 	}
@@ -48,7 +48,7 @@ func (s *Session) await(ctx context.Context, of func() []string, found func() bo
 // revive sees to it that a child which has not listed its tools in this
 // session is started, or tried again, now that somebody wants something that is
 // not known; down says why that did not help.
-func (s *Session) revive(ctx context.Context, name string) (down string) {
+func (s *Sender) revive(ctx context.Context, name string) (down string) {
 	st, _, _, _ := s.Offering.ChildStatus(name)
 	if st.Listed {
 		return ""

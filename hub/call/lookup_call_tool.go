@@ -16,7 +16,7 @@ const CallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw. Its error is that of Call.Do.
-func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != CallTool {
 		s.Records.Named(ctx, tool.Remote)
 		return s.Own(ctx, tool.Remote, m), nil
@@ -58,7 +58,7 @@ func (s *Session) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.M
 }
 
 // noServer says why a name is not a server that can be called.
-func (s *Session) noServer(name string) jsonrpc.Answer {
+func (s *Sender) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return failure.Broken(*b)
 	}
@@ -66,7 +66,7 @@ func (s *Session) noServer(name string) jsonrpc.Answer {
 }
 
 // findRemote finds a tool by its child and its own name.
-func (s *Session) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
 	found, down := s.await(ctx, func() []string { return []string{child} }, find)
 	switch {

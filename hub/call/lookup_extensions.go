@@ -22,7 +22,7 @@ import (
 const longestMethod = 256
 
 // ServeExtension serves what the protocol does not know, and records it.
-func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if len(m.Method) > longestMethod {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
@@ -35,7 +35,7 @@ func (s *Session) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrp
 // extend answers a request that the protocol does not know, and passes on such a
 // notification: the child that it belongs to gets it, where the params are
 // allowed as arguments of a tool without a schema would be.
-func (s *Session) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	s.Offering.AwaitOffers(ctx)
 	c := s.Offering.Catalog()
 	among := c.Extensions().Speakers(m.Method)
@@ -71,7 +71,7 @@ func ownType(result []byte) bool {
 }
 
 // extendTo sends a request or notification to one child, with edits of its params.
-func (s *Session) extendTo(ctx context.Context, conf *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
@@ -102,7 +102,7 @@ func (s *Session) extendTo(ctx context.Context, conf *configuration.Configuratio
 // namedBy finds the child that the thing belongs to which the params name, and the
 // edits that put the child's own name for it in the place of the client's. ""
 // where they name nothing that is known.
-func (s *Session) namedBy(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
+func (s *Sender) namedBy(c *offering.Catalog, m *jsonrpc.Message, among []string) (child string, edits []jsonrpc.Edit) {
 	if id, ok := jsonrpc.String(m.Param("taskId")); ok {
 		if k, ok := s.Tasks.Find(id); ok {
 			return k.Child, nil

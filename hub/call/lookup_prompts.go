@@ -12,7 +12,7 @@ import (
 )
 
 // ServePrompt answers prompts/get.
-func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, name, err := Named(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
@@ -29,7 +29,7 @@ func (s *Session) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.A
 
 // Prompt asks for a prompt that was looked up by its quoted name. Its answer and error are
 // those of Call.Do.
-func (s *Session) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
+func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
 		by: it.By, child: it.Child, name: m.Method,
 		scanWith: func([]string) (*validate.Scan, error) {
@@ -40,7 +40,7 @@ func (s *Session) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte,
 
 // findPrompt finds a prompt by its name towards the client, after the children
 // that it may belong to have had their time to start.
-func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
+func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
 		l := s.Offering.Catalog()
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
@@ -59,7 +59,7 @@ func (s *Session) findPrompt(ctx context.Context, name string) (it offering.Item
 }
 
 // ServeCompletion answers completion/complete.
-func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if err := checkParams(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -67,7 +67,7 @@ func (s *Session) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonr
 	return RetryOnReload(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 
-func (s *Session) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	ref, argument := m.Param("ref"), m.Param("argument")
 	refType, _ := jsonrpc.String(jsonrpc.Get(ref, "type"))
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))

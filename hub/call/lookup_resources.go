@@ -18,7 +18,7 @@ import (
 
 // Sources returns the children that may have a resource, the likeliest first, once
 // it is known what they offer. sure: no other child can have it.
-func (s *Session) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
 	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
 		s.Offering.AwaitOffers(ctx)
 	}
@@ -31,7 +31,7 @@ func (s *Session) Sources(ctx context.Context, uri string) (list []offering.Sour
 }
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
-func (s *Session) findTemplate(ctx context.Context, uri string) offering.Item {
+func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
 	l := s.Offering.Catalog()
 	if it := l.Reference(uri); it != nil {
 		return offering.Item{Item: it, By: l.By}
@@ -49,7 +49,7 @@ const mostSources = 16
 
 // ServeResource answers resources/read. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
-func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, uri, err := Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
@@ -70,7 +70,7 @@ func (s *Session) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc
 // InTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
 // request at all. ErrSuperseded: a reload came between, and it is to be looked up anew.
-func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
+func (s *Sender) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {
@@ -98,7 +98,7 @@ func (s *Session) InTurn(ctx context.Context, uri string, list []offering.Source
 // AboutResource makes a request about one resource of one child. Its answer and
 // error are those of Call.Do; what a reload came between is made again here, as long
 // as the child is the same.
-func (s *Session) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
 		conf := from.By
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{

@@ -9,7 +9,7 @@ import (
 
 // notReadyText tells of a child that has not come up; what it wrote, where it is the
 // session's own.
-func (s *Session) notReadyText(st children.Status) string {
+func (s *Sender) notReadyText(st children.Status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The server %q is not available (%s)", st.Child, st.State)
 	if st.Err != "" {
@@ -23,7 +23,7 @@ func (s *Session) notReadyText(st children.Status) string {
 
 // StderrOf is what the session may see of a child's stderr: of one that is shared
 // nothing.
-func (s *Session) StderrOf(st children.Status) string {
+func (s *Sender) StderrOf(st children.Status) string {
 	if st.Instance != s.ID {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // ServeTool answers a tools/call of the client.
-func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, name, err := Named(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
@@ -32,7 +32,7 @@ func (s *Session) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
 			return refusal, nil
 		}
-		return s.Tool(ctx, m, quoted, tool)
+		return s.CallTool(ctx, m, quoted, tool)
 	})
 }
 
@@ -62,7 +62,7 @@ func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal 
 
 // Known returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
-func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
+func (s *Sender) Known(m *jsonrpc.Message) *catalog.Tool {
 	if m.Method != methods.CallTool {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *Session) Known(m *jsonrpc.Message) *catalog.Tool {
 
 // FindTool finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child.
-func (s *Session) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
+func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	owners := func() []string { return s.Current.Now().Offers.Owners(name) }
 	found, down := s.await(ctx, owners, find)

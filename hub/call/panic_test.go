@@ -26,7 +26,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	go func() { done <- to.Run(ctx) }()
 	defer func() { stop(); <-done }()
 	set := &record.Settings{To: to, Required: true}
-	s := &Session{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
+	s := &Sender{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
 	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
 	for range 2 {
 		var some []*Waiter

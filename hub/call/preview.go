@@ -29,7 +29,7 @@ type Preview struct {
 
 // Preview judges a call of a tool as Call.Do does, and does not make it. An error is
 // one of validate, or says why the call could not be judged.
-func (s *Session) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
+func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}
 	c := &Call{session: s, target: t}
 	att, err := c.prepare(ctx)

@@ -34,7 +34,7 @@ type requestTarget struct {
 
 // request makes the request m for a target, in which quoted is the client's name for what
 // the child calls remote. Its answer and error are those of Call.Do.
-func (s *Session) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
+func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	token := tokenOf(m)
 	c := &Call{session: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
 	return c.Do(ctx)
@@ -55,7 +55,7 @@ func (t *requestTarget) asked(c *Call) approval.Request {
 
 func (t *requestTarget) reset() {}
 
-func (t *requestTarget) renew(context.Context, *Session) error { return nil }
+func (t *requestTarget) renew(context.Context, *Sender) error { return nil }
 
 func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
 	return t.scanWith(t.templates)
@@ -82,7 +82,7 @@ func (t *requestTarget) mayGo(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) settle(_ context.Context, _ *Session, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *requestTarget) settle(_ context.Context, _ *Sender, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	drop()
 	return a
 }
@@ -95,4 +95,4 @@ func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.OfRequest(ctx, t.child, t.name, err)
 }
 
-func (t *requestTarget) edits(*Session, *validate.Verdict) []jsonrpc.Edit { return nil }
+func (t *requestTarget) edits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }

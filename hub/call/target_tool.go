@@ -51,7 +51,7 @@ func (t *toolTarget) asked(*Call) approval.Request {
 func (t *toolTarget) reset() { t.tool, t.current = t.listed, false }
 
 // renew finds the tool as the instance has it that serves the session now.
-func (t *toolTarget) renew(ctx context.Context, s *Session) (err error) {
+func (t *toolTarget) renew(ctx context.Context, s *Sender) (err error) {
 	if !t.current {
 		t.tool, err = s.toolNow(ctx, t.tool)
 	}
@@ -77,7 +77,7 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call.
-func (t *toolTarget) settle(ctx context.Context, s *Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *toolTarget) settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
 		return s.AdoptTask(ctx, lease, a, drop)
@@ -94,7 +94,7 @@ func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 
 // edits are other spellings of paths that were judged, for a server that does not
 // take the ones given.
-func (t *toolTarget) edits(s *Session, v *validate.Verdict) []jsonrpc.Edit {
+func (t *toolTarget) edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	edits := make([]jsonrpc.Edit, 0, len(v.Rewrites)+2)
 	for _, r := range v.Rewrites {
 		edits = append(edits, jsonrpc.Edit{Old: t.args[r.Start:r.End], With: r.With})

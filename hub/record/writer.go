@@ -96,8 +96,8 @@ type Group struct {
 	batch lines.Batch // of who writes
 }
 
-// Leave has those recorded that came in one read of a client.
-func (g *Group) Leave(*lines.Batch) { g.Flush() }
+// BeforeSend has those recorded that came in one read of a client.
+func (g *Group) BeforeSend(*lines.Batch) { g.Flush() }
 
 // NewGroup makes the Group of those who record to one audit.Recorder; nil: they do not.
 func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
@@ -134,9 +134,9 @@ func (r *Writer) Missing() error {
 	return r.now().may(errNoLog)
 }
 
-// May says whether a call may be sent of which a line was written, or could not be
+// MaySend says whether a call may be sent of which a line was written, or could not be
 // and err says why. If not, the record says so, and there is no ticket.
-func (r *Writer) May(t audit.Ticket, err error) (audit.Ticket, error) {
+func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 	if err = r.now().may(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
 		return audit.Ticket{}, err
@@ -146,7 +146,7 @@ func (r *Writer) May(t audit.Ticket, err error) (audit.Ticket, error) {
 
 // Enqueue has a call that is let through recorded with those that come at the same time:
 // those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
-// writes, and asks May. size is what m holds until then, in bytes.
+// writes, and asks MaySend. size is what m holds until then, in bytes.
 func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Member, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		rec.Arguments = nil
@@ -259,7 +259,7 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := r.now(), d.Verdict
 	if set.To == nil && d.Allowed() {
-		return r.May(audit.Ticket{}, errNoLog)
+		return r.MaySend(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
 	d.tell(&rec.Decided, what.At)
@@ -285,7 +285,7 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
 	}
-	return r.May(t, err)
+	return r.MaySend(t, err)
 }
 
 // Refused writes the line of a request that was not judged, and counts it.

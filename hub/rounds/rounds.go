@@ -78,8 +78,8 @@ func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.An
 	return d.run(ctx, add, nil)
 }
 
-// GoOn is Run after a first result, which asks for input.
-func GoOn(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
+// Continue is Run after a first result, which asks for input.
+func Continue(ctx context.Context, r Request, c Requester, method string, first []byte) (jsonrpc.Answer, error) {
 	return (&dialogue{r, c, method}).run(ctx, nil, first)
 }
 

@@ -17,19 +17,19 @@ var steps = []struct {
 	at   map[string]string
 }{
 	{"scan", []string{"Scan"}, "checker", map[string]string{"hub/call toolTarget.scan": ""}},
-	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Session.AboutResource": ""}},
-	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Session.Prompt": ""}},
-	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Session.complete": ""}},
-	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Session.extendTo": ""}},
+	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Sender.AboutResource": ""}},
+	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.Prompt": ""}},
+	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.complete": ""}},
+	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.extendTo": ""}},
 	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.find": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
-		"hub/call Session.judgeOnce": "",
-		"hub/catalog Tool.Plain":     "the verdict of every call of a tool in which there is nothing to judge, made once",
+		"hub/call Sender.judgeOnce": "",
+		"hub/catalog Tool.Plain":    "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
 		"hub/call attempt.judge":     "twice: again by what the client has said when it was asked once more",
 		"hub/call attempt.heldThere": "a root has been replaced, and another process serves the call",
-		"hub/call Session.judgeBy":   "a request that is with its child, by roots that the child asks for now",
+		"hub/call Sender.judgeBy":    "a request that is with its child, by roots that the child asks for now",
 		"hub/call exchange.Again":    "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
@@ -37,13 +37,13 @@ var steps = []struct {
 		"hub/call Call.Do":   "",
 		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
 	}},
-	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.depart": "in a group with others: what is sent without waiting"}},
-	{"send", []string{"Call", "Notify", "Start"}, "lease", map[string]string{
-		"hub/call exchange.run":            "",
+	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
+	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
+		"hub/call exchange.send":           "",
 		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",
-		"hub/call Call.Do":                 "a notification",
-		"hub/call asyncCall.leave":         "once, without waiting or where the pipe is full",
-		"hub/call Session.Relay":           "about a task, which its owner may ask about: there is nothing to judge in an id",
+		"hub/call Call.notify":             "a notification",
+		"hub/call asyncCall.send":          "once, without waiting or where the pipe is full",
+		"hub/call Sender.Relay":            "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.clientTold":           "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":            "ends a task that nobody wants",
 		"hub/tasks Table.page":             "the list of tasks",
@@ -52,7 +52,7 @@ var steps = []struct {
 }
 
 // twice are functions that take a step in one of two ways, or once more.
-var twice = []string{"hub/call attempt.judge", "hub/call asyncCall.leave"}
+var twice = []string{"hub/call attempt.judge", "hub/call asyncCall.send"}
 
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
 // code. Whoever adds another place has to say here why it is one.

@@ -6,9 +6,9 @@ package lines
 // or does anything that takes time, and when the bounds below are reached. A nil
 // Batch holds nothing back.
 type Batch struct {
-	on      bool      // another line waits
-	later   []Later   // given to Defer
-	writers []*Writer // that hold frames
+	on      bool       // another line waits
+	later   []Deferred // given to Defer
+	writers []*Writer  // that hold frames
 	frames  int
 	bytes   int
 }
@@ -45,16 +45,16 @@ func (b *Batch) Send(w *Writer, parts [][]byte) bool {
 	return true
 }
 
-// A Later has something to do before what a Batch holds is sent.
-type Later interface {
-	// Leave is called on the read loop; what it sends with b leaves together.
-	Leave(b *Batch)
+// A Deferred has something to do before what a Batch holds is sent.
+type Deferred interface {
+	// BeforeSend is called on the read loop; what it sends with b leaves together.
+	BeforeSend(b *Batch)
 }
 
-// Defer has l.Leave called once, before the batch is sent. l then sends a frame of so
+// Defer has l.BeforeSend called once, before the batch is sent. l then sends a frame of so
 // many bytes. It is for who must do something for all frames of the
 // batch, such as recording them, before the peer may see any.
-func (b *Batch) Defer(l Later, bytes int) {
+func (b *Batch) Defer(l Deferred, bytes int) {
 	b.frames++
 	b.bytes += bytes
 	for _, other := range b.later {
@@ -86,7 +86,7 @@ func (b *Batch) Flush() {
 		b.on = true
 		for i, l := range b.later {
 			b.later[i] = nil
-			l.Leave(b)
+			l.BeforeSend(b)
 		}
 		b.on, b.later = on, b.later[:0]
 	}

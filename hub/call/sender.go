@@ -24,9 +24,9 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// A Session is what the calls of one client share. It is filled in before the first
-// of them, and not changed then. Its methods may be called by any goroutine.
-type Session struct {
+// A Sender takes the requests of one client through their steps, and sends them to its children. It is filled in
+// before the first of them, and not changed then. Its methods may be called by any goroutine.
+type Sender struct {
 	ID        string
 	Principal principal.Principal // whom the client belongs to
 	Main      Client              // of requests that have no way of their own, and of what belongs to none
@@ -85,7 +85,7 @@ type Instances interface {
 
 // awaitStart waits until these children have listed their tools or failed, but
 // not longer than the slowest of them may take to start.
-func (s *Session) awaitStart(ctx context.Context, names []string) {
+func (s *Sender) awaitStart(ctx context.Context, names []string) {
 	var limit time.Duration
 	conf := s.Current.Now()
 	for _, name := range names {
@@ -102,7 +102,7 @@ func (s *Session) awaitStart(ctx context.Context, names []string) {
 // Acquire waits for the right to call a child, where it has to start or to move with
 // notices to the client. The error is configuration.ErrSuperseded where a reload has
 // replaced the child.
-func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
+func (s *Sender) Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
 	if lease := s.Instances.TryAcquire(by, child); lease != nil {
 		return lease, nil
 	}
@@ -113,14 +113,14 @@ func (s *Session) Acquire(ctx context.Context, by *configuration.Configuration, 
 	return lease, err
 }
 
-func (s *Session) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
+func (s *Sender) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
 	defer s.waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, by, child)
 }
 
 // withNotice returns a context of one call whose waiting is told to the client.
-func (s *Session) withNotice(ctx context.Context, token []byte) context.Context {
+func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
 	if token == nil {
 		return ctx
 	}
@@ -128,7 +128,7 @@ func (s *Session) withNotice(ctx context.Context, token []byte) context.Context 
 }
 
 // waiting says that the call of ctx waits for a server until over is called.
-func (s *Session) waiting(ctx context.Context, server string) (over func()) {
+func (s *Sender) waiting(ctx context.Context, server string) (over func()) {
 	return inflight.Waiting(ctx, func() string {
 		if st, _, _, _ := s.Offering.ChildStatus(server); st.Package.Doing != "" {
 			return st.Package.Doing + " for " + server
@@ -139,7 +139,7 @@ func (s *Session) waiting(ctx context.Context, server string) (over func()) {
 
 // withLogins returns a context of one request that a login is offered for, where its
 // client can show an address.
-func (s *Session) withLogins(ctx context.Context) context.Context {
+func (s *Sender) withLogins(ctx context.Context) context.Context {
 	if s.Current.Now().LogIn == nil || !s.Logins.Open() || !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
@@ -148,7 +148,7 @@ func (s *Session) withLogins(ctx context.Context) context.Context {
 
 // logIn offers the login at a child whose server asks for one, as err says, and
 // returns when there is one; false where there is none.
-func (s *Session) logIn(ctx context.Context, by *configuration.Configuration, child string, err error) bool {
+func (s *Sender) logIn(ctx context.Context, by *configuration.Configuration, child string, err error) bool {
 	if !link.AsksForLogin(err) || by.LogIn == nil || !login.Offered(ctx) {
 		return false
 	}

@@ -1,62 +1,22 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
-	"mcphub/children"
-	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
-	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate/policy"
 )
 
-// A request of the client that is with a child, and all of them.
-type (
-	Request  = inflight.Request[OnBehalf]
-	Requests = inflight.Requests[OnBehalf]
-)
-
-// OnBehalf is whose request is with a child.
-type OnBehalf struct {
-	Client
-	judged *attempt // that it was let through by; nil: none
-}
-
-// Relay sends a request about what the session has already, with edits of its params:
-// it is judged no more. With an error, the child did not answer.
-func (s *Session) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	k, token, from := lease.Key(), tokenOf(m), s.ClientOf(ctx)
-	var own []byte
-	if token != nil {
-		own = s.Progress.Add(k, from, bytes.Clone(token))
-		defer s.Progress.Remove(own)
-		edits = append(edits, jsonrpc.Edit{Old: token, With: own})
-	}
-	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
-	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
-	back(err)
-	if err != nil {
-		return failure.OfRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
-	}
-	return from.Answer(lease, m.Method, resp), nil
-}
-
-// track notes that a request, judged by att or not at all, is with a child until back
-// is called with what became of it. The context is for Lease.Call.
-func (s *Session) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, back func(err error)) {
-	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), att}
-	return s.InFlight.Track(ctx, t)
-}
+// This file is about what a child asks: of the client, and the roots.
 
 // Ask brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
-func (s *Session) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	came := inflight.From[OnBehalf](ctx)
 	able := s.Able(k, came)
 	if refusal, ok := able.Refuses(m); !ok {
@@ -83,7 +43,7 @@ func (s *Session) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonr
 
 // Able is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Session) Able(k spec.Key, came *Request) declaration.Abilities {
+func (s *Sender) Able(k spec.Key, came *Request) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {
 		return to.Claims().Can
 	}
@@ -91,7 +51,7 @@ func (s *Session) Able(k spec.Key, came *Request) declaration.Abilities {
 }
 
 // unanswered says why a question has no answer.
-func (s *Session) unanswered(ctx context.Context, err error) string {
+func (s *Sender) unanswered(ctx context.Context, err error) string {
 	var gone *jsonrpc.CancelledError
 	switch {
 	case errors.As(context.Cause(ctx), &gone):
@@ -105,7 +65,7 @@ func (s *Session) unanswered(ctx context.Context, err error) string {
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,
 // because it belongs to no call of a client that could send roots with it and has sent
 // none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
-func (s *Session) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
+func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	came := inflight.From[OnBehalf](ctx)
 	if s.lacking(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
 		return nil
@@ -122,7 +82,7 @@ func (s *Session) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.C
 
 // lacking returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
-func (s *Session) lacking(k spec.Key, came *Request) *Request {
+func (s *Sender) lacking(k spec.Key, came *Request) *Request {
 	for _, t := range s.sendingRoots(k, came) {
 		if t.Client.CanFetchRoots(k.Child) {
 			return t
@@ -134,7 +94,7 @@ func (s *Session) lacking(k spec.Key, came *Request) *Request {
 // sendingRoots returns the requests that something of a child may belong to, the
 // likeliest first, of clients that bring roots with their requests. There are none
 // where it may belong to one of another client.
-func (s *Session) sendingRoots(k spec.Key, came *Request) []*Request {
+func (s *Sender) sendingRoots(k spec.Key, came *Request) []*Request {
 	all := s.InFlight.Candidates(k, came)
 	for _, t := range all {
 		if !t.Client.SendsRoots() {
@@ -146,7 +106,7 @@ func (s *Session) sendingRoots(k spec.Key, came *Request) []*Request {
 
 // judgeBy judges a request that is with its child by other roots; the error is a
 // denial. The request goes on meanwhile, so its own attempt is not touched.
-func (s *Session) judgeBy(att *attempt, view rootsmgr.View) error {
+func (s *Sender) judgeBy(att *attempt, view rootsmgr.View) error {
 	if att == nil || att.scan == nil || !att.scan.NeedsBoundary() {
 		return nil
 	}
