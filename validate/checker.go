@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
+	"mcphub/internal/memo"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -60,13 +60,7 @@ type Checker struct {
 	policy    *policy.Compiled             // nil: the boundary alone
 	m         machine.Machine
 	search    detect.Searcher
-	views     *views // what it comes to for people, shared by all of those; nil: the same for everybody
-}
-
-// views are Checkers for principals.
-type views struct {
-	mu   sync.Mutex
-	made map[*policy.Compiled]*Checker // by their policy; guarded by mu
+	views     *memo.Map[*policy.Compiled, *Checker] // what it comes to for people, shared by all of those; nil: the same for everybody
 }
 
 // For returns the Checker for calls of a principal: by the rules of the policy that are for it. Principals about whom the
@@ -77,14 +71,9 @@ func (c *Checker) For(who principal.Principal) *Checker {
 		return c
 	}
 	rules := c.policy.For(who)
-	c.views.mu.Lock()
-	defer c.views.mu.Unlock()
-	if had := c.views.made[rules]; had != nil {
-		return had
-	}
-	out := &Checker{children: c.children, protected: c.protected, policy: rules, m: c.m, search: c.search}
-	c.views.made[rules] = out
-	return out
+	return c.views.Get(rules, func() *Checker {
+		return &Checker{children: c.children, protected: c.protected, policy: rules, m: c.m, search: c.search}
+	})
 }
 
 // ruling is what the policy says of a tool that c, or what c is For, has prepared.
@@ -148,7 +137,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	var err error
 	c.policy, err = policy.Compile(&c.m, cfg.Policy, ownRules)
 	if c.policy.ForSome() {
-		c.views = &views{made: map[*policy.Compiled]*Checker{}}
+		c.views = &memo.Map[*policy.Compiled, *Checker]{}
 	}
 	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
 		return nil, err

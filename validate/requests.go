@@ -72,8 +72,8 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	return s, nil
 }
 
-// other is a Tool that stands for a request that calls no tool. Its role is reading. The policy's rules are
-// asked about it by its method, in the place of a tool's name.
+// other is a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its arguments by
+// name: that of the prompt, or the method where there is none. The policy's rules are asked about it by its method.
 func (c *Checker) other(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}

@@ -39,7 +39,7 @@ type Own struct {
 type Builder struct {
 	cfg    Config
 	byName map[string]*Child
-	memo   memo
+	cache  cache
 }
 
 // NewBuilder makes a Builder.

@@ -6,6 +6,8 @@ import (
 
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/memo"
+	"mcphub/validate"
 )
 
 // A Catalog is one immutable view of everything that a session is offered.
@@ -28,9 +30,9 @@ type Catalog struct {
 	extensions   Extensions
 	apps         apps
 
-	onLists     []*Tool        // tools, with those that are being replaced: what pages are made of
-	itemsOnList [Kinds][]*Item // likewise, of the other kinds
-	views       *views
+	onLists     []*Tool                                // tools, with those that are being replaced: what pages are made of
+	itemsOnList [Kinds][]*Item                         // likewise, of the other kinds
+	views       *memo.Map[*validate.Checker, *Catalog] // what For returns
 }
 
 // Tool returns the tool of this name towards the client, nil for none.
@@ -87,13 +89,13 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 	for i := range b.cfg.Children {
 		key[i] = offers[b.cfg.Children[i].Name]
 	}
-	return b.memo.of(key, func() *Catalog { return b.build(key) })
+	return b.cache.of(key, func() *Catalog { return b.build(key) })
 }
 
 // build makes the view of offers in the order of the configuration, nil where a
 // child has none.
 func (b *Builder) build(offers []*Offer) *Catalog {
-	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, views: &views{}}
+	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
 	for _, own := range b.cfg.Own {
 		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
 		c.byName[t.Name] = t

@@ -2,18 +2,11 @@ package catalog
 
 import (
 	"slices"
-	"sync"
 
 	"mcphub/validate"
 )
 
 // This file leaves out of the lists what the rules deny altogether.
-
-// views are what a Catalog is by Checkers.
-type views struct {
-	mu   sync.Mutex
-	made map[*validate.Checker]*Catalog // guarded by mu
-}
 
 // For returns the catalogue as it is shown to those whose calls a Checker judges: what every call of is denied, whatever its
 // arguments, stands on no list and is not found. By its name it is there: a call of it is judged, and its denial says why.
@@ -22,16 +15,7 @@ func (c *Catalog) For(by *validate.Checker) *Catalog {
 	if by.Rules() == nil {
 		return c
 	}
-	c.views.mu.Lock()
-	defer c.views.mu.Unlock()
-	had := c.views.made[by]
-	if had == nil {
-		if had = c.without(by); c.views.made == nil {
-			c.views.made = map[*validate.Checker]*Catalog{}
-		}
-		c.views.made[by] = had
-	}
-	return had
+	return c.views.Get(by, func() *Catalog { return c.without(by) })
 }
 
 // without makes the Catalog of For.

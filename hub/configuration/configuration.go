@@ -10,6 +10,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
+	"mcphub/internal/memo"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
@@ -32,7 +33,8 @@ type Configuration struct {
 	variants func() map[string]string // see readVariants
 
 	common *Configuration // of one For somebody: what it is for nobody in particular; else nil
-	views  *views         // nil: it is the same for everybody
+	// what it is for principals; nil: it is the same for everybody
+	views *memo.Map[*validate.Checker, *Configuration]
 
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
@@ -87,7 +89,7 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 	}
 	c.Offers = c.builder(own)
 	if c.Checker.Rules().ForSome() {
-		c.views = &views{made: map[*validate.Checker]*Configuration{}}
+		c.views = &memo.Map[*validate.Checker, *Configuration]{}
 	}
 	return nil
 }

@@ -1,19 +1,10 @@
 package configuration
 
 import (
-	"sync"
-
 	"mcphub/internal/principal"
-	"mcphub/validate"
 )
 
 // This file is about what a Configuration comes to for one principal, where rules of its policy are for some people only.
-
-// views are Configurations for principals.
-type views struct {
-	mu   sync.Mutex
-	made map[*validate.Checker]*Configuration // by their Checker; guarded by mu
-}
 
 // For returns what c is for a principal: the same, but for the rules of the policy that are for others. Principals about whom the
 // same rules are get the same Configuration. It is in force as long as c is, and shares what is read of offers.
@@ -23,19 +14,15 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 		return c
 	}
 	checker := c.Checker.For(who)
-	c.views.mu.Lock()
-	defer c.views.mu.Unlock()
-	if had := c.views.made[checker]; had != nil {
-		return had
-	}
-	out := &Configuration{
-		Number: c.Number, Settings: c.Settings, Offers: c.Offers, CommonRoots: c.CommonRoots,
-		children: c.children, followed: c.followed, replaced: c.replaced,
-		base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
-	}
-	out.Checker = checker
-	c.views.made[checker] = out
-	return out
+	return c.views.Get(checker, func() *Configuration {
+		out := &Configuration{
+			Number: c.Number, Settings: c.Settings, Offers: c.Offers, CommonRoots: c.CommonRoots,
+			children: c.children, followed: c.followed, replaced: c.replaced,
+			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
+		}
+		out.Checker = checker
+		return out
+	})
 }
 
 // Common returns what is the same for all principals: c itself, unless it is For somebody.

@@ -97,8 +97,8 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 		rec.Method = ""
 	}
 	if what.Tool == "" && rec.Method != methods.ReadResource {
-		// A name, which is no argument; and of a call that came to no tool, one
-		// that the client made up.
+		// A name, which is no argument, as the URI of a resource is; and of a call
+		// that came to no tool, one that the client made up.
 		name, _ := jsonrpc.String(of.m.Param("name"))
 		rec.Tool = redact.Text(printable.Escape(name, 200))
 	}

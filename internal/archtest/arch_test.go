@@ -126,7 +126,7 @@ var allowed = map[string][]string{
 }
 
 // everywhere may be imported by every package: these import none, and stand beside those of the standard library.
-var everywhere = []string{"internal/lazyregexp", "internal/ownership", "internal/principal"}
+var everywhere = []string{"internal/lazyregexp", "internal/memo", "internal/ownership", "internal/principal"}
 
 // fenced lists packages from outside that only some packages may import, and why.
 var fenced = []struct {

@@ -3,7 +3,6 @@ package policy
 import (
 	"slices"
 	"strings"
-	"sync"
 
 	"mcphub/internal/principal"
 )
@@ -54,12 +53,6 @@ func (p *people) includes(who principal.Principal) bool {
 	return (p.principals.empty() || p.principals.has(who.String())) && (p.groups.empty() || slices.ContainsFunc(who.Groups, p.groups.has))
 }
 
-// views are what a policy comes to for people: one for all about whom the same rules are.
-type views struct {
-	mu   sync.Mutex
-	made map[string]*Compiled // by which of the rules for some people count, as selection tells; guarded by mu
-}
-
 // For returns the policy as it is for a principal: without the rules that are for others. Principals about whom the same
 // rules are get the same value. Where no rule is for some people only, that is p itself.
 //
@@ -70,11 +63,11 @@ func (p *Compiled) For(who principal.Principal) *Compiled {
 		return p
 	}
 	chosen := p.selection(who)
-	p.views.mu.Lock()
-	defer p.views.mu.Unlock()
-	if had := p.views.made[chosen]; had != nil {
-		return had
-	}
+	return p.views.Get(chosen, func() *Compiled { return p.choose(chosen) })
+}
+
+// choose makes the policy of For for those whom selection tells so of.
+func (p *Compiled) choose(chosen string) *Compiled {
 	out := &Compiled{m: p.m, areas: p.areas, sandbox: p.sandbox, dirs: map[string]bool{}}
 	at := 0
 	for _, r := range p.rules {
@@ -96,7 +89,6 @@ func (p *Compiled) For(who principal.Principal) *Compiled {
 			out.dirs[r.dir.Path] = true
 		}
 	}
-	p.views.made[chosen] = out
 	return out
 }
 
@@ -141,23 +133,7 @@ func (r *Ruling) In(p *Compiled) *Ruling {
 	if p.views != nil {
 		p = p.For(principal.Principal{})
 	}
-	r.views.mu.Lock()
-	defer r.views.mu.Unlock()
-	had, made := r.views.made[p]
-	if !made {
-		had = p.Ruling(r.child, r.tool)
-		if r.views.made == nil {
-			r.views.made = map[*Compiled]*Ruling{}
-		}
-		r.views.made[p] = had
-	}
-	return had
-}
-
-// rulingViews are what a Ruling comes to for people, nil where no rule is about the tool then.
-type rulingViews struct {
-	mu   sync.Mutex
-	made map[*Compiled]*Ruling // guarded by mu
+	return r.views.Get(p, func() *Ruling { return p.Ruling(r.child, r.tool) })
 }
 
 // Refuses reports whether every call of a tool is denied, whatever its paths: a rule without a condition on paths denies, and

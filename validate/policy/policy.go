@@ -9,6 +9,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"mcphub/internal/memo"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -46,7 +47,8 @@ type Compiled struct {
 	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
-	views   *views          // nil: no rule is for some people only
+	// what it comes to for people, by what selection tells of them; nil: no rule is for some people only
+	views *memo.Map[string, *Compiled]
 }
 
 // compiled is one rule with its directory.
@@ -95,7 +97,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 		if r.People.Named() {
 			rule.people = &people{newNameSet(r.Principals), newNameSet(r.Groups)}
 			if out.views == nil {
-				out.views = &views{made: map[string]*Compiled{}}
+				out.views = &memo.Map[string, *Compiled]{}
 			}
 		}
 		if r.Paths != nil {
@@ -191,8 +193,8 @@ func (r *Rule) About(child, tool string) bool {
 type Ruling struct {
 	policy      *Compiled
 	child, tool string
-	named       bool // some of the rules are for some people only: see In
-	views       rulingViews
+	named       bool                         // some of the rules are for some people only: see In
+	views       memo.Map[*Compiled, *Ruling] // what it comes to for people; nil where no rule is about the tool then
 	rules       []*compiled
 	call        *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.

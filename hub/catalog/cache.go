@@ -10,9 +10,9 @@ import (
 // way there while the children come up.
 const mostKept = 32
 
-// A memo lets sessions that are offered the same share one catalogue: a hundred
+// A cache lets sessions that are offered the same share one catalogue: a hundred
 // sessions of one hub would hold a hundred copies otherwise.
-type memo struct {
+type cache struct {
 	mu   sync.Mutex
 	kept []kept // used last comes first
 }
@@ -23,19 +23,19 @@ type kept struct {
 }
 
 // of returns the catalogue of these offers, made now if it is not kept.
-func (m *memo) of(offers []*Offer, build func() *Catalog) *Catalog {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.kept, func(k kept) bool { return slices.Equal(k.offers, offers) })
+func (c *cache) of(offers []*Offer, build func() *Catalog) *Catalog {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.kept, func(k kept) bool { return slices.Equal(k.offers, offers) })
 	k := kept{offers: offers}
 	switch {
 	case i >= 0:
-		k = m.kept[i]
-		m.kept = slices.Delete(m.kept, i, i+1)
+		k = c.kept[i]
+		c.kept = slices.Delete(c.kept, i, i+1)
 	default:
 		k.catalog = build()
-		m.kept = m.kept[:min(len(m.kept), mostKept-1)]
+		c.kept = c.kept[:min(len(c.kept), mostKept-1)]
 	}
-	m.kept = slices.Insert(m.kept, 0, k)
+	c.kept = slices.Insert(c.kept, 0, k)
 	return k.catalog
 }
