@@ -24,7 +24,7 @@ import (
 // caller ends the approval with the call.
 func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
 	e := &escalated{c, att}
-	refusal, err := c.session.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
+	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
 func (c *Call) approvalRequest() *approval.Request {
 	_, child := c.target.owner()
 	r := c.target.asked(c)
-	r.Digest = approval.DigestOf([]byte(c.session.ID), []byte(child), r.Digest[:])
+	r.Digest = approval.DigestOf([]byte(c.sender.ID), []byte(child), r.Digest[:])
 	return &r
 }
 
@@ -71,7 +71,7 @@ func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.
 
 func (e *escalated) Release(ctx context.Context) {
 	e.last.lease.Release()
-	e.call.session.ClientOf(ctx).Yield()
+	e.call.sender.ClientOf(ctx).Yield()
 }
 
 func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
@@ -81,7 +81,7 @@ func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
 // Asker chooses by what the client can do: one that can show a form is asked, and
 // nobody else.
 func (e *escalated) Asker(ctx context.Context) approval.Asker {
-	s := e.call.session
+	s := e.call.sender
 	c := s.ClientOf(ctx)
 	switch {
 	case c.Claims().Can.Form:
@@ -99,7 +99,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.call.session.Instances.AwaitGrants(ctx, max(e.last.by.Roots.Timeout, 0), version)
+	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.by.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.
@@ -112,7 +112,7 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.session.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
+	e.call.sender.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
 }
 
 // A clientAsker asks through the client, by an elicitation on the way of the call.

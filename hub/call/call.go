@@ -26,7 +26,7 @@ import (
 // process by now, is scanned again; what was judged by a configuration that is in
 // force no more starts again with the lookup of what it names.
 type Call struct {
-	session      *Sender
+	sender       *Sender
 	target       target
 	token        []byte // the client's progress token, raw; nil when it gave none
 	notification bool   // it is a notification: nothing is answered
@@ -125,7 +125,7 @@ func (e anew) Unwrap() error      { return e.error }
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
 // call has to start again with what it named. errDenied: see there.
 func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
-	s, t := c.session, c.target
+	s, t := c.sender, c.target
 	ctx = s.withNotice(ctx, c.token)
 	t.reset()
 	c.approval = nil // one that a reload has overtaken was of other rules
@@ -179,12 +179,12 @@ func RetryOnReload(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
 
 func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 	what := c.target.subject()
-	c.session.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
+	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).
 		Str("rule", att.verdict.Rule).Uint64("generation", att.verdict.Generation).Msg("call denied")
 	return c.target.deny(att), errDenied
 }
 
 // record writes the decision. Where there is an error, nothing may be sent.
 func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
-	return c.session.Records.Decide(ctx, c.target.subject(), att.decision())
+	return c.sender.Records.Decide(ctx, c.target.subject(), att.decision())
 }

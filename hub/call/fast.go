@@ -113,7 +113,7 @@ func (a *pooledCall) free() {
 
 // read makes it a call of the request m, of a tool that was looked up.
 func (a *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	a.session, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
+	a.sender, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
 	a.splicing = splicing{m.Params, quoted, a.token, tool.Remote}
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }

@@ -58,7 +58,7 @@ const mostAttempts = 4
 // caller releases the lease. An error of validate is what is wrong with the
 // arguments; others say why the call could not be judged or made.
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
-	c.wait = c.session.Roots.NewWait()
+	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.try(ctx)
 		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
@@ -73,7 +73,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 	if c.spare = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, from: c.session.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	*att = attempt{call: c, from: c.sender.ClientOf(ctx), approval: c.approval, wait: c.wait}
 	if err := att.run(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -99,7 +99,7 @@ func (att *attempt) run(ctx context.Context) error {
 
 // find scans the arguments and, where there is anything to judge, waits for the boundary.
 func (att *attempt) find(ctx context.Context) (err error) {
-	c, s, t := att.call, att.call.session, att.call.target
+	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.owner()
 	entry := conf.Child(child)
 	byRoots := s.Instances.ByRoots(entry)
@@ -146,7 +146,7 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 // beforeStart judges a call of a child that does not run, or not with the roots of the call,
 // by how it would: what is not allowed so starts nothing. over: the call ends here.
 func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
-	s, spec := att.call.session, &att.by.Child(att.child).Spec
+	s, spec := att.call.sender, &att.by.Child(att.child).Spec
 	if att.wait != nil && att.from.BringsOtherRoots(spec) {
 		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
 			return over, err
@@ -215,7 +215,7 @@ func (s *Sender) rootsAtHand(from Client) (rootsmgr.View, error) {
 // for roots. Then the child is acquired again: it has to apply the new roots first, and
 // may be another process in another place.
 func (att *attempt) judge(ctx context.Context) error {
-	s := att.call.session
+	s := att.call.sender
 	s.judgeOnce(att)
 	if err := att.from.Judged(att.verdict); err != nil {
 		return err
@@ -252,7 +252,7 @@ func (att *attempt) heldThere(ctx context.Context) error {
 	if err := att.acquireAgain(ctx); err != nil {
 		return err
 	}
-	att.call.session.judgeOnce(att)
+	att.call.sender.judgeOnce(att)
 	return nil
 }
 
@@ -296,7 +296,7 @@ func (s *Sender) where(att *attempt) validate.Where {
 // to start again: its error is ErrSuperseded.
 func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
-	case att.call.session.Current.Now() == att.by:
+	case att.call.sender.Current.Now() == att.by:
 		return nil
 	case att.call.fast:
 		return errWouldBlock
@@ -321,7 +321,7 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 			return errWouldBlock
 		}
 		conf, child := c.target.owner()
-		if att.lease, err = c.session.Acquire(ctx, conf, child); err != nil {
+		if att.lease, err = c.sender.Acquire(ctx, conf, child); err != nil {
 			return err
 		}
 	}
@@ -363,7 +363,7 @@ func (att *attempt) workplace() (cwd string, served []string) {
 
 // locate notes where the child would run, and with which roots: see Instances.
 func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
-	att.cwd, att.served, ok = att.call.session.Instances.Plan(att.by, att.child, view)
+	att.cwd, att.served, ok = att.call.sender.Instances.Plan(att.by, att.child, view)
 	return ok
 }
 
@@ -372,7 +372,7 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 // into being meanwhile. newer is false where there is nothing else.
 func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = att.from.Reconsider(ctx, att.wait, att.by.Roots.Timeout)
-	if err != nil || newer || !att.call.session.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
+	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
 		view.ClientName = att.from.Claims().Name
 		return view, newer, err
 	}

@@ -39,7 +39,7 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		return refusal, nil
 	}
 	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{session: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)

@@ -83,7 +83,7 @@ func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration
 		},
 	}
 	token := tokenOf(m)
-	c := &Call{session: s, target: t, token: token, notification: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	c := &Call{sender: s, target: t, token: token, notification: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}

@@ -31,7 +31,7 @@ type Preview struct {
 // one of validate, or says why the call could not be judged.
 func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (*Preview, error) {
 	t := &toolTarget{listed: tool, tool: tool, args: args}
-	c := &Call{session: s, target: t}
+	c := &Call{sender: s, target: t}
 	att, err := c.prepare(ctx)
 	if err != nil {
 		return nil, err

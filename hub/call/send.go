@@ -33,7 +33,7 @@ import (
 // send has the child do what was let through and recorded, and brings its answer
 // back as it is.
 func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
-	s, t := c.session, c.target
+	s, t := c.sender, c.target
 	var own []byte
 	drop := func() {}
 	if c.token != nil {

@@ -36,7 +36,7 @@ type requestTarget struct {
 // the child calls remote. Its answer and error are those of Call.Do.
 func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	token := tokenOf(m)
-	c := &Call{session: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
+	c := &Call{sender: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
 	return c.Do(ctx)
 }
 

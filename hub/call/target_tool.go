@@ -108,7 +108,7 @@ func (t *toolTarget) edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 // that was scanned by another definition must not be made: the error is a
 // *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
 func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
-	s, raw, tool := c.session, lease.Offer(), t.tool
+	s, raw, tool := c.sender, lease.Offer(), t.tool
 	switch {
 	case raw == tool.Offer:
 		return nil
@@ -139,7 +139,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 // has not listed its tools in this session, that may be one of an earlier time.
 // It returns the refusal, the error of fits, or ErrSuperseded.
 func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
-	s, tool := c.session, t.tool
+	s, tool := c.sender, t.tool
 	if s.Current.Superseded(tool.By.Child(tool.Child)) {
 		return configuration.ErrSuperseded
 	}
