@@ -77,6 +77,6 @@
 // passes through, never forwards a call that was not allowed and recorded, and never
 // lets a request of a child reach a client it does not belong to.
 //
-// Most tests of it are in package hub, which has all parts together; the order of the steps is held by
-// internal/archtest/steps_test.go.
+// call_test.go shows what a Sender needs, and a call that goes through its steps. Most other tests are in package hub,
+// which has all parts together; internal/archtest/steps_test.go holds where each step is taken.
 package call
