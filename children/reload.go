@@ -80,6 +80,12 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...Looked) {
 	}
 }
 
+// MaxChildren is how many children run at a time.
+func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
+
+// SetMaxEach replaces Options.MaxEach.
+func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
+
 // Know replaces the Specs by others, of which those that have the same Revision as before are
 // the same. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
 // when nobody needs them.

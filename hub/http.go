@@ -24,6 +24,14 @@ type HTTPOptions = httpfront.Options
 // PrincipalLimits bounds what one principal takes.
 type PrincipalLimits = httpfront.PrincipalLimits
 
+// principalChildren is how many of all children one principal may have; 0: as many.
+func principalChildren(l *Limits, all int) int {
+	if l.PrincipalChildren == 0 && l.Several {
+		return httpfront.PrincipalPart(all)
+	}
+	return l.PrincipalChildren
+}
+
 // A Token admits one client of the Streamable HTTP front.
 type Token = admission.Token
 

@@ -55,3 +55,39 @@ func TestHTTPChildrenOfOnePrincipal(t *testing.T) {
 		}
 	}
 }
+
+// Where there come to be several principals, each is held to its part of the children that there are, and where there is one
+// again that one may have them all. Control: without the change nobody is refused.
+func TestHTTPChildrenOfOnePrincipalFollow(t *testing.T) {
+	for _, several := range []bool{true, false} {
+		cfg := testConfig(t, scripted("kid", childtest.Script{}))
+		cfg.Limits.Children = 4
+		h := runHub(t, cfg)
+		w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "greedy", Secret: "a"}}})
+		call := func() string {
+			return body(t, w.initialize(`{}`, "Authorization", "Bearer a").initialized().request("tools/call", toolCall("kid__echo", `{"a":1}`)))
+		}
+		apply := func(several bool) {
+			t.Helper()
+			cfg.Limits.Several, cfg.Limits.Children = several, 400 // of which only what there is at the start counts
+			if _, err := h.Apply(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			if got := call(); !strings.Contains(got, `"a":1`) {
+				t.Fatal(got)
+			}
+		}
+		apply(several)
+		got := call()
+		if refused := strings.Contains(got, "greedy runs 3 children, as many as limits.principal.children in hub.json allows"); refused != several {
+			t.Errorf("several %v: %s", several, got)
+		}
+		if apply(false); several {
+			if got := call(); !strings.Contains(got, `"a":1`) {
+				t.Errorf("one again: %s", got)
+			}
+		}
+	}
+}

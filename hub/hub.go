@@ -92,7 +92,7 @@ func New(cfg Config) (*Hub, error) {
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: conf.Specs(), Changed: changed, Notification: h.childTold, Request: h.childAsked, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: limits.PrincipalChildren, Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
 	return h, nil
@@ -173,6 +173,7 @@ func (h *Hub) follow(conf *configuration.Configuration) {
 		}
 	}
 	h.sessions.Replace(next)
+	h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
 	h.sup.Apply(h.specs(), seen...)
 	for _, now := range h.inForce() {
 		now.Followed(nil)

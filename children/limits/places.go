@@ -48,9 +48,9 @@ type Use struct {
 // start until its process has ended.
 type Places struct {
 	most int
-	each int // of one owner; 0: no bound
 
 	mu    sync.Mutex
+	each  int               // of one owner; 0: no bound
 	taken map[Tenant]string // whose each is; "": nobody's in particular
 	owned map[string]int    // how many are of each owner
 	moved chan struct{}     // closed when it is worth looking again
@@ -69,7 +69,19 @@ func NewPlaces(most, each int) *Places {
 func (p *Places) Most() int { return p.most }
 
 // Each is how many of them one owner may have; 0: as many.
-func (p *Places) Each() int { return p.each }
+func (p *Places) Each() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.each
+}
+
+// SetEach changes that. An owner who has more keeps them.
+func (p *Places) SetEach(each int) {
+	p.mu.Lock()
+	p.each = each
+	p.mu.Unlock()
+	p.Stir()
+}
 
 // Stir wakes those who wait for a place.
 func (p *Places) Stir() {
@@ -99,7 +111,7 @@ func (p *Places) Leave(c Tenant) {
 type look struct {
 	own     bool            // the owner has as many as it may
 	tenants []Tenant        // who could leave for it
-	richer  []Tenant        // of them those of owners who have more than one more, most first
+	richer  []Tenant        // of them those of owners who have more, most first
 	moved   <-chan struct{} // when to look again
 }
 
@@ -119,7 +131,7 @@ func (p *Places) try(c Tenant, owner string) (ok bool, l look) {
 			continue
 		}
 		l.tenants = append(l.tenants, o)
-		if !l.own && owner != "" && of != "" && p.owned[of] > p.owned[owner]+1 {
+		if !l.own && owner != "" && of != "" && p.owned[of] > p.owned[owner] {
 			l.richer = append(l.richer, o)
 		}
 	}

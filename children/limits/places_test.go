@@ -69,3 +69,18 @@ func TestPlacesOfOne(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever has no place gets one where others have one each and are not there, and then no second one.
+func TestEverybodyGetsAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlaces(2, 0)
+		for _, owner := range []string{"a", "b", "c"} {
+			if err := p.Take(t.Context(), &tenant{places: p, rests: true}, owner); err != nil {
+				t.Errorf("%s: %v", owner, err)
+			}
+		}
+		if p.Take(t.Context(), &tenant{places: p, rests: true}, "c") == nil {
+			t.Error("one got a second place from somebody who has one")
+		}
+	})
+}

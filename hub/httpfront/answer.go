@@ -1,11 +1,12 @@
 package httpfront
 
 import (
+	"cmp"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
 
-	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -38,47 +39,55 @@ func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
 	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
 }
 
-// refuse answers with a status and a JSON-RPC error without an id.
-func refuse(w http.ResponseWriter, status int, code int64, text string) {
-	refuseRequest(w, status, []byte("null"), jsonrpc.ErrorAnswer(code, text))
+// A refusal is why nothing is done for a request.
+type refusal struct {
+	status int
+	text   string
+	code   int64         // of JSON-RPC; 0: that of an invalid request
+	again  time.Duration // after which it is worth trying again; 0: that is not said
 }
 
-func refuseRequest(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+func (r *refusal) Error() string { return r.text }
+
+// Refusals that have nothing to say of their request.
+var (
+	refusedUnknown  = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
+	refusedStopping = &refusal{http.StatusServiceUnavailable, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
+	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
+)
+
+// busy asks a client to come again.
+func busy(text string) *refusal {
+	return &refusal{http.StatusTooManyRequests, text, jsonrpc.CodeInternal, time.Second}
+}
+
+// answer refuses a request. id is raw; nil: it is not known.
+func (r *refusal) answer(w http.ResponseWriter, id []byte) {
+	h := w.Header()
+	if r.again > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(r.again.Seconds()))))
+	}
+	if r.status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
+		h.Set("WWW-Authenticate", `Bearer realm="mcphub"`)
+	}
+	answerWith(w, r.status, id, jsonrpc.ErrorAnswer(cmp.Or(r.code, jsonrpc.CodeInvalidRequest), r.text))
+}
+
+// refuse is for a request that is wrong. id is raw; nil: it is not known.
+func refuse(w http.ResponseWriter, status int, id []byte, text string) {
+	(&refusal{status: status, text: text}).answer(w, id)
+}
+
+// answerWith answers with a status of its own. id is raw; nil: it is not known.
+func answerWith(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) {
+	if id == nil {
+		id = []byte("null")
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	for _, p := range answerParts(id, a) {
 		_, _ = w.Write(p)
 	}
-}
-
-// refuseBusy asks a client to come again.
-func refuseBusy(w http.ResponseWriter, text string) {
-	w.Header().Set("Retry-After", "1")
-	refuse(w, http.StatusTooManyRequests, jsonrpc.CodeInternal, text)
-}
-
-// refuseStopping says that this hub takes nothing new. Whoever comes again may find another one.
-func refuseStopping(w http.ResponseWriter, id []byte) {
-	if id == nil {
-		id = []byte("null")
-	}
-	w.Header().Set("Retry-After", "2")
-	refuseRequest(w, http.StatusServiceUnavailable, id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errStopping.Reason.Error()+": nothing was done for this request; try again, another hub may serve it"))
-}
-
-// refuseRevoked answers a request whose token was taken out while it came.
-func refuseRevoked(w http.ResponseWriter, id []byte) {
-	w.Header().Set("WWW-Authenticate", `Bearer realm="mcphub"`)
-	refuseRequest(w, http.StatusUnauthorized, id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, errRevoked.Reason.Error()))
-}
-
-// refuseEntry answers a client whose session takes no connection more.
-func refuseEntry(w http.ResponseWriter, refusal *admission.Refusal) {
-	if refusal.Status == http.StatusTooManyRequests {
-		refuseBusy(w, refusal.Text)
-		return
-	}
-	refuse(w, refusal.Status, jsonrpc.CodeInvalidRequest, refusal.Text)
 }
 
 func writeEvents(w http.ResponseWriter) {
@@ -136,7 +145,7 @@ func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bo
 // turnAway refuses a request whose sender may not call, and ends the connection.
 func turnAway(w http.ResponseWriter, status int, text string) {
 	part(w)
-	refuse(w, status, jsonrpc.CodeInvalidRequest, text)
+	refuse(w, status, nil, text)
 }
 
 // part ends the connection after the answer. The deadline is the connection's own, so

@@ -24,12 +24,12 @@ func isBatch(m *jsonrpc.Message) bool {
 // batch answers with an array, without a certain order.
 func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, plain bool) {
 	if !plain {
-		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json: a batch is answered with it")
+		refuse(w, http.StatusNotAcceptable, nil, "accept application/json: a batch is answered with it")
 		return
 	}
 	all, err := jsonrpc.Messages(m.Frame)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, err.Error())
+		refuse(w, http.StatusBadRequest, nil, err.Error())
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -50,9 +50,11 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)
-			serving.Go(func() { f.request(k, r, c, one, false, &holding{all: &f.bodies}) })
-		case !f.told(c, one):
-			b.refuse(one.ID, noMessage)
+			serving.Go(func() { f.request(k, r, c, one, false, &holding{}) })
+		default:
+			if refused := f.told(w, r, c, one); refused != nil {
+				b.refuse(one.ID, refused.text)
+			}
 		}
 	}
 	serving.Wait()

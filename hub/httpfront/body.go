@@ -18,17 +18,17 @@ import (
 const greeting = 1 << 20
 
 // message reads the one message of a POST, bounded in size and time; c is nil
-// where there is no session yet. A batch, where the session has those, comes as it
+// where there is no session yet, and s the share of whose it is. A batch, where the session has those, comes as it
 // is (isBatch). Where there is none the request is answered. What is held is given
 // back with release, when the request is over.
-func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonrpc.Message, *holding) {
+func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *share) (*jsonrpc.Message, *holding) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
-		refuse(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send application/json, in UTF-8")
+		refuse(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
 		return nil, nil
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, 8.4
-		refuse(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, "send the message as it is, without a Content-Encoding")
+		refuse(w, http.StatusUnsupportedMediaType, nil, "send the message as it is, without a Content-Encoding")
 		return nil, nil
 	}
 	limit := int64(f.hub.Limits().Frame)
@@ -36,13 +36,13 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonr
 		limit = min(limit, greeting)
 	}
 	if r.ContentLength > limit {
-		refuse(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
+		refuse(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has %d bytes, more than %d", r.ContentLength, limit))
 		return nil, nil
 	}
 	in := &struct {
 		m    jsonrpc.Message
 		held holding
-	}{held: holding{r: r.Body, c: c, all: &f.bodies, frame: int64(f.hub.Limits().Frame)}}
+	}{held: holding{r: r.Body, c: c, share: s, of: f, frame: int64(f.hub.Limits().Frame)}}
 	if r.ContentLength < 0 { // else net/http reads no more than it says
 		in.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}
@@ -55,7 +55,7 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonr
 	}
 	if text := in.m.LongID(f.hub.Limits().ID); err == nil && text != "" {
 		in.held.release()
-		refuseRequest(w, http.StatusBadRequest, in.m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+		refuse(w, http.StatusBadRequest, in.m.ID, text)
 		return nil, nil
 	}
 	if err == nil {
@@ -66,13 +66,13 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer) (*jsonr
 	var syntax *jsonrpc.SyntaxError
 	switch {
 	case errors.As(err, &long):
-		refuse(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", limit))
+		refuse(w, http.StatusRequestEntityTooLarge, nil, fmt.Sprintf("the message has more than %d bytes", limit))
 	case errors.Is(err, errHeld):
-		refuseBusy(w, err.Error())
+		busy(err.Error()).answer(w, nil)
 	case errors.As(err, &syntax):
-		refuse(w, http.StatusBadRequest, syntax.Code, err.Error())
+		(&refusal{status: http.StatusBadRequest, text: err.Error(), code: syntax.Code}).answer(w, nil)
 	default:
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeParse, "the body could not be read")
+		(&refusal{status: http.StatusBadRequest, text: "the body could not be read", code: jsonrpc.CodeParse}).answer(w, nil)
 	}
 	return nil, nil
 }

@@ -143,10 +143,10 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		follow()
-		if err := f.enter(newPeer("id", who, 1, &f.slow)); err != errRevoked {
+		if err := f.enter(newPeer("id", who, 1, &f.slow)); err != refusedRevoked {
 			t.Errorf("a session: %v", err)
 		}
-		if _, err := f.modernPeer(who); err != errRevoked {
+		if _, err := f.modernPeer(who); err != refusedRevoked {
 			t.Errorf("a request without a session: %v", err)
 		}
 	})
@@ -158,7 +158,7 @@ func TestBoundsFollow(t *testing.T) {
 	hostile(t, Options{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {
 		synctest.Wait()
 		f := h.front.Load()
-		open := func(id string) error {
+		open := func(id string) *refusal {
 			return f.enter(newPeer(id, admission.Caller{Principal: principal.Principal{Name: "a"}, Basis: admission.Basis(a)}, 1, &f.slow))
 		}
 		count := func() int {

@@ -32,19 +32,19 @@ const (
 
 // A Front serves one listener.
 type Front struct {
-	hub       Hub
-	o         Options                 // those that stay as they are
-	now       atomic.Pointer[inForce] // the others; replaced under mu
-	strangers admission.Strangers
-	log       zerolog.Logger
-	slow      slowReplies
+	hub  Hub
+	o    Options                 // those that stay as they are
+	now  atomic.Pointer[inForce] // the others; replaced under mu
+	open admission.Connections
+	log  zerolog.Logger
+	slow slowReplies
 
-	bodies atomic.Int64 // bytes of large requests being read or served
-	unread atomic.Int64 // bytes of large answers being written
+	bodies pool // bytes of large requests being read or served
+	unread pool // bytes of large answers being written
 
 	mu          sync.Mutex
 	sessions    map[string]*Peer
-	owned       map[string]int    // how many of the sessions are of each token, by its name
+	owned       map[string]int    // how many of the sessions are of each principal, by its key
 	shares      map[string]*share // what principals take, by their keys
 	modernPeers map[string]*Peer  // what serves the requests without a handshake of a token, by its name
 	running     sync.WaitGroup    // sessions and requests
@@ -74,7 +74,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.strangers.Met, ConnState: f.strangers.Left,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.open.Met, ConnState: f.open.Left,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -139,9 +139,13 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	f.strangers.Know(r.Context())
+	if key := who.Principal.Key(); !f.open.Know(r.Context(), key, f.mostOpen()) {
+		part(w)
+		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", key).answer(w, nil)
+		return
+	}
 	if !f.startRequest() {
-		refuseStopping(w, nil)
+		refusedStopping.answer(w, nil)
 		return
 	}
 	defer f.running.Done()
@@ -184,7 +188,7 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	plain, events := accepts(r.Header)
 	if !plain && !events {
-		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept application/json and text/event-stream")
+		refuse(w, http.StatusNotAcceptable, nil, "accept application/json and text/event-stream")
 		return
 	}
 	if f.isModern(r.Header, who) {
@@ -193,17 +197,23 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	}
 	// Whoever is of no session has nothing long to say.
 	var c *Peer
+	var s *share
 	if sessionNamed(r.Header) != "" {
 		if c = f.find(w, r, who); c == nil {
 			return
 		}
-		if refusal := c.enter(isPost); refusal != nil {
-			refuseEntry(w, refusal)
+		if refused := c.enter(isPost); refused != nil {
+			refused.answer(w, nil)
 			return
 		}
 		defer c.leave(isPost)
+		s = c.share
+	} else {
+		var left func()
+		s, left = f.visit(who)
+		defer left()
 	}
-	m, held := f.message(w, r, c)
+	m, held := f.message(w, r, c, s)
 	if m == nil {
 		return
 	}
@@ -218,18 +228,18 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		if err == nil {
 			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")
 		}
-		refuseRequest(w, http.StatusBadRequest, m.ID, refuseMismatch(err))
+		answerWith(w, http.StatusBadRequest, m.ID, refuseMismatch(err))
 		return
 	}
 	switch {
 	case c != nil && f.stage() >= leaving && asks(m):
-		refuseRequest(w, http.StatusNotFound, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, errStopping.Reason.Error()+", and has not looked at this request: send initialize again"))
+		refuse(w, http.StatusNotFound, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
 		f.batch(w, r, c, m, plain)
 		return
 	case m.IsRequest() && m.Method == methods.Initialize:
-		f.initialize(w, r, m, who)
+		f.initialize(w, r, m, who, s)
 		return
 	case c == nil:
 		f.find(w, r, who) // says what is missing
@@ -237,30 +247,35 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	case m.IsRequest():
 		detached = f.request(w, r, c, m, events, held)
 		return
-	case !f.told(c, m):
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, noMessage)
+	}
+	if refused := f.told(w, r, c, m); refused != nil {
+		refused.answer(w, nil)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
 }
 
-var errNoSession = &admission.Refusal{Status: http.StatusNotFound, Text: "there is no such session: send initialize again"}
+var refusedMessage = &refusal{status: http.StatusBadRequest, text: "a message needs a method, or an id with either a result or an error"}
 
-const noMessage = "a message needs a method, or an id with either a result or an error"
-
-// told takes in what is not answered; false: it is no message.
-func (f *Front) told(c *Peer, m *jsonrpc.Message) bool {
+// told takes in what is not answered. Answers to what the client was asked, and what it no longer wants, wait
+// for nothing: requests under way end by them.
+func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
 		c.cancelled(m)
 	case m.IsNotification():
+		k, refused := c.share.begin(w, r, m.Method)
+		if refused != nil {
+			return refused
+		}
 		c.session.Notify(m)
+		c.share.end(k)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.answered(m)
 	default:
-		return false
+		return refusedMessage
 	}
-	return true
+	return nil
 }
 
 // find returns the session that a request names, if it is the caller's.
@@ -268,44 +283,41 @@ func (f *Front) told(c *Peer, m *jsonrpc.Message) bool {
 func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
 	for _, v := range r.Header[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
-			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
+			refuse(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 			return nil
 		}
 	}
 	id := sessionNamed(r.Header)
 	if id == "" {
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "there is no "+headerSession+" header: send initialize first and then the id that it is answered with")
+		refuse(w, http.StatusBadRequest, nil, "there is no "+headerSession+" header: send initialize first and then the id that it is answered with")
 		return nil
 	}
 	f.mu.Lock()
 	c := f.sessions[id]
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
-		refuseEntry(w, errNoSession)
+		refusedUnknown.answer(w, nil)
 		return nil
 	}
 	c.validUntil(who.Expires)
 	return c
 }
 
-// initialize opens a session.
-func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller) {
+// initialize opens a session of a caller, who has a share.
+func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *share) {
 	if sessionNamed(r.Header) != "" {
-		refuseRequest(w, http.StatusBadRequest, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "initialize was already called in this session"))
+		refuse(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
 		return
 	}
+	k, refused := s.begin(w, r, m.Method)
+	if refused != nil {
+		refused.answer(w, m.ID)
+		return
+	}
+	defer s.end(k)
 	c := newPeer(rand.Text(), who, f.hub.Limits().Calls, &f.slow)
-	switch err := f.enter(c); {
-	case err == nil:
-	case errors.Is(err, errStopping):
-		refuseStopping(w, m.ID)
-		return
-	case errors.Is(err, errRevoked):
-		refuseRevoked(w, m.ID)
-		return
-	default:
-		w.Header().Set("Retry-After", "10")
-		refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error()))
+	if refused = f.enter(c); refused != nil {
+		refused.answer(w, m.ID)
 		return
 	}
 	c.validUntil(who.Expires)
@@ -314,7 +326,7 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	a := c.session.Initialize(c.ctx, m)
 	if a.Result == nil {
 		c.cancel(errSessionOver)
-		refuseRequest(w, http.StatusBadRequest, m.ID, a)
+		answerWith(w, http.StatusBadRequest, m.ID, a)
 		return
 	}
 	w.Header().Set(headerSession, c.id)

@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
-	"mcphub/internal/jsonrpc"
 )
 
 // get opens the client's own stream, or goes on with one that broke.
 func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
 	if _, events := accepts(r.Header); !events {
-		refuse(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, "accept text/event-stream")
+		refuse(w, http.StatusNotAcceptable, nil, "accept text/event-stream")
 		return
 	}
 	c := f.find(w, r, who)
@@ -26,7 +25,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if st = c.stream(flow); st == nil || err != nil || !st.knows(n) {
-			refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "nothing is known of the event in "+headerLast+" any more; send the request again")
+			refuse(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headerLast+" any more; send the request again")
 			return
 		}
 		from = n + 1
@@ -37,8 +36,8 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	} else {
 		from = c.own.unread()
 	}
-	if refusal := c.enter(isGet); refusal != nil {
-		refuseEntry(w, refusal)
+	if refused := c.enter(isGet); refused != nil {
+		refused.answer(w, nil)
 		return
 	}
 	defer c.leave(isGet)

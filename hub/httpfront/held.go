@@ -23,12 +23,39 @@ const (
 
 var errHeld = errors.New("the requests that are being read or served hold too much already")
 
+// A pool bounds what all take together. Where there are several principals, each may take as much as
+// is then still free: one alone half of it, each of two a third. So there is room for one more,
+// whatever the others take.
+type pool struct{ taken atomic.Int64 }
+
+// take adds n, of most, to what is taken; give takes it back, whatever came of it. own is what the
+// principal takes; nil: nobody is told apart. divided: there may be others. first: nothing
+// was taken before.
+func (p *pool) take(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
+	all := p.taken.Add(n)
+	first = all == n
+	if own != nil {
+		if mine := own.Add(n); divided {
+			most -= mine
+		}
+	}
+	return all <= most, first
+}
+
+func (p *pool) give(own *atomic.Int64, n int64) {
+	p.taken.Add(-n)
+	if own != nil {
+		own.Add(-n)
+	}
+}
+
 // holding counts what is read for a session, and for all, while it is being
-// read: what a request says of its own length binds nobody.
+// read: what a request says of its own length binds nobody. The zero value holds nothing.
 type holding struct {
 	r     io.Reader
 	c     *Peer // nil: none yet
-	all   *atomic.Int64
+	share *share
+	of    *Front
 	frame int64 // bytes of the longest message
 	n     int64
 }
@@ -40,8 +67,10 @@ func (h *holding) Read(b []byte) (int, error) {
 	if h.c != nil && h.c.held.Add(int64(n)) > heldBodies*h.frame {
 		return 0, errHeld
 	}
-	if more := h.large() - before; more > 0 && h.all.Add(more) > allBodies*h.frame {
-		return 0, errHeld
+	if more := h.large() - before; more > 0 {
+		if ok, _ := h.of.bodies.take(h.share.bodies(), more, allBodies*h.frame, h.of.now.Load().several()); !ok {
+			return 0, errHeld
+		}
 	}
 	return n, err
 }
@@ -53,7 +82,24 @@ func (h *holding) release() {
 	if h.c != nil {
 		h.c.held.Add(-h.n)
 	}
-	h.all.Add(-h.large())
+	if n := h.large(); n > 0 {
+		h.of.bodies.give(h.share.bodies(), n)
+	}
+}
+
+// bodies and answers are what a principal takes of the pools of the front; nil where nobody is told apart.
+func (s *share) bodies() *atomic.Int64 {
+	if s == nil {
+		return nil
+	}
+	return &s.held
+}
+
+func (s *share) answers() *atomic.Int64 {
+	if s == nil {
+		return nil
+	}
+	return &s.unread
 }
 
 // keep counts an answer that is about to be written, until drop: what clients
@@ -65,8 +111,9 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 		return 0
 	}
 	frame := int64(f.hub.Limits().Frame)
-	own, all := c.unread.Add(n), f.unread.Add(n)
-	if all == n || own <= heldBodies*frame && all <= allBodies*frame {
+	own := c.unread.Add(n)
+	fits, first := f.unread.take(c.share.answers(), n, allBodies*frame, f.now.Load().several())
+	if first || fits && own <= heldBodies*frame {
 		return n
 	}
 	f.drop(c, n)
@@ -80,6 +127,6 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 func (f *Front) drop(c *Peer, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
-		f.unread.Add(-n)
+		f.unread.give(c.share.answers(), n)
 	}
 }

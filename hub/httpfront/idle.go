@@ -6,11 +6,11 @@ import (
 )
 
 // idlePeers are the sessions over HTTP that have neither a connection nor a
-// request, those of each token in the order in which they came to rest. So the
+// request, those of each principal in the order in which they came to rest. So the
 // one that has been idle longest is found without looking at all others.
 type idlePeers struct {
 	mu sync.Mutex
-	of map[string]*chain[Peer] // by owner, of those who have sessions
+	of map[string]*chain[Peer] // by principal, of those who have sessions
 }
 
 // add takes a session in that came to rest. One that has ended is left out: it
@@ -24,10 +24,10 @@ func (l *idlePeers) add(c *Peer, now time.Time) {
 	if l.of == nil {
 		l.of = map[string]*chain[Peer]{}
 	}
-	own := l.of[c.owner]
+	own := l.of[c.principal]
 	if own == nil {
 		own = &chain[Peer]{}
-		l.of[c.owner] = own
+		l.of[c.principal] = own
 	}
 	own.add(&c.idle, c)
 	c.idleSince = now
@@ -37,26 +37,26 @@ func (l *idlePeers) add(c *Peer, now time.Time) {
 func (l *idlePeers) remove(c *Peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own := l.of[c.owner]; own != nil {
+	if own := l.of[c.principal]; own != nil {
 		own.remove(&c.idle)
 	}
 }
 
-// forget takes an owner out who has no session any more.
-func (l *idlePeers) forget(owner string) {
+// forget takes a principal out who has no session any more.
+func (l *idlePeers) forget(principal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.of, owner)
+	delete(l.of, principal)
 }
 
-// longest returns the session that has been idle longest, of one owner or, with
+// longest returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil where there is none that came to rest before.
-func (l *idlePeers) longest(owner string, all bool, before time.Time) *Peer {
+func (l *idlePeers) longest(principal string, all bool, before time.Time) *Peer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *Peer
 	for name, own := range l.of {
-		if !all && name != owner || own.first == nil {
+		if !all && name != principal || own.first == nil {
 			continue
 		}
 		if first := own.first.of; first.idleSince.Before(before) {

@@ -2,8 +2,6 @@ package httpfront
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -20,46 +18,39 @@ import (
 // of: all requests of one token go through one ModernSession, which is made by the
 // first and ends when nobody uses it.
 
-// modernPeer finds what serves the modern requests of a token, and enters it;
-// the error is errStopping or errRevoked, or says that there is no room in it.
-func (f *Front) modernPeer(who admission.Caller) (*Peer, error) {
+// modernPeer finds what serves the modern requests of a token, and enters it; a refusal
+// is refusedStopping or refusedRevoked, or says that there is no room in it.
+func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 	owner := who.Owner()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stage() >= leaving {
-		return nil, errStopping
+		return nil, refusedStopping
 	}
 	c := f.modernPeers[owner]
 	switch known := c != nil && c.ctx.Err() == nil; {
 	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.Stands(who):
-		return nil, errRevoked // who was admitted a moment ago, before a reload
+		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
 		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
-		if c.share = f.shareOf(who.Principal.Key()); c.share != nil {
-			c.share.peers++
+		if c.share = f.shareOf(c.principal); c.share != nil {
+			c.share.users.Add(1)
 		}
 		f.run(c)
 	}
-	if refusal := c.enter(isPost); refusal != nil {
-		return nil, refusal
+	if refused := c.enter(isPost); refused != nil {
+		return nil, refused
 	}
 	return c, nil
 }
 
 // postModern takes one message of a client without a session.
 func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission.Caller, events bool) {
-	c, err := f.modernPeer(who)
-	switch {
-	case errors.Is(err, errStopping):
-		refuseStopping(w, nil)
-		return
-	case errors.Is(err, errRevoked):
-		refuseRevoked(w, []byte("null"))
-		return
-	case err != nil:
-		refuseBusy(w, "too many requests of this token are open at once")
+	c, refused := f.modernPeer(who)
+	if refused != nil {
+		refused.answer(w, nil)
 		return
 	}
 	left := false
@@ -70,7 +61,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 		}
 	}
 	defer leave()
-	m, held := f.message(w, r, c)
+	m, held := f.message(w, r, c, c.share)
 	if m == nil {
 		return
 	}
@@ -78,25 +69,30 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
+		k, refused := c.share.begin(w, r, m.Method)
+		if refused != nil {
+			refused.answer(w, nil)
+			return
+		}
 		c.modernSession.Notify(m)
+		c.share.end(k)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
-		refuse(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "send requests only: what this hub asks is answered with inputResponses")
+		refuse(w, http.StatusBadRequest, nil, "send requests only: what this hub asks is answered with inputResponses")
 		return
 	}
 	request, status, refusal := examine(r.Header, m, c.modernSession, events)
 	if status != http.StatusOK {
-		refuseRequest(w, status, m.ID, refusal)
+		answerWith(w, status, m.ID, refusal)
 		return
 	}
 	if m.Method == methods.Listen {
-		if !c.listen(f.o.Sessions) {
-			w.Header().Set("Retry-After", "10")
-			refuseRequest(w, http.StatusTooManyRequests, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%d clients of this token listen already; try again later", f.o.Sessions)))
+		if refused = f.listen(c); refused != nil {
+			refused.answer(w, m.ID)
 			return
 		}
-		defer c.unlisten()
+		defer f.unlisten(c)
 		leave()
 	}
 	f.requestModern(w, r, c, m, request, who.Expires, events)
@@ -135,15 +131,23 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
-	if m.Method != methods.Listen {
-		if text, after := c.share.take(m.Method); text != "" {
-			refuseShare(w, m.ID, text, after)
+	if m.Method == methods.Listen {
+		k, refused := c.share.begin(w, r, m.Method)
+		if refused != nil {
+			refused.answer(w, m.ID)
+			return
+		}
+		c.share.leave() // it lasts: listen has counted it
+		defer k.over()
+	} else {
+		if refused := c.share.take(m.Method); refused != nil {
+			refused.answer(w, m.ID)
 			return
 		}
 		defer c.share.leave()
 		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			refuseRequest(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
+			answerWith(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
 			return
 		}
 		defer t.end()
@@ -173,9 +177,9 @@ func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status i
 	}
 	switch {
 	case over && a.Result == nil:
-		refuseRequest(w, http.StatusServiceUnavailable, reply.id, a)
+		answerWith(w, http.StatusServiceUnavailable, reply.id, a)
 	case status != http.StatusOK:
-		refuseRequest(w, status, reply.id, a)
+		answerWith(w, status, reply.id, a)
 	default:
 		writePlain(w, reply.id, a)
 	}
@@ -246,6 +250,34 @@ func (mr *ModernReply) refused() jsonrpc.Answer {
 	mr.base.mu.Lock()
 	defer mr.base.mu.Unlock()
 	return mr.refusal
+}
+
+// listen counts a client that listens, as the session that it would have with a handshake.
+func (f *Front) listen(c *Peer) *refusal {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := c.share
+	switch {
+	case s != nil && s.listens >= s.limits.Sessions:
+		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.listens, s.name)
+	case !c.listen(f.o.Sessions):
+		return tooMany(listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
+	case s != nil:
+		s.listens++
+	}
+	return nil
+}
+
+// listenAgain is after how long it is worth trying to listen again.
+const listenAgain = 10 * time.Second
+
+func (f *Front) unlisten(c *Peer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.unlisten()
+	if c.share != nil {
+		c.share.listens--
+	}
 }
 
 // listen counts a client that listens, where fewer than most do.

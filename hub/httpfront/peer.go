@@ -34,6 +34,7 @@ type Peer struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it
 	owner         string           // its key among callers; "" where no token is asked for
+	principal     string           // the key of whom it belongs to, who may have several of those
 	session       Session          // nil where modern is not
 	modernSession ModernSession    // nil where session is not
 	own           *stream          // what belongs to no request: the client's GET
@@ -75,7 +76,7 @@ type peerTables struct {
 }
 
 func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
-	c := &Peer{id: id, who: who, owner: who.Owner(), slow: slow, slots: make(chan struct{}, limit)}
+	c := &Peer{id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit)}
 	c.own = newStream("0", &c.unsent)
 	c.own.lonely = streamAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -131,14 +132,22 @@ const (
 
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (c *Peer) enter(k connection) *admission.Refusal {
+func (c *Peer) enter(k connection) (refused *refusal) {
+	if s := c.share; s != nil {
+		s.users.Add(1) // before it is seen that the session goes on, which has the share
+		defer func() {
+			if refused != nil {
+				s.left()
+			}
+		}()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.tab.ended:
-		return errNoSession
+	case c.tab.ended, c.ctx.Err() != nil:
+		return refusedUnknown
 	case c.tab.open >= (waitingPosts+2)*cap(c.slots):
-		return &admission.Refusal{Status: http.StatusTooManyRequests, Text: "too many requests of this session are open at once"}
+		return busy("too many requests of this session, or of this token without one, are open at once")
 	}
 	c.tab.open++
 	if k == isPost {
@@ -149,6 +158,7 @@ func (c *Peer) enter(k connection) *admission.Refusal {
 }
 
 func (c *Peer) leave(k connection) {
+	defer c.share.left()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
@@ -349,16 +359,16 @@ func (c *Peer) answered(m *jsonrpc.Message) {
 }
 
 // admit registers a request of the client, so that it can be ended.
-func (c *Peer) admit(id string) (*underway, *admission.Refusal) {
+func (c *Peer) admit(id string) (*underway, *refusal) {
 	u := &underway{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, twice := c.tab.serving[id]
 	switch {
 	case twice:
-		return nil, &admission.Refusal{Status: http.StatusBadRequest, Text: "a request with this id is still being served"}
+		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
 	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
-		return nil, &admission.Refusal{Status: http.StatusTooManyRequests, Text: "too many requests of this session wait for their turn; send it again later"}
+		return nil, busy("too many requests of this session wait for their turn; send it again later")
 	case c.tab.ended:
 		u.End(context.Cause(c.ctx))
 	}

@@ -16,21 +16,21 @@ type underway struct {
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
 func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
-	u, refusal := c.admit(string(m.ID))
-	if refusal != nil {
-		refuseRequest(w, refusal.Status, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, refusal.Text))
+	u, refused := c.admit(string(m.ID))
+	if refused != nil {
+		refused.answer(w, m.ID)
 		return false
 	}
-	if text, after := c.share.take(m.Method); text != "" {
+	if refused = c.share.take(m.Method); refused != nil {
 		c.served(u)
-		refuseShare(w, m.ID, text, after)
+		refused.answer(w, m.ID)
 		return false
 	}
 	t, ok := c.awaitTurn(w, u.Context, r.Context())
 	if !ok {
 		c.share.leave()
 		c.served(u)
-		refuseRequest(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
+		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
 	}
 	reply := &Reply{c: c, id: m.ID, events: events, poll: f.now.Load().Poll}
@@ -94,6 +94,6 @@ func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool
 	case reply.events:
 		writeEvents(w) // a stream without an answer
 	default:
-		refuseRequest(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
+		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
+
+	"mcphub/internal/jsonrpc"
 )
 
 // run runs the session of a client until that is cancelled. The caller is one of
@@ -28,44 +31,50 @@ const idleMinute = time.Minute
 
 // enter takes a session in, where there is room: of one principal, for as many as it may have.
 // The one that has been idle longest makes room, if nobody has used it for a minute. For
-// a principal that has less, so does one that is idle of whoever has most. The error is
-// errStopping, errRevoked, or says why there is no room.
-func (f *Front) enter(c *Peer) error {
+// a principal that has less, so does one that is idle of whoever has most. A refusal is
+// refusedStopping, refusedRevoked, or says why there is no room.
+func (f *Front) enter(c *Peer) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case f.stage() >= draining:
-		return errStopping
+		return refusedStopping
 	case !f.now.Load().admission.Stands(c.who):
-		return errRevoked
+		return refusedRevoked
 	}
-	now, principal := time.Now(), c.who.Principal.Key()
+	now, principal := time.Now(), c.principal
 	s := f.shareOf(principal)
 	own := s != nil && s.sessions >= s.limits.Sessions
 	if own || len(f.sessions) >= f.o.Sessions {
-		oldest := f.idle.longest(c.owner, !own, now.Add(-idleMinute))
+		oldest := f.idle.longest(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
-			oldest = f.idle.heaviest(s.sessions + 1)
+			oldest = f.idle.heaviest(s.sessions)
 		}
 		switch {
 		case oldest != nil:
 			f.end(oldest)
 		case own:
-			return fmt.Errorf("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", principal, s.sessions)
+			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", principal, s.sessions)
 		default:
 			f.dropShare(s, now)
-			return fmt.Errorf("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
+			return full("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
 		}
 	}
 	f.sessions[c.id] = c
-	f.owned[c.owner]++
+	f.owned[principal]++
 	if s != nil {
 		c.share = s
-		s.sessions, s.peers = s.sessions+1, s.peers+1
+		s.sessions++
+		s.users.Add(1)
 	}
 	c.idlers = &f.idle
 	f.idle.add(c, now)
 	return nil
+}
+
+// full says that there is no room for a session.
+func full(text string, args ...any) *refusal {
+	return &refusal{http.StatusServiceUnavailable, fmt.Sprintf(text, args...), jsonrpc.CodeInternal, 10 * time.Second}
 }
 
 // end ends a session and makes its place free. The caller holds mu.
@@ -78,11 +87,12 @@ func (f *Front) end(c *Peer) {
 	delete(f.sessions, c.id)
 	if c.share != nil {
 		c.share.sessions--
-		f.leaveShare(c)
+		c.share.left()
+		f.dropShare(c.share, time.Now())
 	}
-	if f.owned[c.owner]--; f.owned[c.owner] == 0 {
-		delete(f.owned, c.owner)
-		f.idle.forget(c.owner)
+	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
+		delete(f.owned, c.principal)
+		f.idle.forget(c.principal)
 	}
 }
 
@@ -94,7 +104,8 @@ func (f *Front) forget(c *Peer) {
 		delete(f.modernPeers, c.owner)
 	}
 	if c.modernSession != nil {
-		f.leaveShare(c)
+		c.share.left()
+		f.dropShare(c.share, time.Now())
 	}
 }
 

@@ -3,14 +3,13 @@ package httpfront
 import (
 	"context"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -20,22 +19,25 @@ import (
 type PrincipalLimits struct {
 	Sessions int // at a time; three quarters of all where there may be others
 	Calls    int // requests under way at a time; as many as one client
-	Rate     int // calls that go on to servers, a second; no bound
+	Rate     int // messages that go on to servers, or have one do something, a second; no bound
 	Burst    int // of them at once; Rate
 }
 
-// A share is what one principal takes. It lives as long as a session of it, and until as much of
+// A share is what one principal takes. It lives as long as somebody has it, and until as much of
 // its rate is free as at first: to leave and come again frees nothing.
 type share struct {
 	name     string
 	limits   PrincipalLimits // Sessions is guarded by Front.mu; the others do not change
-	sessions int             // guarded by Front.mu, as peers is
-	peers    int             // that have it
+	sessions int             // guarded by Front.mu, as the next two are
+	listens  int             // without a handshake
+	users    atomic.Int64    // Peers, connections of these, and requests of no session; it grows while Front.mu is held, or one has it
 	slots    chan struct{}   // one token for each request under way
 	working  chan struct{}   // one token for each that the hub works for: see workTime
 	spare    chan *works     // whose timer is stopped
 	rate     *rate.Limiter   // nil: no bound
 	requests atomic.Int64    // under way or waiting
+	held     atomic.Int64    // bytes of large requests being read or served
+	unread   atomic.Int64    // bytes of large answers being written
 }
 
 const (
@@ -76,7 +78,7 @@ func (f *Front) principalLimits() PrincipalLimits {
 	if l.Sessions <= 0 {
 		l.Sessions = f.o.Sessions
 		if f.now.Load().several() {
-			l.Sessions = max(f.o.Sessions*3/4, 1)
+			l.Sessions = PrincipalPart(f.o.Sessions)
 		}
 	}
 	if l.Calls <= 0 {
@@ -88,46 +90,77 @@ func (f *Front) principalLimits() PrincipalLimits {
 	return l
 }
 
-// leaveShare is called once for each Peer that has a share. The caller holds mu.
-func (f *Front) leaveShare(c *Peer) {
-	if s := c.share; s != nil {
-		s.peers--
-		f.dropShare(s, time.Now())
+// PrincipalPart is how much one principal may have of so many, where there may be others and hub.json
+// does not say it.
+func PrincipalPart(all int) int { return max(all*3/4, 1) }
+
+// mostOpen is how many connections may be open on which a principal has come: so many that half of them are enough
+// for all that one may have. 0: any number, where there are no others.
+func (f *Front) mostOpen() int {
+	if !f.now.Load().several() {
+		return 0
+	}
+	return 4*f.o.Sessions + 2*(waitingPosts+2)*f.hub.Limits().Calls
+}
+
+// visit returns the share of a request that belongs to no session; nil as of shareOf. left is called
+// when the request is over.
+func (f *Front) visit(who admission.Caller) (s *share, left func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s = f.shareOf(who.Principal.Key()); s != nil {
+		s.users.Add(1)
+	}
+	return s, s.left
+}
+
+// left is called once by each who has used a share.
+func (s *share) left() {
+	if s != nil {
+		s.users.Add(-1)
 	}
 }
 
+// dropShare forgets a share of which nothing is taken. The caller holds mu.
 func (f *Front) dropShare(s *share, now time.Time) {
-	if s != nil && s.peers == 0 && (s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst)) && f.shares[s.name] == s {
+	if s == nil || s.users.Load()+s.requests.Load()+s.held.Load()+s.unread.Load() > 0 {
+		return
+	}
+	if (s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst)) && f.shares[s.name] == s {
 		delete(f.shares, s.name)
 	}
 }
 
-// isCall reports whether a request goes on to a server.
-func isCall(method string) bool {
-	kind := methods.Of(method).Kind
-	return kind == methods.Call || kind == methods.Extension
+// goesOn reports whether a message goes on to a server, or has one do something. It counts for the rate.
+func goesOn(method string) bool {
+	switch methods.Of(method).Kind {
+	case methods.Call, methods.Extension, methods.Task, methods.Stream:
+		return true
+	case methods.Notification:
+		return method == methods.Progress || method == methods.TaskStatus || method == methods.RootsChanged
+	}
+	return false
 }
 
-// take counts one request more; leave takes it out. text is why it is refused, and after how
-// long it is worth trying again.
-func (s *share) take(method string) (text string, after time.Duration) {
+// take counts one message more; leave takes it out. A refusal says when it is worth trying again.
+func (s *share) take(method string) *refusal {
 	if s == nil {
-		return "", 0
+		return nil
 	}
 	if s.requests.Add(1) > int64((waitingPosts+1)*cap(s.slots)) {
 		s.requests.Add(-1)
-		return fmt.Sprintf("%s has %d calls under way (limits.principal.calls), and %d that wait: send it again when one of them has ended", s.name, cap(s.slots), waitingPosts*cap(s.slots)), time.Second
+		return tooMany(time.Second, "%s has %d calls under way (limits.principal.calls), and %d that wait: send it again when one of them has ended", s.name, cap(s.slots), waitingPosts*cap(s.slots))
 	}
-	if s.rate == nil || !isCall(method) {
-		return "", 0
+	if s.rate == nil || !goesOn(method) {
+		return nil
 	}
 	r := s.rate.Reserve()
 	if wait := r.Delay(); wait > 0 {
 		r.Cancel()
 		s.requests.Add(-1)
-		return fmt.Sprintf("%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond)), wait
+		return tooMany(wait, "%s makes more than %d calls a second (limits.principal.rate): send it again in %s", s.name, s.limits.Rate, max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	return "", 0
+	return nil
 }
 
 func (s *share) leave() {
@@ -136,10 +169,30 @@ func (s *share) leave() {
 	}
 }
 
-// refuseShare tells a principal that is at a bound which one it is, and when it ends.
-func refuseShare(w http.ResponseWriter, id []byte, text string, after time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(after.Seconds())))))
-	refuseRequest(w, http.StatusTooManyRequests, id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+// tooMany tells a principal that is at a bound which one it is, and when it ends.
+func tooMany(again time.Duration, text string, args ...any) *refusal {
+	return &refusal{status: http.StatusTooManyRequests, text: fmt.Sprintf(text, args...), again: again}
+}
+
+// begin counts a message that takes no slot, and waits until the hub may work for it; end is called
+// when it has.
+func (s *share) begin(w http.ResponseWriter, r *http.Request, method string) (*works, *refusal) {
+	if s == nil {
+		return nil, nil
+	}
+	if refused := s.take(method); refused != nil {
+		return nil, refused
+	}
+	if !await(s.working, w, r.Context, r.Context()) {
+		s.leave()
+		return nil, &refusal{status: http.StatusServiceUnavailable, text: "the connection has ended", code: jsonrpc.CodeInternal}
+	}
+	return s.work(), nil
+}
+
+func (s *share) end(k *works) {
+	k.over()
+	s.leave()
 }
 
 // A turn is the right of one request to be served.
@@ -157,6 +210,18 @@ type works struct {
 
 func (k *works) end() { <-k.s.working }
 
+// over notes that the hub has worked enough. It does nothing with nil.
+func (k *works) over() {
+	if k == nil || !k.timer.Stop() { // once that is stopped nothing else ends it
+		return
+	}
+	k.end()
+	select {
+	case k.s.spare <- k:
+	default:
+	}
+}
+
 // work notes that the hub works for a request from now on.
 func (s *share) work() *works {
 	select {
@@ -173,13 +238,7 @@ func (s *share) work() *works {
 // end lets the next one be served.
 func (t turn) end() {
 	if k := t.works; k != nil {
-		if k.timer.Stop() { // so nothing else ends it any more
-			k.end()
-			select {
-			case k.s.spare <- k:
-			default:
-			}
-		}
+		k.over()
 		<-k.s.slots
 	}
 	<-t.c.slots

@@ -293,6 +293,9 @@ func (h *HTTP) MakesToken() bool { return h.Auth == keys.AuthToken && !h.NamesTo
 // NamesTokens reports that hub.json says whose tokens count.
 func (h *HTTP) NamesTokens() bool { return len(h.Tokens)+len(h.Issuers) > 0 }
 
+// Several reports that there may be more than one principal.
+func (h *HTTP) Several() bool { return len(h.Tokens) > 1 || len(h.Issuers) > 0 }
+
 // TLS names the files of a certificate and its key.
 type TLS struct {
 	Cert string `koanf:"cert"`

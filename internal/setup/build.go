@@ -105,7 +105,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
 			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
-		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: principalChildren(file)},
+		Limits:   hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, Several: file.HTTP.Several()},
 		Approval: approval.Options{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
 		Log:      log,
 	}
@@ -141,16 +141,4 @@ func printed(w io.Writer, err error) error {
 		}
 	}
 	return err
-}
-
-// principalChildren is how many children one principal may have at a time: all, where there can be no
-// other.
-func principalChildren(f *config.File) int {
-	switch {
-	case f.Limits.Principal.Children > 0:
-		return f.Limits.Principal.Children
-	case len(f.HTTP.Tokens) > 1 || len(f.HTTP.Issuers) > 0:
-		return max(f.Limits.Children*3/4, 1)
-	}
-	return 0
 }

@@ -1,10 +1,10 @@
 // Package admission decides who may speak to the Streamable HTTP front: by the name that a
 // request was sent to, by the page that it comes from, and by its token. It also bounds
-// how many connections stay open that have shown nothing.
+// how many connections stay open that have shown nothing, and how many of each principal.
 //
 // # Who owns the state
 //
-// An [Admission] does not change. The connections that have shown nothing are [Strangers], which
+// An [Admission] does not change. The connections of a listener are [Connections], which
 // have one leaf mutex. What a request was admitted by is kept with its connection. All methods may
 // be called by any goroutine.
 //

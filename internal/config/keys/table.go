@@ -101,11 +101,11 @@ var Table = object(
 		Key{Name: "sessions", Restart: true, Def: `1000`, Spec: whole(1, 1_000_000), Text: "Sessions at a time."},
 		Key{Name: "calls", Restart: true, Def: `256`, Spec: whole(1, 1_000_000), Text: "Calls under way at a time."},
 		Key{Name: "children", Restart: true, Def: `256`, Spec: whole(1, 100_000), Text: "Child processes and connections at a time. Beyond it the hub stops the one that has been idle longest and belongs to no session. If there is none, the call fails with the reason."},
-		Key{Name: "principal", Restart: true, Text: "What one principal may take of it: whoever `http.tokens` or `http.issuers` name. The user of this machine alone is not held to it. See [http.md](http.md#fair-shares).", Spec: object(
+		Key{Name: "principal", Text: "What one principal may take of it: whoever `http.tokens` or `http.issuers` name. The user of this machine alone is not held to it. See [http.md](http.md#fair-shares).", Spec: object(
 			Key{Name: "sessions", Restart: true, Note: "three quarters of `limits.sessions` where there may be others", Spec: whole(1, 1_000_000), Text: "Sessions at a time."},
 			Key{Name: "calls", Restart: true, Note: "`limits.calls`", Spec: whole(1, 1_000_000), Text: "Calls under way at a time, of all its sessions. More wait, four times as many at most."},
-			Key{Name: "children", Restart: true, Note: "three quarters of `limits.children` where there may be others", Spec: whole(1, 100_000), Text: "Child processes and connections at a time that serve nobody else."},
-			Key{Name: "rate", Restart: true, Note: "no limit", Spec: whole(1, 1_000_000), Text: "Calls a second that go on to servers."},
+			Key{Name: "children", Note: "three quarters of `limits.children` where there may be others", Spec: whole(1, 100_000), Text: "Child processes and connections at a time that serve nobody else."},
+			Key{Name: "rate", Restart: true, Note: "no limit", Spec: whole(1, 1_000_000), Text: "Calls a second that go on to servers, and other messages that do. See [http.md](http.md#fair-shares)."},
 			Key{Name: "burst", Restart: true, Note: "`rate`", Spec: whole(1, 1_000_000), Text: "Of them at once, after a pause."},
 		)},
 		Key{Name: "starting", Restart: true, Def: `8`, Spec: whole(1, 1000), Text: "Children starting at the same time."},

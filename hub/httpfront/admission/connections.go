@@ -1,0 +1,138 @@
+package admission
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// This file bounds how many connections stay open: of those who have not shown a token yet, and of
+// each principal.
+
+// MostStrangers is how many of them are open. Who comes beyond it takes the place of the
+// oldest: a client shows its token at once.
+const MostStrangers = 512
+
+// Connections are those of one listener. The zero value has none.
+type Connections struct {
+	mu        sync.Mutex
+	strangers list.List // of net.Conn, the oldest first: no admitted request has come on them
+	at        map[net.Conn]*list.Element
+	of        map[net.Conn]string // whose it is, of those on which a principal has come
+	owned     map[string]int      // how many of them are of each principal
+}
+
+// A visitor is what the requests of one connection know of it.
+type visitor struct {
+	conn  net.Conn
+	known atomic.Pointer[string]      // who has come on it last; nil: nobody who was admitted
+	shown atomic.Pointer[credentials] // by which a request was admitted; nil: none was yet
+}
+
+// credentials are what a request says of itself with a token that the hub has made or was
+// configured with, and whose that is. They hold as long as who has admitted them.
+type credentials struct {
+	by                  *Admission
+	host, authorization string
+	caller              Caller
+}
+
+type visitorKey struct{}
+
+// visitorOf is nil where nobody has met the connection.
+func visitorOf(ctx context.Context) *visitor {
+	v, _ := ctx.Value(visitorKey{}).(*visitor)
+	return v
+}
+
+// credentials are those of the last request on this connection that the Admission let in by
+// a token of the hub; nil where there was none.
+func (v *visitor) credentials(by *Admission) *credentials {
+	if v == nil {
+		return nil
+	}
+	if c := v.shown.Load(); c != nil && c.by == by {
+		return c
+	}
+	return nil
+}
+
+func (v *visitor) admitted(c *credentials) {
+	if v != nil {
+		v.shown.Store(c)
+	}
+}
+
+// Met takes in a connection, and gives the context of its requests.
+func (s *Connections) Met(ctx context.Context, c net.Conn) context.Context {
+	s.mu.Lock()
+	if s.at == nil {
+		s.at, s.of, s.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
+	}
+	s.at[c] = s.strangers.PushBack(c)
+	var oldest net.Conn
+	if s.strangers.Len() > MostStrangers {
+		oldest = s.strangers.Front().Value.(net.Conn)
+		s.drop(oldest)
+	}
+	s.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close() // it is served no more, whatever comes of that
+	}
+	return context.WithValue(ctx, visitorKey{}, &visitor{conn: c})
+}
+
+// Know notes that a request of a principal was admitted on a connection, which is the principal's
+// from then on; "": nobody's in particular. Of most connections that are somebody's, each
+// principal may have as many as are still free; most 0: any number. false: it has.
+func (s *Connections) Know(ctx context.Context, principal string, most int) bool {
+	v := visitorOf(ctx)
+	if v == nil {
+		return true
+	}
+	if before := v.known.Load(); before != nil && *before == principal {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := len(s.of) + 1
+	if _, had := s.of[v.conn]; had {
+		all--
+	}
+	if principal != "" && most > 0 && all+s.owned[principal]+1 > most {
+		return false
+	}
+	s.drop(v.conn)
+	if principal != "" {
+		s.of[v.conn] = principal
+		s.owned[principal]++
+	}
+	v.known.Store(&principal)
+	return true
+}
+
+// Left takes a connection out that has ended.
+func (s *Connections) Left(c net.Conn, state http.ConnState) {
+	if state == http.StateClosed || state == http.StateHijacked {
+		s.mu.Lock()
+		s.drop(c)
+		s.mu.Unlock()
+	}
+}
+
+// drop forgets a connection. The caller holds mu.
+func (s *Connections) drop(c net.Conn) {
+	if e := s.at[c]; e != nil {
+		s.strangers.Remove(e)
+		delete(s.at, c)
+	}
+	if principal, ok := s.of[c]; ok {
+		delete(s.of, c)
+		if s.owned[principal]--; s.owned[principal] == 0 {
+			delete(s.owned, principal)
+		}
+	}
+}
