@@ -110,7 +110,8 @@ func (s *Connections) Know(ctx context.Context, principal string, most int) bool
 		s.of[v.conn] = principal
 		s.owned[principal]++
 	}
-	v.known.Store(&principal)
+	known := principal // of its own: the argument would be put on the heap for each request
+	v.known.Store(&known)
 	return true
 }
 
