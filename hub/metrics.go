@@ -74,10 +74,15 @@ func (h *Hub) ServeMetrics(ctx context.Context, ln net.Listener, o MetricsOption
 		_ = ln.Close()
 		return err
 	}
-	log := h.now().Log
+	log, open := h.now().Log, &admission.Connections{}
 	server := &http.Server{
-		Handler:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.tellMetrics(admitted, w, r) }),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if h.tellMetrics(admitted, w, r) && o.Token != "" { // else whoever reaches the address stays a stranger
+				open.Know(r.Context(), "", 0)
+			}
+		}),
 		ReadTimeout: metricsTime, WriteTimeout: metricsTime, IdleTimeout: metricsIdle, MaxHeaderBytes: metricsHeader, ErrorLog: stdlog.New(log, "", 0),
+		ConnContext: open.Met, ConnState: open.Left,
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(ln); ctx.Err() == nil {
@@ -86,15 +91,16 @@ func (h *Hub) ServeMetrics(ctx context.Context, ln net.Listener, o MetricsOption
 	return nil
 }
 
-func (h *Hub) tellMetrics(admitted *admission.Admission, w http.ResponseWriter, r *http.Request) {
+// tellMetrics answers a request, and reports whether its sender was admitted.
+func (h *Hub) tellMetrics(admitted *admission.Admission, w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if _, err := admitted.Admit(w, r); err != nil {
 		if refusal, ok := err.(*admission.Refusal); ok && refusal.Status == http.StatusUnauthorized {
 			http.Error(w, "show the token of metrics.token in hub.json: Authorization: Bearer TOKEN", http.StatusUnauthorized)
-			return
+			return false
 		}
 		http.Error(w, "metrics are not told to web pages, nor by the name "+printable.Quote(r.Host)+"; if that is this hub, add it to metrics.hosts in hub.json", http.StatusForbidden)
-		return
+		return false
 	}
 	switch {
 	case r.URL.Path != metricsPath:
@@ -106,4 +112,5 @@ func (h *Hub) tellMetrics(admitted *admission.Admission, w http.ResponseWriter, 
 		w.Header().Set("Content-Type", exposition.ContentType)
 		_, _ = w.Write(h.telemetry.Append(nil)) // to whom has asked, who may have gone
 	}
+	return true
 }

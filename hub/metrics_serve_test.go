@@ -1,13 +1,16 @@
 package hub
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/exposition"
 )
@@ -77,5 +80,52 @@ func TestWhoMayReadMetrics(t *testing.T) {
 				t.Errorf("Content-Type %q", res.Header.Get("Content-Type"))
 			}
 		})
+	}
+}
+
+// Of connections to the metrics that have shown no token only so many stay open, and of all where none is needed.
+// One that has shown its token stays.
+func TestMetricsStrangersAreFew(t *testing.T) {
+	for _, token := range []string{"right", ""} {
+		url := metricsAt(t, MetricsOptions{Token: token})
+		dial := func() net.Conn {
+			t.Helper()
+			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		ask := func(c net.Conn, token string) int {
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: "+strings.TrimPrefix(url, "http://")+"\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
+				return 0
+			}
+			r, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				return 0
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			return r.StatusCode
+		}
+		own, stranger := dial(), dial()
+		if got := ask(own, token); got != http.StatusOK {
+			t.Fatal(got)
+		}
+		if got, want := ask(stranger, "wrong"), map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK}[token != ""]; got != want {
+			t.Fatalf("%d, want %d", got, want)
+		}
+		for range admission.MostStrangers {
+			if c := dial(); ask(c, "wrong") == 0 { // so each was met
+				t.Fatal("a connection that has just come was closed")
+			}
+		}
+		if got := ask(stranger, token); got != 0 {
+			t.Errorf("token %q: the oldest that has shown none is answered %d", token, got)
+		}
+		if got, stays := ask(own, token), token != ""; (got == http.StatusOK) != stays {
+			t.Errorf("token %q: the one that has shown it is answered %d", token, got)
+		}
 	}
 }
