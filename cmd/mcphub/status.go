@@ -129,6 +129,9 @@ func (p page) hub(r admin.Report) {
 	}
 	if r.HTTP != nil {
 		layout.Line(p.w, "", "serves "+printable.Escape(r.HTTP.URL, 200)+layout.When(r.HTTP.Auth == admin.AuthNone, "; "+setup.OpenText))
+		if wrong := r.HTTP.Certificate; wrong != "" {
+			layout.Line(p.w, "", "the certificate of http.tls was not renewed, and the former one is shown: "+printable.Escape(wrong, 500))
+		}
 	}
 	if r.Shared {
 		layout.Line(p.w, "", "shared: clients that start mcphub serve attach to it")

@@ -506,7 +506,8 @@ func TestReadyzTellsOfAFullDisk(t *testing.T) {
 func TestSystemdIsTold(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	r := replicas(w, 1, obj{"drain": "1s"}, nil)[0]
+	web := obj{"drain": "1s"}
+	r := replicas(w, 1, web, nil)[0]
 	socket := world.ShortFolder(t) + "/notify"
 	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	world.Must(t, err)
@@ -556,8 +557,12 @@ func TestSystemdIsTold(t *testing.T) {
 		t.Errorf("reloading since %d µs, and the machine runs for %s", usec, up)
 	}
 	wants("READY=1\n")
+	web["drain"], web["grace"] = "0s", "7s"
+	_ = replicas(w, 1, web, nil)
+	wants("RELOADING=1\n")
+	wants("READY=1\n")
 	r.signal(syscall.SIGTERM)
-	wants("STOPPING=1\n", "EXTEND_TIMEOUT_USEC=")
+	wants("STOPPING=1\n", "EXTEND_TIMEOUT_USEC=27000000\n") // what is in force, and 20 s for the rest
 	if status, _ := r.ended(); status != 0 {
 		t.Errorf("status %d: %s", status, r.text())
 	}

@@ -42,6 +42,8 @@ type ConfigReport struct {
 type HTTPReport struct {
 	URL  string `json:"url"`
 	Auth string `json:"auth"` // an Auth constant
+
+	Certificate string `json:"certificate,omitempty"` // why what is in the files of http.tls is not shown, but what was there before
 }
 
 // Values of HTTPReport.Auth: by what a client is known.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/internal/setup"
 )
 
@@ -25,16 +27,19 @@ type certificates struct {
 // for the next connection, once both files fit; until then the former goes on.
 type certificate struct {
 	files [2]string // certificate, key
+	log   zerolog.Logger
 
 	mu     sync.Mutex
 	pair   *tls.Certificate
 	seen   [2]os.FileInfo // as they were read
 	looked time.Time
+	wrong  string // why what is there now does not count; "": it does
+	told   bool   // the log says so
 }
 
 // loadCertificate reads a certificate and its key.
-func loadCertificate(cert, key string) (*certificate, error) {
-	c := &certificate{files: [2]string{cert, key}}
+func loadCertificate(cert, key string, log zerolog.Logger) (*certificate, error) {
+	c := &certificate{files: [2]string{cert, key}, log: log}
 	return c, c.load()
 }
 
@@ -58,27 +63,54 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// current is the certificate as it is now, looked at again now and then.
-func (c *certificate) current() *tls.Certificate {
+// current is the certificate as it is now, looked at again now and then. wrong is why that is not
+// what is in its files.
+func (c *certificate) current() (pair *tls.Certificate, wrong string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= lookAtCertificate {
 		c.looked = now
-		if c.changed() {
-			_ = c.load() // halfway through a renewal the two do not fit: it is tried again
-		}
+		c.look()
 	}
-	return c.pair
+	return c.pair, c.wrong
 }
 
-func (c *certificate) changed() bool {
+// look reads the files again if they are others. What is wrong with them is logged once, if it is
+// so for two looks: halfway through a renewal the two do not fit.
+func (c *certificate) look() {
+	changed, err := c.changed()
+	if changed {
+		err = c.load()
+	}
+	switch {
+	case err == nil:
+		if c.told {
+			c.log.Info().Str("file", c.files[0]).Msg("the certificate of http.tls was renewed")
+		}
+		c.wrong, c.told = "", false
+		return
+	case err.Error() != c.wrong:
+		c.wrong, c.told = err.Error(), false
+		return
+	case c.told:
+		return
+	}
+	c.told = true
+	c.log.Error().Str("error", c.wrong).Time("until", c.pair.Leaf.NotAfter).Msg("the certificate of http.tls was not renewed, and the former one is shown, which is good until then: put a certificate and the key that fits it into both files, for the hub's user to read")
+}
+
+// changed reports whether the files are others than those that were read.
+func (c *certificate) changed() (bool, error) {
 	for i, name := range c.files {
 		info, err := os.Stat(name)
-		if err == nil && (!os.SameFile(info, c.seen[i]) || !info.ModTime().Equal(c.seen[i].ModTime()) || info.Size() != c.seen[i].Size()) {
-			return true
+		if err != nil {
+			return false, err
+		}
+		if !os.SameFile(info, c.seen[i]) || !info.ModTime().Equal(c.seen[i].ModTime()) || info.Size() != c.seen[i].Size() {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // listener returns a Listener like ln whose connections speak TLS while there is a certificate.
@@ -88,7 +120,8 @@ func (c *certificates) listener(ln net.Listener) net.Listener {
 		NextProtos: []string{"http/1.1"}, // the bounds of a connection are those of one request at a time
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if now := c.now.Load(); now != nil {
-				return now.current(), nil
+				pair, _ := now.current()
+				return pair, nil
 			}
 			return nil, errNoCertificate
 		},

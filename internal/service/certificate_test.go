@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -13,8 +14,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/internal/admin"
 )
 
 // writeCertificate writes a certificate of that name, and its key.
@@ -49,7 +55,7 @@ func TestACertificateIsRenewed(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
 	writeCertificate(t, "first", cert, key)
-	first, err := loadCertificate(cert, key)
+	first, err := loadCertificate(cert, key, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,64 @@ func TestACertificateIsRenewed(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadCertificate(cert, key); err == nil {
+	if _, err := loadCertificate(cert, key, zerolog.Nop()); err == nil {
 		t.Error("a key that everybody can read was taken")
+	}
+}
+
+// A renewal that cannot be read is told once, with what is wrong and what to do, by the log and, as long as it is so, by
+// status. Half of a renewal is not, if the other half follows.
+func TestARenewalThatFailsIsTold(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	writeCertificate(t, "first", cert, key)
+	var log bytes.Buffer
+	c, err := loadCertificate(cert, key, zerolog.New(&log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := &httpSettings{report: &admin.HTTPReport{URL: "https://x/mcp"}, certificate: c}
+	look := func() string {
+		c.mu.Lock()
+		c.looked = time.Time{} // the time is over until it is looked at again
+		c.mu.Unlock()
+		return settings.tell().Certificate
+	}
+	if got := look(); got != "" || settings.report.Certificate != "" {
+		t.Errorf("where nothing is wrong: %s", got)
+	}
+	writeCertificate(t, "half", cert, "")
+	if got := look(); !strings.Contains(got, cert+" with "+key) {
+		t.Errorf("halfway: %q", got)
+	}
+	writeCertificate(t, "second", cert, key)
+	if got := look(); got != "" || log.Len() > 0 {
+		t.Errorf("a renewal: %q, %s", got, &log)
+	}
+	for _, breaks := range []struct {
+		what string
+		do   func() error
+		want string
+	}{
+		{"is gone", func() error { return os.Remove(cert) }, cert},
+		{"is no certificate", func() error { return os.WriteFile(cert, []byte("x"), 0o600) }, cert + " with " + key},
+	} {
+		log.Reset()
+		if err := breaks.do(); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			if got := look(); !strings.Contains(got, breaks.want) {
+				t.Errorf("%s: status tells %q", breaks.what, got)
+			}
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, breaks.want) || !strings.Contains(text, "put a certificate and the key that fits it into both files") || !strings.Contains(text, `"until":"`+c.pair.Leaf.NotAfter.Format(time.RFC3339)) {
+			t.Errorf("%s: the log tells %s", breaks.what, text)
+		}
+	}
+	log.Reset()
+	writeCertificate(t, "third", cert, key)
+	if got := look(); got != "" || strings.Count(log.String(), "was renewed") != 1 || c.pair.Leaf.Subject.CommonName != "third" {
+		t.Errorf("mended: %q, %s", got, &log)
 	}
 }

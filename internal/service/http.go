@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"reflect"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,7 +34,7 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 	if err != nil {
 		return nil, nil, exit.Errorf(exit.Failure, "cannot serve HTTP on %s: %w", address, err)
 	}
-	web := &httpServer{addr: ln.Addr().String(), log: log, at: s.side.http.Store}
+	web := &httpServer{addr: ln.Addr().String(), log: log, now: &s.side.http}
 	settings, err := web.read(ctx, file)
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
@@ -53,7 +53,7 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 	s.reload.web = web
 	return func(ctx context.Context) error {
 		notify.Tell("READY=1", "STATUS=Serving "+settings.report.URL)
-		defer context.AfterFunc(ctx, func() { tellStopping(settings.stopping()) })()
+		defer context.AfterFunc(ctx, func() { tellStopping(web.now.Load().stopping()) })()
 		return web.front.Serve(ctx, web.certificates.listener(rawio.Listener(ln)))
 	}, done, nil
 }
@@ -63,10 +63,9 @@ func serveHTTP(ctx context.Context, s *serving, address string) (run func(contex
 type httpServer struct {
 	addr         string
 	log          zerolog.Logger
-	at           func(*admin.HTTPReport)
 	front        *hub.HTTPFront
 	certificates certificates
-	now          *httpSettings // in force
+	now          *atomic.Pointer[httpSettings] // in force; whoever tells of them reads it too
 }
 
 // httpSettings are what hub.json says of HTTP, with all that it names read.
@@ -80,22 +79,34 @@ type httpSettings struct {
 // stopping is how long the front may take to end, beyond what it needs by itself.
 func (s *httpSettings) stopping() time.Duration { return s.Drain + s.Grace }
 
+// tell is how clients reach the hub by these settings, which may be nil.
+func (s *httpSettings) tell() *admin.HTTPReport {
+	if s == nil {
+		return nil
+	}
+	report := *s.report
+	if s.certificate != nil {
+		_, report.Certificate = s.certificate.current()
+	}
+	return &report
+}
+
 // read reads what hub.json says and names. Nothing changes by it.
 func (s *httpServer) read(ctx context.Context, file *config.File) (*httpSettings, error) {
 	opts, err := setup.HTTPOptions(file, os.LookupEnv, s.log)
 	if err != nil {
 		return nil, err
 	}
-	if !file.HTTP.NamesTokens() && !isLoopback(s.addr) {
+	if !file.HTTP.NamesTokens() && !setup.IsLocalAddress(s.addr) {
 		return nil, exit.Errorf(exit.Config, "%s can be reached from other machines, so clients must show a token of their own: add http.tokens to hub.json, or listen on 127.0.0.1", s.addr)
 	}
 	next := &httpSettings{HTTPOptions: opts, file: file, report: &admin.HTTPReport{URL: "http://" + s.addr + "/mcp", Auth: admin.AuthConfigured}}
-	if s.now != nil && reflect.DeepEqual(s.now.file.HTTP.Issuers, file.HTTP.Issuers) && s.now.file.HTTP.Resource == file.HTTP.Resource {
-		next.Resource = s.now.Resource // it has the issuers' keys, and they may not be reached now
+	if now := s.now.Load(); now != nil && reflect.DeepEqual(now.file.HTTP.Issuers, file.HTTP.Issuers) && now.file.HTTP.Resource == file.HTTP.Resource {
+		next.Resource = now.Resource // it has the issuers' keys, and they may not be reached now
 	}
 	if cert, key, ok := setup.Certificate(file); ok {
 		next.report.URL = "https://" + s.addr + "/mcp"
-		if next.certificate, err = loadCertificate(cert, key); err != nil {
+		if next.certificate, err = loadCertificate(cert, key, s.log); err != nil {
 			return nil, exit.Errorf(exit.Config, "http.tls: %w", err)
 		}
 	}
@@ -136,14 +147,8 @@ func (s *httpServer) prepare(ctx context.Context, file *config.File) (follow fun
 }
 
 func (s *httpServer) follow(next *httpSettings) {
-	s.now = next
 	s.certificates.now.Store(next.certificate)
-	s.at(next.report)
-}
-
-func isLoopback(addr string) bool {
-	p, err := netip.ParseAddrPort(addr)
-	return err == nil && p.Addr().Unmap().IsLoopback()
+	s.now.Store(next)
 }
 
 // endTime is how long the end may take beyond the times that hub.json gives it: last

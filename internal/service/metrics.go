@@ -34,7 +34,7 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 		return metrics{}, exit.Errorf(exit.Failure, "cannot serve metrics on %s (metrics.listen): %w", file.Metrics.Listen, err)
 	}
 	addr := ln.Addr().String()
-	if file.Metrics.Token == (config.Secret{}) && !isLoopback(addr) {
+	if file.Metrics.Token == (config.Secret{}) && !setup.IsLocalAddress(addr) {
 		return metrics{}, errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	made.Hub.Telemetry = hub.NewTelemetry(hub.TelemetryOptions{Version: made.Hub.Version, Principals: file.Metrics.Principals})

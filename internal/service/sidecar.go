@@ -27,14 +27,14 @@ import (
 // logs and the socket of mcphub status. The Hub runs as well without the last two.
 type sidecar struct {
 	log     zerolog.Logger
-	version string                      // of this program
-	record  func(context.Context) error // keeps the audit log
-	metrics metrics                     // tells what the Hub counts
-	book    *childlog.Book              // nil: no logs are kept
-	reload  *reloader                   // set before start
-	clients func() []caller.Process     // that are served over stdio; nil: none
-	shared  bool                        // sessions attach to it
-	http    atomic.Pointer[admin.HTTPReport]
+	version string                       // of this program
+	record  func(context.Context) error  // keeps the audit log
+	metrics metrics                      // tells what the Hub counts
+	book    *childlog.Book               // nil: no logs are kept
+	reload  *reloader                    // set before start
+	clients func() []caller.Process      // that are served over stdio; nil: none
+	shared  bool                         // sessions attach to it
+	http    atomic.Pointer[httpSettings] // nil: it is not served
 	wg      sync.WaitGroup
 	cancel  context.CancelFunc
 }
@@ -76,7 +76,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() status.Hub { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: a.http.Load,
+		Status: func() status.Hub { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: func() *admin.HTTPReport { return a.http.Load().tell() },
 		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.Alone(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)

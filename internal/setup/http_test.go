@@ -139,3 +139,30 @@ func TestBasisOfAnIssuersCaller(t *testing.T) {
 		}
 	}
 }
+
+// Whoever listens on numbers that other machines reach is told from who does not; what is no address is reached by nobody
+// and local to nobody.
+func TestLocalAddresses(t *testing.T) {
+	for address, want := range map[string]struct{ local, reached bool }{
+		"127.0.0.1:80": {true, false}, "127.9.9.9:80": {true, false}, "[::1]:80": {true, false}, "[::ffff:127.0.0.1]:80": {true, false},
+		"0.0.0.0:80": {false, true}, "[::]:80": {false, true}, ":80": {false, true}, "192.0.2.1:80": {false, true}, "[fe80::1%eth0]:80": {false, true},
+		"localhost:80": {false, false}, "hub.example:80": {false, false}, "80": {false, false}, "": {false, false},
+	} {
+		if local, reached := IsLocalAddress(address), isReached(address); local != want.local || reached != want.reached {
+			t.Errorf("%q: local %t, reached %t", address, local, reached)
+		}
+	}
+}
+
+// The part of a principal follows how many there may be.
+func TestSeveralPrincipals(t *testing.T) {
+	a, b := `{"name": "a", "env": "A"}`, `{"name": "b", "env": "B"}`
+	for text, want := range map[string]bool{
+		`{}`: false, `{"http": {"tokens": [` + a + `]}}`: false, `{"http": {"tokens": [` + a + `, ` + b + `]}}`: true,
+		`{"http": {"resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]}}`: true,
+	} {
+		if got := (&Source{}).settings(file(t, text), zerolog.Nop()).Limits; got.Several != want || got.PrincipalChildren != 0 {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}

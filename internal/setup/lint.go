@@ -325,7 +325,7 @@ func (l *linter) metrics() {
 	if l.file.Metrics.Listen == "" {
 		return
 	}
-	if l.file.Metrics.Token == (config.Secret{}) && !isLocalAddress(l.file.Metrics.Listen) {
+	if l.file.Metrics.Token == (config.Secret{}) && isReached(l.file.Metrics.Listen) {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so metrics are not served there without a token", l.file.Metrics.Listen),
 			`add "metrics.token", or listen on 127.0.0.1`, "metrics", "listen")
 	}
@@ -340,7 +340,7 @@ func (l *linter) metrics() {
 // http finds what serve --http would refuse to begin with, where the file has
 // an http block at all.
 func (l *linter) http() {
-	if !l.file.HTTP.NamesTokens() && !isLocalAddress(l.file.HTTP.Listen) {
+	if !l.file.HTTP.NamesTokens() && isReached(l.file.HTTP.Listen) {
 		l.report(config.SeverityError, fmt.Sprintf("%s can be reached from other machines, so serve --http refuses it without tokens", l.file.HTTP.Listen),
 			`add "http.tokens", or listen on 127.0.0.1`, "http", "listen")
 	}
@@ -366,16 +366,20 @@ func (l *linter) http() {
 	}
 }
 
-// isLocalAddress reports whether only this machine reaches an address. A name
-// other than localhost is not looked up: it counts as local until it is bound.
-func isLocalAddress(address string) bool {
+// IsLocalAddress reports whether only this machine reaches an address of numbers.
+func IsLocalAddress(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip, bad := netip.ParseAddr(host)
+	return err == nil && bad == nil && ip.Unmap().IsLoopback()
+}
+
+// isReached reports whether other machines reach an address as it is written. A name is not looked
+// up: who listens there is told of it.
+func isReached(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return true // config has said what is wrong with it
+		return false // config has said what is wrong with it
 	}
-	if host == "" {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return err != nil || ip.Unmap().IsLoopback()
+	_, bad := netip.ParseAddr(host)
+	return (host == "" || bad == nil) && !IsLocalAddress(address)
 }
