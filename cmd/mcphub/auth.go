@@ -245,7 +245,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		if l.Advice != "" {
 			why += "; run: " + l.Advice
 		}
-		t.Row(name, l.Principal, l.State, l.Issuer, strings.TrimPrefix(why, "; "))
+		t.Row(name, printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
 	return t.Flush()
 }

@@ -336,3 +336,15 @@ func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
 		}
 	})
 }
+
+// A name that looks like another one is told apart where it is shown.
+func TestRefusalsShowWhoseTheyAre(t *testing.T) {
+	s := newShare("eve\u200b@login.test", PrincipalLimits{Calls: 1, Rate: 1, Burst: 1})
+	var refused *refusal
+	for refused == nil {
+		refused = s.take("tools/call")
+	}
+	if !strings.HasPrefix(refused.text, `eve\u200b@login.test makes`) {
+		t.Error(refused.text)
+	}
+}

@@ -141,7 +141,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if key := who.Principal.Key(); !f.open.Know(r.Context(), key, f.mostOpen()) {
 		part(w)
-		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", key).answer(w, nil)
+		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answer(w, nil)
 		return
 	}
 	if !f.startRequest() {

@@ -54,7 +54,7 @@ func (f *Front) enter(c *Peer) *refusal {
 		case oldest != nil:
 			f.end(oldest)
 		case own:
-			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", principal, s.sessions)
+			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.name, s.sessions)
 		default:
 			f.dropShare(s, now)
 			return full("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/printable"
 )
 
 // A PrincipalLimits bounds what one principal takes of a front that several may call. 0: a
@@ -26,7 +27,8 @@ type PrincipalLimits struct {
 // A share is what one principal takes. It lives as long as somebody has it, and until as much of
 // its rate is free as at first: to leave and come again frees nothing.
 type share struct {
-	name     string
+	key      string
+	name     string          // as it is shown
 	limits   PrincipalLimits // Sessions is guarded by Front.mu; the others do not change
 	sessions int             // guarded by Front.mu, as the next two are
 	listens  int             // without a handshake
@@ -64,8 +66,8 @@ func (f *Front) shareOf(principal string) *share {
 	return s
 }
 
-func newShare(name string, l PrincipalLimits) *share {
-	s := &share{name: name, limits: l, slots: make(chan struct{}, l.Calls), working: make(chan struct{}, worksAtOnce), spare: make(chan *works, worksAtOnce)}
+func newShare(key string, l PrincipalLimits) *share {
+	s := &share{key: key, name: printable.Escape(key, 100), limits: l, slots: make(chan struct{}, l.Calls), working: make(chan struct{}, worksAtOnce), spare: make(chan *works, worksAtOnce)}
 	if l.Rate > 0 {
 		s.rate = rate.NewLimiter(rate.Limit(l.Rate), l.Burst)
 	}
@@ -126,8 +128,8 @@ func (f *Front) dropShare(s *share, now time.Time) {
 	if s == nil || s.users.Load()+s.requests.Load()+s.held.Load()+s.unread.Load() > 0 {
 		return
 	}
-	if (s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst)) && f.shares[s.name] == s {
-		delete(f.shares, s.name)
+	if (s.rate == nil || s.rate.TokensAt(now) >= float64(s.limits.Burst)) && f.shares[s.key] == s {
+		delete(f.shares, s.key)
 	}
 }
 

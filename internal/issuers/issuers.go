@@ -197,7 +197,7 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 
 // isName reports whether a claim can name somebody.
 func isName(text string) bool {
-	return text != "" && len(text) <= mostName && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return text != "" && len(text) <= mostName && principal.CheckName(text) == ""
 }
 
 // groups are those that a claim names, in order, each once. An issuer may list them in another order each time.

@@ -128,6 +128,8 @@ func TestVerify(t *testing.T) {
 		{"nobody", a.token(t, map[string]any{"sub": ""}), "names nobody"},
 		{"a number for a name", a.token(t, map[string]any{"sub": 7}), "not valid"},
 		{"a name of several lines", a.token(t, map[string]any{"sub": "alice\nbob"}), "names nobody"},
+		{"a name in another direction", a.token(t, map[string]any{"sub": "alice\u202e"}), "names nobody"},
+		{"a name that acts on a terminal", a.token(t, map[string]any{"sub": "alice\u009b2J"}), "names nobody"},
 		{"too small a scope", a.token(t, map[string]any{"scope": "mcpx"}), `lacks the scope "mcp"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -210,7 +212,7 @@ func TestGroups(t *testing.T) {
 		{"one", "teams", "dev", []string{"dev"}},
 		{"two in one text", "teams", "dev ops", []string{"dev ops"}},
 		{"none", "teams", nil, nil},
-		{"no names", "teams", []any{"", "a\x00b", "a\nb", 1, strings.Repeat("x", mostName+1), "dev"}, []string{"dev"}},
+		{"no names", "teams", []any{"", "a\x00b", "a\nb", "a\u2067b", 1, strings.Repeat("x", mostName+1), "dev"}, []string{"dev"}},
 		{"no claim is named", "", []string{"dev"}, nil},
 	} {
 		v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Groups: tc.named}}, a.Client())

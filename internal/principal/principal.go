@@ -1,6 +1,10 @@
 package principal
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // A Principal is whom a session belongs to. The zero value is nobody.
 type Principal struct {
@@ -10,12 +14,22 @@ type Principal struct {
 	Local  bool     // the user of this machine, whom stdio serves, or who came with the token that the hub made
 }
 
-// Words for whom no token names. A configured token may be called so as well, which validate
-// tells.
+// Words for whom no token names. No configured token may be called so.
 const (
 	Local  = "local"  // the user of this machine
 	Nobody = "nobody" // whoever has reached an address that asks for no token
 )
+
+// CheckName says what is wrong with the name of somebody, or of a group; "" where nothing is. Names are
+// shown to people, who must see whose they are: none acts on a terminal, or has others read in another direction.
+func CheckName(name string) string {
+	for _, r := range name {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r == utf8.RuneError {
+			return "must not hold control characters, line breaks, or characters that change the direction of text"
+		}
+	}
+	return ""
+}
 
 // User is the user of this machine.
 func User() Principal { return Principal{Local: true} }

@@ -6,6 +6,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// A name that acts on whoever reads it is nobody's. Control: names of all languages.
+func TestCheckName(t *testing.T) {
+	for name, good := range map[string]bool{
+		"alice": true, "alice@corp.example": true, "Жанна": true, "山田 太郎": true, "علی": true, "می\u200cخواهم": true, "👩\u200d💻": true,
+		"a\nb": false, "a\x1b[2Jb": false, "a\u0085b": false, "a\u2028b": false, "\u202ecila": false, "a\u2066b": false, "a\u200fb": false, "a\u061cb": false, "a\xffb": false, "a\x7f": false,
+	} {
+		if got := CheckName(name) == ""; got != good {
+			t.Errorf("%q: %t", name, got)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	issuers := []string{"https://login.example", "https://login.example/realms/a", "http://127.0.0.1:8080"}
 	for _, tc := range []struct {

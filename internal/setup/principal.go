@@ -77,15 +77,9 @@ func groupsOf(t config.Token) []string {
 	return slices.Compact(slices.Sorted(slices.Values(t.Groups)))
 }
 
-// people warns of rules for principals and groups that nobody can be or be in, and of tokens with a name that means
-// something else.
+// people warns of rules for principals and groups that nobody can be or be in.
 func (l *linter) people() {
 	http := &l.file.HTTP
-	for i, t := range http.Tokens {
-		if t.Name == principal.Local || t.Name == principal.Nobody {
-			l.report(config.SeverityWarning, "records and rules call somebody else so: local is the user of this machine, nobody whoever comes without a token", "give the token another name", "http", "tokens", strconv.Itoa(i), "name")
-		}
-	}
 	for i := range l.file.Policy.Rules {
 		r := &l.file.Policy.Rules[i]
 		at := func(key string, k int) []string {
@@ -111,7 +105,7 @@ func (l *linter) people() {
 // isNobody says why nobody can be called like a pattern, and what to do; "" where somebody can.
 func (l *linter) isNobody(pattern string) (text, hint string) {
 	http := &l.file.HTTP
-	if pattern == principal.Nobody && !slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return t.Name == pattern }) {
+	if pattern == principal.Nobody {
 		return "no rule is for whoever comes without a token: it may be anybody", `leave "principals" out, or take "none" out of "http.auth"`
 	}
 	if fits(pattern, principal.Local) || slices.ContainsFunc(http.Tokens, func(t config.Token) bool { return fits(pattern, t.Name) }) {

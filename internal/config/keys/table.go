@@ -234,10 +234,10 @@ var httpTable = object(
 		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which its owner alone can read."},
 	)},
 	Key{Name: "tokens", Guard: true, Note: "one that the hub makes", Text: "Who may call, by bearer token.", Spec: listOf(guarding(
-		Key{Name: "name", Required: true, Spec: nameSpec, Text: "Whose it is; no two alike."},
+		Key{Name: "name", Required: true, Spec: str(isPerson), Text: "Whose it is; no two alike, and neither `local` nor `nobody`."},
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that its owner alone can read; this or `env`."},
-		Key{Name: "groups", Guard: true, Spec: someOf(nameSpec), Text: "Groups that it belongs to, for `if.groups` of rules."},
+		Key{Name: "groups", Guard: true, Spec: someOf(str(isGroup)), Text: "Groups that it belongs to, for `if.groups` of rules."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(place()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
 	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},

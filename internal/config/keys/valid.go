@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/principal"
 	"mcphub/internal/reference"
 	"mcphub/internal/resource"
 )
@@ -34,6 +35,25 @@ func notEmpty(s string) string {
 		return "must not be empty"
 	}
 	return ""
+}
+
+// isGroup is for the name of a group of people.
+func isGroup(s string) string {
+	if bad := notEmpty(s); bad != "" {
+		return bad
+	}
+	return principal.CheckName(s)
+}
+
+// isPerson is for the name of a token.
+func isPerson(s string) string {
+	switch strings.TrimSpace(s) {
+	case principal.Local:
+		return "is what the record, status and rules call the user of this machine; give the token another name"
+	case principal.Nobody:
+		return "is what the record, status and rules call whoever comes without a token; give the token another name"
+	}
+	return isGroup(s)
 }
 
 // IsVariable leaves other systems their names, ProgramFiles(x86) among them.
