@@ -19,6 +19,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
+// TestUnsupported: a client that does not declare roots is never asked. The operator says whether its calls pass.
 func TestUnsupported(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
@@ -45,6 +46,8 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
+// TestEmptyAndUnusable: an empty answer is an answer, behind which no fallback stands. One with nothing that can be used
+// has failed.
 func TestEmptyAndUnusable(t *testing.T) {
 	fallback := Fallback{Origin: OriginEnvironment, Entries: []Entry{{URI: "/fb"}}}
 	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
@@ -85,6 +88,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 	})
 }
 
+// TestFallbackLevels: configured roots stand in for a client that cannot give roots, or fails to without having given any.
 func TestFallbackLevels(t *testing.T) {
 	for _, origin := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject} {
 		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
@@ -125,6 +129,7 @@ func TestFallbackLevels(t *testing.T) {
 	})
 }
 
+// TestReconsider: a call that would be denied asks once more where the answer may be old, at most every 5 s.
 func TestReconsider(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Always()
@@ -194,6 +199,7 @@ func TestReconsider(t *testing.T) {
 	})
 }
 
+// TestPages: all pages of an answer count, within bounds. A cursor that loops, or is refused twice, ends it.
 func TestPages(t *testing.T) {
 	pages := func(next map[string]string) func(string) (Page, error) {
 		return func(cursor string) (Page, error) {
@@ -265,6 +271,7 @@ func (r ready) AwaitReady(ctx context.Context) error {
 	}
 }
 
+// TestTimerStartsWhenSent: the time for an answer starts when the question can be sent.
 func TestTimerStartsWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := ready{rootstest.NewClient(), make(chan struct{})}
@@ -288,6 +295,7 @@ func TestTimerStartsWhenSent(t *testing.T) {
 	})
 }
 
+// TestEndOfSession: after the end, and where Run never ran, every call is denied, whatever the operator lets pass.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newSession(t, setup{settings: Settings{When: When{true, true, true}}})
@@ -331,6 +339,7 @@ func TestEndOfSession(t *testing.T) {
 	})
 }
 
+// TestUpdates: Updates is closed when there is another View, and not before.
 func TestUpdates(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		updates := d.Updates()
@@ -352,6 +361,7 @@ func TestUpdates(t *testing.T) {
 	})
 }
 
+// TestSessionsDoNotMix: what one client gives or announces changes nothing for another.
 func TestSessionsDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newSession(t, setup{}), newSession(t, setup{})
@@ -372,6 +382,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 	})
 }
 
+// TestViewWithCall: the View of roots that come with a call is that of an answer.
 func TestViewWithCall(t *testing.T) {
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	for want, entries := range map[string][]Entry{

@@ -13,6 +13,8 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
+// TestFirstAnswer: a call waits until the client has answered, also one that came before initialized, and is judged by the
+// roots that can be used. Later calls wait for nothing.
 func TestFirstAnswer(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		before := d.call() // a call sent before initialized
@@ -41,6 +43,7 @@ func TestFirstAnswer(t *testing.T) {
 	})
 }
 
+// TestNeverInitialized: a client that never says initialized is never asked, and a call waits no longer than roots.timeout.
 func TestNeverInitialized(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call().judged(t, "failed")
@@ -54,6 +57,8 @@ func TestNeverInitialized(t *testing.T) {
 	})
 }
 
+// TestNoAnswer: after roots.timeout the question has failed. An answer that comes later counts for nothing; the next call
+// after the back-off asks anew.
 func TestNoAnswer(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
@@ -79,6 +84,7 @@ func TestNoAnswer(t *testing.T) {
 	})
 }
 
+// TestPatienceIsOneBudget: all waiting of one call for roots together is at most roots.timeout.
 func TestPatienceIsOneBudget(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
@@ -105,6 +111,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 	})
 }
 
+// TestErrorKeepsRoots: a refresh that fails keeps the roots that there were, marked stale, until one succeeds.
 func TestErrorKeepsRoots(t *testing.T) {
 	for _, failure := range []error{errors.New("-32603"), fmt.Errorf("%w: roots is a string", ErrMalformed), context.DeadlineExceeded} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
@@ -163,6 +170,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
+// TestStaleRootsExpire: roots that could not be refreshed for roots.stale have failed, to the nanosecond.
 func TestStaleRootsExpire(t *testing.T) {
 	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
@@ -208,6 +216,7 @@ func TestStaleRootsExpire(t *testing.T) {
 	}
 }
 
+// TestBurst: many announcements cause few questions, and at least one, whatever comes between them.
 func TestBurst(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 240 * time.Millisecond} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
@@ -259,6 +268,7 @@ func TestBurst(t *testing.T) {
 	})
 }
 
+// TestDebounce: a question comes 250 ms after the last announcement, or at once if a call waits.
 func TestDebounce(t *testing.T) {
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
@@ -330,6 +340,8 @@ type stubborn struct{ release chan Page }
 
 func (s stubborn) ListRoots(context.Context, string) (Page, error) { return <-s.release, nil }
 
+// TestLateAnswerIsDropped: the answer to a question that was given up is never applied, and a question that never returns
+// holds up no call beyond its time.
 func TestLateAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := stubborn{make(chan Page)}
