@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -104,12 +103,7 @@ func TestHTTPFastPathEndsAsTheSlowOne(t *testing.T) {
 				child := scripted("kid", childtest.Script{})
 				child.Share, child.CallTimeout = spec.ShareAll, tc.limit
 				rec := audit.NewRecorder(audit.Options{Dir: t.TempDir() + "/audit"}, nil)
-				ctx, cancel := context.WithCancel(t.Context())
-				if err := rec.Open(); err != nil {
-					t.Fatal(err)
-				}
-				done := make(chan error, 1)
-				go func() { done <- rec.Run(ctx) }()
+				stop := runRecorder(t, rec)
 				cfg := testConfig(t, child)
 				cfg.Audit = Audit{To: rec, Required: true, Arguments: true}
 				w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
@@ -129,10 +123,7 @@ func TestHTTPFastPathEndsAsTheSlowOne(t *testing.T) {
 				}
 				answers[way] = <-got
 				dir := rec.State().Dir
-				cancel()
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				stop()
 				all, err := trail.Decisions(dir, trail.Filter{})
 				if err != nil {
 					t.Fatal(err)

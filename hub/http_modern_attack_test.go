@@ -174,20 +174,24 @@ func TestModernHTTPClosedResponseIsACancel(t *testing.T) {
 	})
 }
 
-// aborted makes a request for as long as ctx lasts; the error is that there is
-// no answer.
-func (c *modernWeb) aborted(ctx context.Context, method, params string) error {
-	frame := c.frame(method, params)
+// postWhile posts a frame for as long as ctx lasts.
+func (c *modernWeb) postWhile(ctx context.Context, frame string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, "POST", c.url, strings.NewReader(frame))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	for h := c.headersOf(frame); len(h) > 1; h = h[2:] {
 		req.Header.Set(h[0], h[1])
 	}
-	r, err := c.c.Do(req)
+	return c.c.Do(req)
+}
+
+// aborted makes a request for as long as ctx lasts; the error is that there is
+// no answer.
+func (c *modernWeb) aborted(ctx context.Context, method, params string) error {
+	r, err := c.postWhile(ctx, c.frame(method, params))
 	if err != nil {
 		return err
 	}

@@ -142,17 +142,7 @@ type ear struct {
 func (c *modernWeb) listen(filter string) *ear {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
-	frame := c.frame("subscriptions/listen", `{"notifications":`+filter+`}`)
-	req, err := http.NewRequestWithContext(ctx, "POST", c.url, strings.NewReader(frame))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	for h := c.headersOf(frame); len(h) > 1; h = h[2:] {
-		req.Header.Set(h[0], h[1])
-	}
-	r, err := c.c.Do(req)
+	r, err := c.postWhile(ctx, c.frame("subscriptions/listen", `{"notifications":`+filter+`}`))
 	if err != nil {
 		c.t.Fatal(err)
 	}
