@@ -1,0 +1,31 @@
+package hub
+
+import (
+	"testing"
+
+	"mcphub/hub/modern"
+	"mcphub/internal/methods"
+	"mcphub/internal/spectest"
+)
+
+// TestMethodsAreServed holds the table of methods and what serves them against each other: in the era of a version, each
+// request of its schema that a client makes has a handler, and what is no request of a client has none.
+func TestMethodsAreServed(t *testing.T) {
+	compared := 0
+	for _, version := range spectest.Versions() {
+		for _, name := range spectest.Methods(version) {
+			h := (&Session{}).handlerOf(name)
+			by := h.handshake
+			if version == modern.Version {
+				by = h.modern
+			}
+			request := h.Kind != methods.Question && h.Kind != methods.Notification
+			if compared++; (by != nil) != request || !request && (h.handshake != nil || h.modern != nil) {
+				t.Errorf("%s: %s, a request of clients: %t, is served: %t", version, name, request, by != nil)
+			}
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d methods were compared", compared)
+	}
+}
