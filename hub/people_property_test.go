@@ -334,6 +334,9 @@ func (c *crowd) item(p *somebody) {
 	}
 }
 
+// crowds is how many hubs with people there are at a time: most of the time of one goes by waiting until news of a list are told.
+const crowds = 6
+
 // TestPeopleProperty holds that whom rules are for is listed, finds, reads, subscribes to and calls what explain allows, and nothing
 // else: with random rules, people and reloads, over stdio and HTTP, in both eras. MCPHUB_LONG_CASES says how many steps.
 func TestPeopleProperty(t *testing.T) {
@@ -342,21 +345,41 @@ func TestPeopleProperty(t *testing.T) {
 		steps = n
 	}
 	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	c := newCrowd(t, seed)
-	for range steps {
-		switch n := c.random.IntN(40); {
-		case n == 0:
-			c.reload()
-		case n < 8:
-			c.item(pick(c.random, c.people))
-		default:
-			c.tool(pick(c.random, c.people))
+	var mu sync.Mutex
+	done := map[string]int{}
+	t.Run("crowds", func(t *testing.T) {
+		for n := range uint64(crowds) {
+			t.Run(fmt.Sprint(n), func(t *testing.T) {
+				t.Parallel()
+				t.Logf("seed %d", seed+n)
+				c := newCrowd(t, seed+n)
+				for range steps / crowds {
+					c.step()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for what, n := range c.done {
+					done[what] += n
+				}
+			})
+		}
+	})
+	for _, what := range []string{"list_changed", "explain deny", "explain allow", "explain escalate", "list, modern", "find, http", "call, modern, deny", "call, http, allow", "call, stdio, escalate", "resources/subscribe, deny", "prompts/get, deny"} {
+		if done[what] == 0 && !t.Failed() {
+			t.Errorf("nothing of %q was done: %v", what, done)
 		}
 	}
-	for _, what := range []string{"list_changed", "explain deny", "explain allow", "explain escalate", "list, modern", "find, http", "call, modern, deny", "call, http, allow", "call, stdio, escalate", "resources/subscribe, deny", "prompts/get, deny"} {
-		if c.done[what] == 0 {
-			t.Errorf("nothing of %q was done: %v", what, c.done)
-		}
+	t.Logf("%d steps: %v", steps, done)
+}
+
+// step checks one thing about somebody, or reloads.
+func (c *crowd) step() {
+	switch n := c.random.IntN(40); {
+	case n == 0:
+		c.reload()
+	case n < 8:
+		c.item(pick(c.random, c.people))
+	default:
+		c.tool(pick(c.random, c.people))
 	}
 }
