@@ -51,7 +51,7 @@ const listTTL = time.Minute
 func (s *Session) keeping(k catalog.Kind) modern.Caching {
 	conf := s.now()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
-	for _, name := range conf.ChildNames() {
+	for _, name := range conf.ServedNames() {
 		st, o := s.OwnOffer(name)
 		if o == nil {
 			return modern.Caching{}

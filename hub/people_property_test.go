@@ -196,41 +196,63 @@ func (c *crowd) lists(p *somebody) (out [3]string) {
 	return out
 }
 
-// decides is what the rules say of a call: the first that is about it, in few words.
-func (c *crowd) decides(p *somebody, server, tool string) string {
-	fits := func(patterns []string, name string) bool {
-		return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
-			switch {
-			case g == "[ab]*":
-				return strings.HasPrefix(name, "a") || strings.HasPrefix(name, "b")
-			case strings.HasPrefix(g, "*"):
-				return strings.HasSuffix(name, g[1:])
-			case strings.HasSuffix(g, "*"):
-				return strings.HasPrefix(name, g[:len(g)-1])
-			}
-			return g == name
-		})
+// fits is whether one of some patterns is for a name, in few words.
+func fits(patterns []string, name string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(g string) bool {
+		switch {
+		case g == "[ab]*":
+			return strings.HasPrefix(name, "a") || strings.HasPrefix(name, "b")
+		case strings.HasPrefix(g, "*"):
+			return strings.HasSuffix(name, g[1:])
+		case strings.HasSuffix(g, "*"):
+			return strings.HasPrefix(name, g[:len(g)-1])
+		}
+		return g == name
+	})
+}
+
+// says is what a rule says to somebody; "" where it is not for them.
+func (p *somebody) says(r *policy.Rule) string {
+	named := len(r.Principals) > 0 || len(r.Groups) > 0
+	if named && !p.Local && p.Name == "" { // nobody
+		if r.Then != policy.Allow {
+			return "deny"
+		}
+		return ""
 	}
+	name := cmp.Or(p.Name, "local")
+	if p.Issuer != "" {
+		name += "@login.example"
+	}
+	if fits(r.Principals, name) && (len(r.Groups) == 0 || slices.ContainsFunc(p.Groups, func(g string) bool { return fits(r.Groups, g) })) {
+		return r.Then.String()
+	}
+	return ""
+}
+
+// decides is what the rules say of a call: the first that is about it.
+func (c *crowd) decides(p *somebody, server, tool string) string {
 	for _, r := range c.rules {
-		if !fits(r.Servers, server) || !fits(r.Tools, tool) {
-			continue
-		}
-		named := len(r.Principals) > 0 || len(r.Groups) > 0
-		if named && !p.Local && p.Name == "" { // nobody
-			if r.Then != policy.Allow {
-				return "deny"
-			}
-			continue
-		}
-		name := cmp.Or(p.Name, "local")
-		if p.Issuer != "" {
-			name += "@login.example"
-		}
-		if fits(r.Principals, name) && (len(r.Groups) == 0 || slices.ContainsFunc(p.Groups, func(g string) bool { return fits(r.Groups, g) })) {
-			return r.Then.String()
+		if then := p.says(&r); then != "" && fits(r.Servers, server) && fits(r.Tools, tool) {
+			return then
 		}
 	}
 	return "allow"
+}
+
+// withheld is whether the rules deny all of a server: the first that is about any of it denies, or those that follow do, up to
+// one that is about all.
+func (c *crowd) withheld(p *somebody, server string) bool {
+	for _, r := range c.rules {
+		switch then := p.says(&r); {
+		case then == "" || !fits(r.Servers, server):
+		case then != "deny":
+			return false
+		case len(r.Tools) == 0 || slices.Contains(r.Tools, "*"):
+			return true
+		}
+	}
+	return false
 }
 
 // asks makes a request of somebody on a front of the era that it says, and returns the result, or an error.
@@ -273,7 +295,14 @@ func (c *crowd) wrong(p *somebody, format string, args ...any) {
 func (c *crowd) tool(p *somebody) {
 	server, tool := pick(c.random, []string{"one", "two"}), pick(c.random, crowdTools)
 	want, name := c.decides(p, server, tool), server+"__"+tool
-	switch c.random.IntN(4) {
+	switch c.random.IntN(5) {
+	case 4:
+		shown, way, err := c.asks(p, "tools/call", toolCall("list-tools", `{}`))
+		withheld := c.withheld(p, server)
+		if has := strings.Contains(shown, `"name":"`+server+`"`); err != nil || has == withheld {
+			c.wrong(p, "%s: %s is shown: %v, and the rules withhold it: %v; %v %s", way, server, has, withheld, err, shown)
+		}
+		c.done[fmt.Sprintf("shown, withheld %v", withheld)]++
 	case 0:
 		resp, err := p.stdio.conn.Call(c.Context(), MethodExplain, []byte(toolCall(name, `{}`)))
 		if err != nil || resp.Err() != nil {
@@ -312,6 +341,9 @@ func (c *crowd) tool(p *somebody) {
 func (c *crowd) item(p *somebody) {
 	server := pick(c.random, []string{"one", "two"})
 	prompt, uri := server+"__greet", map[string]string{"one": "note://1", "two": "mcphub://two/note://1"}[server]
+	if c.withheld(p, "one") { // then the other one's is no second of its name
+		uri = map[string]string{"one": "mcphub://one/note://1", "two": "note://1"}[server]
+	}
 	for _, one := range []struct{ list, entry, use, params string }{
 		{"prompts/list", prompt, "prompts/get", `{"name":"` + prompt + `"}`},
 		{"resources/list", uri, "resources/read", `{"uri":"` + uri + `"}`},
@@ -364,7 +396,7 @@ func TestPeopleProperty(t *testing.T) {
 			})
 		}
 	})
-	for _, what := range []string{"list_changed", "explain deny", "explain allow", "explain escalate", "list, modern", "find, http", "call, modern, deny", "call, http, allow", "call, stdio, escalate", "resources/subscribe, deny", "prompts/get, deny"} {
+	for _, what := range []string{"list_changed", "explain deny", "explain allow", "explain escalate", "list, modern", "find, http", "call, modern, deny", "call, http, allow", "call, stdio, escalate", "resources/subscribe, deny", "shown, withheld true", "prompts/get, deny"} {
 		if done[what] == 0 && !t.Failed() {
 			t.Errorf("nothing of %q was done: %v", what, done)
 		}

@@ -75,7 +75,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.Of(s.id)
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
-	for _, name := range conf.ChildNames() {
+	for _, name := range conf.ServedNames() {
 		r.Children = append(r.Children, s.childRoots(conf, name, view))
 	}
 	return r

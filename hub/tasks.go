@@ -54,7 +54,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 	return failure.OfRequest(ctx, child, method, err)
 }
 
-func (s taskSession) Children() []string { return s.now().ChildNames() }
+func (s taskSession) Children() []string { return s.now().ServedNames() }
 
 func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 	at, ok := s.member.Assigned().Of(child)

@@ -210,7 +210,7 @@ func (t *Table[S]) forget(at Assignment, known instance) {
 	t.known[at.Key] = known
 }
 
-// detach takes a session from an instance whose child is configured no more.
+// detach takes a session from an instance whose child is configured no more, or withheld.
 func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -313,7 +313,15 @@ func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configu
 // adopt makes conf what the session goes by. t.mu is held.
 func (m *Member[S]) adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
 	m.Roots.Reconfigure(conf.Fallback, conf.Roots)
+	before := m.Offering.Configuration()
 	m.Restarted(m.Offering.Adopt(conf, renewed)...)
+	for name, at := range m.assigned.Load().All() {
+		if before.Withheld(name) && !conf.Withheld(name) { // it was not taken from its instance yet
+			if known := m.table.known[at.Key]; known.status != nil {
+				m.changed(known.status, known.by(conf))
+			}
+		}
+	}
 }
 
 // Owner returns the session that an instance belongs to alone; false for a shared one,

@@ -102,8 +102,9 @@ func (att *attempt) find(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.owner()
 	entry := conf.Child(child)
-	byRoots := s.Instances.ByRoots(entry)
-	held := heldToRoots(entry, att.from)
+	served := !conf.Withheld(child)
+	byRoots := served && s.Instances.ByRoots(entry)
+	held := served && heldToRoots(entry, att.from)
 	switch {
 	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(conf, child)):
 		return errWouldBlock
@@ -147,6 +148,13 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 // by how it would: what is not allowed so starts nothing. over: the call ends here.
 func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	s, spec := att.call.sender, &att.by.Child(att.child).Spec
+	if att.by.Withheld(att.child) { // wherever it would run
+		if att.call.fast {
+			return false, errWouldBlock
+		}
+		err = att.judge(ctx)
+		return err == nil && att.verdict.Decision != policy.Allow, err
+	}
 	if att.wait != nil && att.from.BringsOtherRoots(spec) {
 		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
 			return over, err

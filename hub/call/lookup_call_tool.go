@@ -24,7 +24,7 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return failure.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ChildNames())), nil
+		return failure.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ServedNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
@@ -62,11 +62,17 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return failure.Broken(*b)
 	}
-	return failure.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ChildNames())))
+	return failure.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ServedNames())))
 }
 
 // findRemote finds a tool by its child and its own name.
 func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
+	if conf := s.Current.Now(); conf.Withheld(child) {
+		if t := conf.Offers.Unlisted(child, remote); t != nil {
+			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
+		}
+		return offering.Tool{}, s.noServer(child)
+	}
 	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
 	found, down := s.await(ctx, func() []string { return []string{child} }, find)
 	switch {

@@ -46,7 +46,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
-	found, down := s.await(ctx, func() []string { return s.Current.Now().Offers.Owners(name) }, find)
+	found, down := s.await(ctx, func() []string { return s.owners(name) }, find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}
@@ -54,6 +54,10 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, failure.Gone(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
+	}
+	conf := s.Current.Now()
+	if child, remote, is := conf.Offers.Prefixed(name, conf.Withheld); is {
+		return offering.Item{Item: conf.Offers.UnlistedPrompt(child, remote), By: conf}, jsonrpc.Answer{}
 	}
 	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"mcphub/hub/catalog"
@@ -70,11 +71,18 @@ func (s *Sender) Known(m *jsonrpc.Message) *catalog.Tool {
 	return s.Offering.Catalog().Tool(name)
 }
 
+// owners returns the children to which an unknown name may belong, those aside that are withheld.
+func (s *Sender) owners(name string) []string {
+	conf := s.Current.Now()
+	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Withheld)
+}
+
 // FindTool finds a tool by its name towards the client. A name that may belong
-// to a child which has not listed its tools yet waits for that child.
+// to a child which has not listed its tools yet waits for that child. What a child would
+// have that is withheld is found by its prefix alone: the denial of it says why.
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
-	owners := func() []string { return s.Current.Now().Offers.Owners(name) }
+	owners := func() []string { return s.owners(name) }
 	found, down := s.await(ctx, owners, find)
 	switch {
 	case found:
@@ -95,6 +103,12 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 			"several servers have apps and a tool %s: call it by one of its names here: %s", printable.Quote(name), printable.List(names)))
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
+	}
+	conf := s.Current.Now()
+	if child, remote, is := conf.Offers.Prefixed(name, conf.Withheld); is {
+		if t := conf.Offers.Unlisted(child, remote); t != nil {
+			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
+		}
 	}
 	for _, b := range s.Current.Now().Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )
@@ -63,6 +64,41 @@ func (b *Builder) Owners(name string) []string {
 	}
 	sort.SliceStable(out, func(i, j int) bool { return len(b.byName[out[i]].Prefix) > len(b.byName[out[j]].Prefix) })
 	return out
+}
+
+// Unlisted is the tool that a child calls so and of which nothing else is known, for a denial of what the child has altogether.
+// nil: there is no such child, or it can have no such tool.
+func (b *Builder) Unlisted(child, remote string) *Tool {
+	c := b.byName[child]
+	if c == nil {
+		return nil
+	}
+	def := append(jsonrpc.AppendString([]byte(`{"name":`), remote), '}')
+	checked, err := b.cfg.Checker.Tool(child, "", def)
+	if err != nil {
+		return nil
+	}
+	return &Tool{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, entry: def, by: b, plain: &Plain{}}
+}
+
+// UnlistedPrompt is Unlisted for a prompt.
+func (b *Builder) UnlistedPrompt(child, remote string) *Item {
+	c := b.byName[child]
+	if c == nil {
+		return nil
+	}
+	return &Item{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, by: b}
+}
+
+// Prefixed splits a name into the child whose prefix it has, of those that fit, and the child's own name. ok is false where no child that
+// fits has a prefix: then any name may be its own.
+func (b *Builder) Prefixed(name string, fits func(child string) bool) (child, remote string, ok bool) {
+	for _, owner := range b.Owners(name) {
+		if prefix := b.byName[owner].Prefix; prefix != "" && fits(owner) {
+			return owner, name[len(prefix):], true
+		}
+	}
+	return "", "", false
 }
 
 // Wants reports whether the operator wants a tool offered. In a pattern "*" is

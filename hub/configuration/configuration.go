@@ -36,6 +36,8 @@ type Configuration struct {
 	// what it is for principals; nil: it is the same for everybody
 	views *memo.Map[*validate.Checker, *Configuration]
 
+	withheld map[string]bool // children of which the rules deny everything; of one that is For nobody in particular, those that no principal is served
+
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
 }
@@ -90,6 +92,8 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 	c.Offers = c.builder(own)
 	if c.Checker.Rules().ForSome() {
 		c.views = &memo.Map[*validate.Checker, *Configuration]{}
+	} else {
+		c.withhold()
 	}
 	return nil
 }
@@ -153,6 +157,27 @@ func (c *Configuration) ChildNames() []string {
 		out = append(out, c.Children[i].Spec.Name)
 	}
 	return out
+}
+
+// withhold notes the children of which the rules deny everything.
+func (c *Configuration) withhold() {
+	for i := range c.Children {
+		if name := c.Children[i].Spec.Name; c.Checker.Withholds(name) {
+			if c.withheld == nil {
+				c.withheld = map[string]bool{}
+			}
+			c.withheld[name] = true
+		}
+	}
+}
+
+// Withheld reports whether the rules deny everything of a child to whom c is for: nobody of those is served by it, and what it
+// says of itself is not for them.
+func (c *Configuration) Withheld(child string) bool { return c.withheld[child] }
+
+// ServedNames returns the names of the children that are not withheld, in the order of hub.json.
+func (c *Configuration) ServedNames() []string {
+	return slices.DeleteFunc(c.ChildNames(), c.Withheld)
 }
 
 // BrokenEntry returns the entry of this name that cannot be run, nil for none.

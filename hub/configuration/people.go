@@ -21,6 +21,7 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
 		}
 		out.Checker = checker
+		out.withhold()
 		return out
 	})
 }

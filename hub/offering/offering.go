@@ -61,6 +61,9 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.by.Withheld(st.Child) { // the session is about to be taken from it
+		return false, false
+	}
 	before := o.told[st.Child]
 	restarted = st.State == children.Ready && (before == nil || before.State != children.Ready || st.Renewed != before.Renewed)
 	o.told[st.Child] = st
@@ -93,7 +96,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 	for name, of := range o.byChild {
 		c := conf.Child(name)
 		switch {
-		case c == nil:
+		case c == nil, conf.Withheld(name):
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
 			o.byChild[name] = renewed[of.Raw]
@@ -102,7 +105,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 		}
 	}
 	for name, st := range o.told {
-		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision {
+		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.Withheld(name) {
 			delete(o.told, name)
 			replaced = append(replaced, name)
 		}
@@ -196,7 +199,7 @@ func (o *Offering) AwaitStarted(ctx context.Context) {
 	conf := o.current.Now()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
-	o.awaitChildren(ctx, conf.ChildNames(), started)
+	o.awaitChildren(ctx, conf.ServedNames(), started)
 }
 
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
@@ -205,7 +208,7 @@ func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted fun
 	for _, name := range names {
 		for {
 			st, known, offered, changed := o.ChildStatus(name)
-			if wanted(st, known, offered) || o.current.Now().Child(name) == nil {
+			if wanted(st, known, offered) || o.gone(name) {
 				break
 			}
 			select {
@@ -215,6 +218,12 @@ func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted fun
 			}
 		}
 	}
+}
+
+// gone reports whether there is no child of this name to wait for.
+func (o *Offering) gone(name string) bool {
+	now := o.current.Now()
+	return now.Child(name) == nil || now.Withheld(name)
 }
 
 // AwaitOffers gives the children that are still starting their time, and no
@@ -227,7 +236,7 @@ func (o *Offering) AwaitOffers(ctx context.Context) {
 	o.AwaitRecalled(ctx)
 	ctx, stop := context.WithDeadline(ctx, o.listsBy(conf.Limits.ListWait))
 	defer stop()
-	o.awaitChildren(ctx, conf.ChildNames(), settled)
+	o.awaitChildren(ctx, conf.ServedNames(), settled)
 }
 
 // briefWait is how long lists wait for starting children where it is remembered what
@@ -256,7 +265,7 @@ func (o *Offering) AwaitAsked(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
-	o.AwaitListed(ctx, conf.ChildNames())
+	o.AwaitListed(ctx, conf.ServedNames())
 }
 
 // AwaitListed waits until these children have listed their tools, or will not soon.

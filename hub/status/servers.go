@@ -50,7 +50,7 @@ type Servers struct {
 // stderr what of its output the session may see.
 func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only string, of func(name string) children.Status, stderr func(children.Status) string) Servers {
 	out := Servers{Servers: []Server{}, Extensions: ExtensionsOf(c.Extensions())}
-	for _, name := range conf.ChildNames() {
+	for _, name := range conf.ServedNames() {
 		if only != "" && only != name {
 			continue
 		}

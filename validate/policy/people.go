@@ -136,6 +136,29 @@ func (r *Ruling) In(p *Compiled) *Ruling {
 	return r.views.Get(p, func() *Ruling { return p.Ruling(r.child, r.tool) })
 }
 
+// Withholds reports whether all that a child has is denied, be it known or not: a rule without a condition on tools or paths denies,
+// and no rule before it that is about the child does otherwise. Of a policy with rules for some people it is told for nobody before For.
+func (p *Compiled) Withholds(child string) bool {
+	if p == nil {
+		return false
+	}
+	if p.views != nil {
+		p = p.For(principal.Principal{})
+	}
+	for _, r := range p.rules {
+		if !matchesName(r.Servers, child) {
+			continue
+		}
+		if r.Then != Deny {
+			return false
+		}
+		if r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*")) {
+			return true
+		}
+	}
+	return false
+}
+
 // Refuses reports whether every call of a tool is denied, whatever its paths: a rule without a condition on paths denies, and
 // no rule before it does otherwise. A request that is no call of a tool has its method for a name.
 func (p *Compiled) Refuses(child, tool string) bool {
