@@ -44,6 +44,14 @@ type somebody struct {
 // connectAs opens a session of somebody over stdio, and shakes hands.
 func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	t.Helper()
+	c := openAs(t, h, who)
+	c.handshake(`{}`)
+	return c
+}
+
+// openAs opens a session of somebody over stdio.
+func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
+	t.Helper()
 	toHub, fromClient, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +70,6 @@ func connectAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 		cancel()
 		wg.Wait()
 	})
-	c.handshake(`{}`)
 	return c
 }
 
@@ -187,10 +194,11 @@ func (c *crowd) lists(p *somebody) (out [3]string) {
 				out[0] += server + tool + " "
 			}
 		}
-		for k, method := range []string{"prompts/get", "resources/read"} {
-			if c.decides(p, server, method) != "deny" {
-				out[k+1] += server + " "
-			}
+		if c.decides(p, server, "prompts/get") != "deny" {
+			out[1] += server + " "
+		}
+		if c.decides(p, server, "resources/read") != "deny" { // those of both are alike, but for the URI
+			out[2] += c.uri(p, server) + " "
 		}
 	}
 	return out
@@ -337,13 +345,19 @@ func (c *crowd) tool(p *somebody) {
 	}
 }
 
+// uri is that of the resource of a server, as somebody knows it: of two that are called alike the second one's names its server, and
+// what is withheld is no first one.
+func (c *crowd) uri(p *somebody, server string) string {
+	if (server == "two") == c.withheld(p, "one") {
+		return "note://1"
+	}
+	return "mcphub://" + server + "/note://1"
+}
+
 // item checks all about what is no tool.
 func (c *crowd) item(p *somebody) {
 	server := pick(c.random, []string{"one", "two"})
-	prompt, uri := server+"__greet", map[string]string{"one": "note://1", "two": "mcphub://two/note://1"}[server]
-	if c.withheld(p, "one") { // then the other one's is no second of its name
-		uri = map[string]string{"one": "mcphub://one/note://1", "two": "note://1"}[server]
-	}
+	prompt, uri := server+"__greet", c.uri(p, server)
 	for _, one := range []struct{ list, entry, use, params string }{
 		{"prompts/list", prompt, "prompts/get", `{"name":"` + prompt + `"}`},
 		{"resources/list", uri, "resources/read", `{"uri":"` + uri + `"}`},

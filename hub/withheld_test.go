@@ -1,0 +1,151 @@
+package hub
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/children/spec"
+	"mcphub/internal/principal"
+	"mcphub/validate/policy"
+)
+
+// noKid denies one person all of the server kid.
+func noKid(name string) policy.Policy {
+	return policy.Policy{Rules: []policy.Rule{{Name: "not for " + name, Then: policy.Deny, People: policy.People{Principals: []string{name}}, Servers: []string{"kid"}}}}
+}
+
+// instancesOf counts those of a server, be they running or only about to when they are called.
+func instancesOf(h *Hub, child string) (n int) {
+	for _, st := range h.sup.Status() {
+		if st.Child == child {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNothingIsStartedForWhomItIsDenied: a server of which the rules deny everything to somebody is not started for them, however it is
+// shared and although it is remembered what it offers, and they are told nothing of what it says. Control: somebody else, whom the rules
+// let. A reload that allows it starts it, and one that denies it ends what it was for them, and both are told.
+func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
+		t.Run(share.String(), func(t *testing.T) {
+			cfg := testConfig(t, played("kid", share, childtest.Script{Asks: true, Library: true}), played("other", spec.ShareSession, childtest.Script{}))
+			cfg.Inspect, cfg.Cache = true, t.TempDir()
+			denied := under(t, cfg, noKid("bob"))
+			h := runHub(t, denied)
+			want := map[spec.Share][2]int{spec.ShareSession: {2, 4}, spec.ShareRoots: {1, 2}, spec.ShareAll: {1, 1}}[share] // of two sessions each, denied to one principal, and allowed
+			enter := func(name string) (c *testClient, said string) {
+				c = openAs(t, h, principal.Principal{Name: name})
+				said = c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
+				if err := c.conn.Notify(t.Context(), "notifications/initialized"); err != nil {
+					t.Fatal(err)
+				}
+				c.raw("tools/list", `{}`)
+				return c, said
+			}
+			bob, said := enter("bob")
+			if instancesOf(h, "kid") != 0 || bob.listed("kid__echo") {
+				t.Errorf("it runs for nobody but whom it is denied: %+v", h.sup.Status())
+			}
+			alice, _ := enter("alice")
+			if instancesOf(h, "kid") != 1 || !alice.listed("kid__echo") { // the control
+				t.Errorf("it does not run for somebody else: %+v", h.sup.Status())
+			}
+			_, again := enter("alice")
+			bob2, said2 := enter("bob")
+			if !strings.Contains(again, "## kid") || strings.Contains(said+said2, "## kid") || strings.Contains(said+said2, "Be kind.\\n\\n## kid") {
+				t.Errorf("its instructions are given so: to alice %s, to bob %s", again, said2)
+			}
+			if n := instancesOf(h, "kid"); n != want[0] {
+				t.Errorf("%d instances for two sessions, those aside for whom it is denied", n)
+			}
+			for _, c := range []*testClient{bob, bob2} {
+				if list := c.raw("tools/call", toolCall("list-tools", `{}`)); strings.Contains(list, `"name":"kid"`) || !strings.Contains(list, `"name":"other"`) {
+					t.Errorf("list-tools: %s", list)
+				}
+				for _, method := range []string{"prompts/list", "resources/list"} {
+					if got := c.raw(method, `{}`); strings.Contains(got, "kid") || strings.Contains(got, "note://") {
+						t.Errorf("%s: %s", method, got)
+					}
+				}
+				var e struct{ Decision, Rule string }
+				_ = json.Unmarshal([]byte(c.raw(MethodExplain, toolCall("kid__echo", `{"path":"x"}`))), &e)
+				if e.Decision != "deny" || e.Rule != "not for bob" {
+					t.Errorf("explain: %+v", e)
+				}
+				for _, call := range []string{toolCall("kid__echo", `{}`), toolCall("call-tool", `{"serverName":"kid","toolName":"echo"}`)} {
+					if msg, bad := text(c.raw("tools/call", call)); !bad || !strings.Contains(msg, "not for bob") {
+						t.Errorf("%s: %s", call, msg)
+					}
+				}
+				for method, params := range map[string]string{
+					"prompts/get": `{"name":"kid__greet"}`, "resources/read": `{"uri":"mcphub://kid/note://1"}`, "resources/subscribe": `{"uri":"mcphub://kid/note://1"}`,
+					"completion/complete": `{"ref":{"type":"ref/prompt","name":"kid__greet"},"argument":{"name":"path","value":"x"}}`,
+				} {
+					if got := c.refused(method, params); !strings.Contains(got.Message, "not for bob") {
+						t.Errorf("%s: %s", method, got.Message)
+					}
+				}
+			}
+			// What it says goes to others alone.
+			if share == spec.ShareSession { // what several share is nobody's
+				drain(alice.notes)
+				alice.raw("tools/call", say("kid", "notifications/message", `{"level":"error","data":"x"}`, 1))
+				awaitNote(t, alice, "notifications/message")
+			}
+			if n := instancesOf(h, "kid"); n != want[0] {
+				t.Errorf("%d instances after all that", n)
+			}
+
+			drain(bob.notes)
+			apply(t, h, cfg)
+			awaitNote(t, bob, listChanged)
+			if _, bad := bob.callText("kid__echo", `{}`); bad || !bob.listed("kid__echo") || !bob2.listed("kid__echo") {
+				t.Error("it is not called after a reload that allows it")
+			}
+			if n := instancesOf(h, "kid"); n != want[1] {
+				t.Errorf("%d instances for four sessions", n)
+			}
+			drain(bob.notes)
+			apply(t, h, denied)
+			awaitNote(t, bob, listChanged)
+			if bob.listed("kid__echo") || !alice.listed("kid__echo") {
+				t.Error("it is listed after a reload that denies it")
+			}
+			for _, c := range []*testClient{bob, bob2} {
+				if msg, bad := c.callText("kid__echo", `{}`); !bad || !strings.Contains(msg, "not for bob") {
+					t.Errorf("after a reload: %s", msg)
+				}
+			}
+			if share == spec.ShareSession { // what is shared rests until it is idle for long
+				awaitInstances(t, h, "kid", want[0])
+			}
+			// Denied and allowed again, before anything has moved.
+			for range 20 {
+				apply(t, h, cfg)
+				apply(t, h, denied)
+			}
+			apply(t, h, cfg)
+			if _, bad := bob.callText("kid__echo", `{}`); bad || !bob.listed("kid__echo") {
+				t.Error("it is gone after many reloads, of which the last allows it")
+			}
+		})
+	}
+}
+
+// awaitInstances waits until there are so many instances of a server.
+func awaitInstances(t *testing.T, h *Hub, child string, want int) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for instancesOf(h, child) != want {
+		select {
+		case <-late:
+			t.Fatalf("%d instances, want %d: %+v", instancesOf(h, child), want, h.sup.Status())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
