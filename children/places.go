@@ -41,12 +41,25 @@ func (c *child) evictable() bool {
 	return c.spec.Share != spec.ShareSession || c.spec.IdleTimeout > 0 || c.unheld.Load()
 }
 
+// owner is the principal whose the instance is; "" for nobody in particular.
+func (c *child) owner() string {
+	if c.common.Principal == nil {
+		return ""
+	}
+	return c.common.Principal(c.key)
+}
+
+// Session is whose own the instance is.
+func (c *child) Session() string {
+	if c.spec.Share != spec.ShareSession {
+		return ""
+	}
+	return c.key.Instance
+}
+
 // place takes a place for a start.
 func (c *child) place() *run.UnavailableError {
-	owner := ""
-	if c.common.Principal != nil {
-		owner = c.common.Principal(c.key)
-	}
+	owner := c.owner()
 	err := c.common.places.Take(c.ctx, c, owner)
 	if err == nil || c.ctx.Err() != nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 // start takes a slot and brings a run to where it can be called.
 func (c *child) start() (*run.Run, *run.UnavailableError) {
-	turn := c.common.turns.Take(c.ctx, func() { c.state(Waiting, "waits for its turn: many children are starting") })
+	turn := c.common.turns.Take(c.ctx, c.owner(), func() { c.state(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {
 		return nil, nil
 	}

@@ -31,8 +31,9 @@ type Tenant interface {
 	Use(now time.Time) Use
 	// Evict asks it to leave, where it is idle.
 	Evict()
-	// Yield has the session end whose own it is, if nobody uses that; false: somebody does, or
-	// it is no session's own.
+	// Session names the session whose own it is, "" where it is none's. It is always the same.
+	Session() string
+	// Yield has that session end, if nobody uses it; false: somebody does.
 	Yield() bool
 }
 
@@ -49,11 +50,19 @@ type Use struct {
 type Places struct {
 	most int
 
-	mu    sync.Mutex
-	each  int               // of one owner; 0: no bound
-	taken map[Tenant]string // whose each is; "": nobody's in particular
-	owned map[string]int    // how many are of each owner
-	moved chan struct{}     // closed when it is worth looking again
+	mu       sync.Mutex
+	each     int // of one owner; 0: no bound
+	taken    map[Tenant]place
+	owned    map[string]int       // how many are of each owner
+	moved    chan struct{}        // closed when it is worth looking again
+	waiting  int                  // how many look for a place
+	yielding map[string]time.Time // sessions that were asked to end, and when, while they have places
+}
+
+// A place is one that is taken.
+type place struct {
+	owner   string // "": nobody in particular
+	session string // whose own the tenant is
 }
 
 // NewPlaces returns so many places, and so many of them for each owner; most 0: DefaultMaxChildren,
@@ -62,7 +71,7 @@ func NewPlaces(most, each int) *Places {
 	if most <= 0 {
 		most = DefaultMaxChildren
 	}
-	return &Places{most: most, each: each, taken: map[Tenant]string{}, owned: map[string]int{}, moved: make(chan struct{})}
+	return &Places{most: most, each: each, taken: map[Tenant]place{}, owned: map[string]int{}, moved: make(chan struct{}), yielding: map[string]time.Time{}}
 }
 
 // Most is how many places there are.
@@ -94,11 +103,14 @@ func (p *Places) Stir() {
 // Leave gives the place of a tenant back, if it has one.
 func (p *Places) Leave(c Tenant) {
 	p.mu.Lock()
-	owner, had := p.taken[c]
+	at, had := p.taken[c]
 	if had {
 		delete(p.taken, c)
-		if p.owned[owner]--; p.owned[owner] == 0 {
-			delete(p.owned, owner)
+		if p.owned[at.owner]--; p.owned[at.owner] == 0 {
+			delete(p.owned, at.owner)
+		}
+		if _, asked := p.yielding[at.session]; asked && p.of(at.session) == 0 {
+			delete(p.yielding, at.session)
 		}
 	}
 	p.mu.Unlock()
@@ -107,36 +119,98 @@ func (p *Places) Leave(c Tenant) {
 	}
 }
 
+// of is how many places the tenants of a session have. mu is held.
+func (p *Places) of(session string) (n int) {
+	for _, at := range p.taken {
+		if at.session == session {
+			n++
+		}
+	}
+	return n
+}
+
 // A look is what try finds where it takes no place.
 type look struct {
 	own     bool            // the owner has as many as it may
 	tenants []Tenant        // who could leave for it
 	richer  []Tenant        // of them those of owners who have more, most first
+	coming  bool            // sessions were asked to end that have a place for each who looks for one
 	moved   <-chan struct{} // when to look again
 }
 
 // try takes a place, or returns a look.
-func (p *Places) try(c Tenant, owner string) (ok bool, l look) {
+func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.own = owner != "" && p.each > 0 && p.owned[owner] >= p.each
 	if len(p.taken) < p.most && !l.own {
-		p.taken[c] = owner
+		p.taken[c] = place{owner, session}
 		p.owned[owner]++
 		return true, l
 	}
 	l.moved = p.moved
-	for o, of := range p.taken {
-		if l.own && of != owner {
+	coming := 0
+	for o, at := range p.taken {
+		if l.own && at.owner != owner {
 			continue
 		}
 		l.tenants = append(l.tenants, o)
-		if !l.own && owner != "" && of != "" && p.owned[of] > p.owned[owner] {
+		if p.asked(at.session) {
+			coming++
+			continue
+		}
+		if !l.own && owner != "" && at.owner != "" && at.session != "" && p.owned[at.owner] > p.owned[owner] {
 			l.richer = append(l.richer, o)
 		}
 	}
-	slices.SortFunc(l.richer, func(a, b Tenant) int { return cmp.Compare(p.owned[p.taken[b]], p.owned[p.taken[a]]) })
+	l.coming = coming >= p.waiting
+	slices.SortFunc(l.richer, func(a, b Tenant) int { return cmp.Compare(p.owned[p.taken[b].owner], p.owned[p.taken[a].owner]) })
 	return false, l
+}
+
+// asked reports whether a session was asked to end of late: one that does not is asked again. mu is held.
+func (p *Places) asked(session string) bool {
+	since, asked := p.yielding[session]
+	return asked && time.Since(since) < evictWait
+}
+
+// look counts who looks for a place.
+func (p *Places) look(more int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting += more
+}
+
+// yield has one session end of those who may; false where none does. It is noted before it is asked, so that nobody else asks another
+// one for the place that this one leaves.
+func (p *Places) yield(richer []Tenant) bool {
+	refused := false
+	defer func() {
+		if refused {
+			p.Stir() // somebody may have counted on them
+		}
+	}()
+	for _, t := range richer {
+		session := t.Session()
+		p.mu.Lock()
+		_, has := p.taken[t]
+		asked := p.asked(session)
+		if has && !asked {
+			p.yielding[session] = time.Now()
+		}
+		p.mu.Unlock()
+		if !has || asked {
+			continue
+		}
+		if t.Yield() {
+			return true
+		}
+		p.mu.Lock()
+		delete(p.yielding, session)
+		refused = refused || p.waiting > 1
+		p.mu.Unlock()
+	}
+	return false
 }
 
 // Take waits for a place. Where all are taken it has the longest idle child
@@ -145,8 +219,11 @@ func (p *Places) try(c Tenant, owner string) (ok bool, l look) {
 func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	over := time.NewTimer(evictWait)
 	defer over.Stop()
+	p.look(1)
+	defer p.look(-1)
+	session := c.Session()
 	for {
-		ok, l := p.try(c, owner)
+		ok, l := p.try(c, owner, session)
 		if ok {
 			return nil
 		}
@@ -158,7 +235,7 @@ func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 		switch {
 		case victim != nil:
 			victim.Evict()
-		case !leaving && !slices.ContainsFunc(l.richer, Tenant.Yield):
+		case !leaving && !l.coming && !p.yield(l.richer):
 			return busy
 		}
 		select {

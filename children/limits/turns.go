@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"runtime"
+	"sync"
 	"time"
 )
 
@@ -20,8 +21,7 @@ const (
 // are loading their programs. More of the latter than the processors can do
 // would make the first one ready as late as the last.
 type Turns struct {
-	starting chan struct{} // a token for each
-	loading  chan struct{}
+	starting, loading *queue
 }
 
 // NewTurns returns those that let so many start at a time; 0: DefaultMaxStarting.
@@ -29,47 +29,134 @@ func NewTurns(most int) Turns {
 	if most <= 0 {
 		most = DefaultMaxStarting
 	}
-	return Turns{starting: make(chan struct{}, most), loading: make(chan struct{}, min(most, 2*runtime.GOMAXPROCS(0)))}
+	return Turns{starting: newQueue(most), loading: newQueue(min(most, 2*runtime.GOMAXPROCS(0)))}
 }
 
 // A Turn is the right of one child to start.
 type Turn struct {
-	held   []chan struct{}
-	timers []*time.Timer
+	held []heldTurn
+}
+
+// A heldTurn ends once, by its timer or by Turn.End.
+type heldTurn struct {
+	timer *time.Timer
+	give  func()
 }
 
 // Take waits for a turn; nil when ctx ends first. waits is called where there is none
-// at once. A turn ends early for a child that takes long: being slow delays nobody.
-func (all Turns) Take(ctx context.Context, waits func()) *Turn {
+// at once. A turn ends early for a child that takes long: being slow delays nobody. Of several
+// owners who wait, the next one is who has the fewest turns, so that one who starts many is
+// a turn's time ahead of another at most. Owner "" is nobody in particular.
+func (all Turns) Take(ctx context.Context, owner string, waits func()) *Turn {
 	t := &Turn{}
 	for _, of := range []struct {
-		tokens chan struct{}
-		most   time.Duration
+		queue *queue
+		most  time.Duration
 	}{{all.starting, turnTime}, {all.loading, loadTime}} {
-		select {
-		case of.tokens <- struct{}{}:
-		default:
-			waits()
-			select {
-			case of.tokens <- struct{}{}:
-			case <-ctx.Done():
-				t.End()
-				return nil
-			}
+		if !of.queue.take(ctx, owner, waits) {
+			t.End()
+			return nil
 		}
-		t.held = append(t.held, of.tokens)
-		tokens := of.tokens
-		t.timers = append(t.timers, time.AfterFunc(of.most, func() { <-tokens }))
+		give := func() { of.queue.give(owner) }
+		t.held = append(t.held, heldTurn{time.AfterFunc(of.most, give), give})
 	}
 	return t
 }
 
 // End gives back what time has not taken. Calling it again does nothing.
 func (t *Turn) End() {
-	for i, timer := range t.timers {
-		if timer.Stop() {
-			<-t.held[i]
+	for _, h := range t.held {
+		if h.timer.Stop() {
+			h.give()
 		}
 	}
-	t.timers = nil
+	t.held = nil
+}
+
+// A queue is a number of turns, and who waits for one. None is free while somebody waits.
+type queue struct {
+	mu      sync.Mutex
+	free    int
+	held    map[string]int       // turns of each owner
+	waiting map[string][]*waiter // of each owner, the first one first
+	count   uint64               // of those who have waited
+}
+
+// A waiter is told by its channel that it has a turn.
+type waiter struct {
+	number uint64
+	turn   chan struct{}
+}
+
+func newQueue(turns int) *queue {
+	return &queue{free: turns, held: map[string]int{}, waiting: map[string][]*waiter{}}
+}
+
+// take waits for a turn; false when ctx ends first.
+func (q *queue) take(ctx context.Context, owner string, waits func()) bool {
+	q.mu.Lock()
+	if q.free > 0 {
+		q.free--
+		q.held[owner]++
+		q.mu.Unlock()
+		return true
+	}
+	q.count++
+	w := &waiter{q.count, make(chan struct{})}
+	q.waiting[owner] = append(q.waiting[owner], w)
+	q.mu.Unlock()
+	waits()
+	select {
+	case <-w.turn:
+		return true
+	case <-ctx.Done():
+	}
+	if !q.leave(owner, w) { // it was given one meanwhile
+		q.give(owner)
+	}
+	return false
+}
+
+// leave takes a waiter out; false where it has a turn.
+func (q *queue) leave(owner string, w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, o := range q.waiting[owner] {
+		if o == w {
+			q.setWaiting(owner, append(q.waiting[owner][:i:i], q.waiting[owner][i+1:]...))
+			return true
+		}
+	}
+	return false
+}
+
+// setWaiting is for callers that hold mu.
+func (q *queue) setWaiting(owner string, all []*waiter) {
+	if len(all) == 0 {
+		delete(q.waiting, owner)
+		return
+	}
+	q.waiting[owner] = all
+}
+
+// give hands a turn of an owner to who waits and has the fewest, the longest one of several.
+func (q *queue) give(owner string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.held[owner]--; q.held[owner] == 0 {
+		delete(q.held, owner)
+	}
+	next, found := "", false
+	for o, all := range q.waiting {
+		if !found || q.held[o] < q.held[next] || q.held[o] == q.held[next] && all[0].number < q.waiting[next][0].number {
+			next, found = o, true
+		}
+	}
+	if !found {
+		q.free++
+		return
+	}
+	q.held[next]++
+	close(q.waiting[next][0].turn)
+	q.setWaiting(next, q.waiting[next][1:])
 }

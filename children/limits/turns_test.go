@@ -1,0 +1,57 @@
+package limits
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// One owner wants to start far more children than may start, and all of them take long. Another one that comes later starts with
+// the next turn that ends. Control: of one owner who comes first is served first.
+func TestTurnsAreFairAmongOwners(t *testing.T) {
+	for _, tc := range []struct {
+		owner string
+		want  time.Duration
+	}{{"modest", turnTime}, {"greedy", 10 * turnTime}} {
+		synctest.Test(t, func(t *testing.T) {
+			all := NewTurns(4)
+			for range 36 {
+				go all.Take(t.Context(), "greedy", func() {})
+			}
+			synctest.Wait()
+			began, waited := time.Now(), false
+			turn := all.Take(t.Context(), tc.owner, func() { waited = true })
+			if took := time.Since(began); turn == nil || !waited || took < tc.want-turnTime || took > tc.want+time.Second {
+				t.Errorf("%s had its turn after %s, want %s", tc.owner, took, tc.want)
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+
+// Whoever does not wait any longer leaves nothing behind, also where a turn comes at that moment: all turns can be had afterwards.
+func TestTurnsOfThoseWhoLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := NewTurns(2)
+		for n := range 200 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n%7)*turnTime/2)
+			go func() {
+				defer cancel()
+				if turn := all.Take(ctx, string(rune('a'+n%3)), func() {}); turn != nil && n%2 == 0 {
+					turn.End()
+					turn.End()
+				}
+			}()
+		}
+		time.Sleep(time.Hour)
+		for _, q := range []*queue{all.starting, all.loading} {
+			if len(q.held) != 0 || len(q.waiting) != 0 {
+				t.Errorf("held %v, waiting %v", q.held, q.waiting)
+			}
+		}
+		if all.starting.free != 2 || all.loading.free != 2 {
+			t.Errorf("%d and %d are free", all.starting.free, all.loading.free)
+		}
+	})
+}
