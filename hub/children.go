@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )
 
@@ -224,9 +222,11 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 // toldRefused records what the kernel has refused a child, as its stderr tells. It is
 // called by many goroutines and waits for nothing.
 func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
-	session, whose := "", "" // of a child that several may share nobody's
-	if slices.Contains(h.attached(k), k.Instance) {
-		session, whose = k.Instance, principal.Local
+	session, whose := "", "" // of a child that several principals may share nobody's
+	if s, ok := h.sessions.Owner(k); ok {
+		session, whose = s.id, s.principal.String()
+	} else if s, ok := h.sessions.Any(k); ok && k.Instance != "" { // all whom it serves are the same
+		whose = s.principal.String()
 	}
 	h.telemetry.KernelRefused(k.Child)
 	h.now().Audit.ByKernel(session, whose, record.Subject{Child: k.Child}, f, dirs)

@@ -125,7 +125,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.seen)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal.Key(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.Rights(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	s.calls = call.Sender{

@@ -24,6 +24,7 @@ type Options[S any] struct {
 	Session    S
 	ID         string
 	Principal  string                 // whom the session belongs to, as principal.Principal.Key tells
+	Rights     string                 // and what rules know of it, as principal.Principal.Rights tells
 	Current    *configuration.Current // what it goes by
 	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering
@@ -110,7 +111,9 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	switch {
 	case c.Spec.Share == spec.ShareAll:
 	case m.ByRoots(c):
-		k.Instance = rootsmgr.SetID(m.Principal, roots)
+		// The same directories are not the same rights: rules for some people open them otherwise, the kernel holds an
+		// instance to what one session may, and what a server has read is in its memory.
+		k.Instance = rootsmgr.SetID(m.Rights, roots)
 	default:
 		k.Instance = m.ID
 	}

@@ -1,6 +1,7 @@
 package principal
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,6 +67,16 @@ func (p Principal) Key() string {
 		return p.Name
 	}
 	return p.Name + At(p.Issuer)
+}
+
+// Rights tells apart those for whom different rules may be: principals that have it in common are the same in all that rules look
+// at, groups included, and the local user is not nobody. It is for comparing alone.
+func (p Principal) Rights() string {
+	b := strconv.AppendBool(nil, p.Local)
+	for _, part := range append([]string{p.Name, p.Issuer}, p.Groups...) {
+		b = strconv.AppendQuote(append(b, ' '), part)
+	}
+	return string(b)
 }
 
 // String is how the record, status, logs and questions name the principal, and what rules compare.

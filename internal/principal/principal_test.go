@@ -18,6 +18,24 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
+// TestRights: whoever differs in anything that rules look at is told apart, however the parts are written.
+func TestRights(t *testing.T) {
+	all := []Principal{
+		{}, User(), {Name: "alice"}, {Name: "alice", Groups: []string{"dev"}}, {Name: "alice", Groups: []string{"dev", "ops"}}, {Name: "alice", Groups: []string{"dev ops"}},
+		{Name: "alice", Groups: []string{`dev" "ops`}}, {Name: "alice", Issuer: "dev"}, {Name: "alice", Issuer: "https://login.example"}, {Name: "bob"},
+	}
+	seen := map[string]int{}
+	for i, p := range all {
+		if j, had := seen[p.Rights()]; had {
+			t.Errorf("%+v and %+v have the same", p, all[j])
+		}
+		seen[p.Rights()] = i
+	}
+	if (Principal{Name: "alice", Groups: []string{"dev"}}).Rights() != all[3].Rights() {
+		t.Error("one principal is told apart from itself")
+	}
+}
+
 func TestNames(t *testing.T) {
 	issuers := []string{"https://login.example", "https://login.example/realms/a", "http://127.0.0.1:8080"}
 	for _, tc := range []struct {
