@@ -82,3 +82,34 @@ func TestGroup(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhoseBoundRefusedAProcess: that of a group above is not this one's, whatever a kernel counts where. The files are as kernels
+// before and since Linux 6.11 write them.
+func TestWhoseBoundRefusedAProcess(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		files map[string]string
+		want  bool
+	}{
+		{"nothing was refused", map[string]string{"pids.events": "max 0\n", "pids.events.local": "max 0\n", "pids.max": "20\n", "pids.peak": "20\n"}, false},
+		{"by this bound", map[string]string{"pids.events": "max 3\n", "pids.events.local": "max 3\n", "pids.max": "20\n"}, true},
+		{"by one that the server has set below", map[string]string{"pids.events": "max 3\n", "pids.events.local": "max 0\n", "pids.max": "20\n"}, false},
+		{"before, by this bound", map[string]string{"pids.events": "max 3\n", "pids.max": "20\n", "pids.peak": "20\n"}, true},
+		{"before, by one above", map[string]string{"pids.events": "max 3\n", "pids.max": "20\n", "pids.peak": "7\n"}, false},
+		{"before, without a bound here", map[string]string{"pids.events": "max 3\n", "pids.max": "max\n", "pids.peak": "7\n"}, false},
+		{"before the peak was kept", map[string]string{"pids.events": "max 3\n", "pids.max": "20\n"}, true},
+		{"no such controller", nil, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := &Group{path: t.TempDir()}
+			for name, text := range tc.files {
+				if err := os.WriteFile(filepath.Join(g.path, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, got := g.Exceeded(); got != tc.want {
+				t.Errorf("exceeded: %v", got)
+			}
+		})
+	}
+}

@@ -73,19 +73,42 @@ func (g *Group) FD() int { return g.fd }
 // Exceeded reports whether somebody in the group was killed for memory, or was refused a
 // process.
 func (g *Group) Exceeded() (memory, processes bool) {
-	return g.counted("memory.events", "oom_kill") > 0, g.counted("pids.events", "max") > 0
+	killed, _ := g.counted("memory.events", "oom_kill")
+	return killed > 0, g.refusedProcess()
 }
 
-// counted is one line of a file of events; 0 where it has none.
-func (g *Group) counted(file, name string) int {
+// refusedProcess reports whether somebody was refused a process by the bound of this very group. Since Linux 6.11
+// pids.events.local counts that. Before, pids.events counts who in the group was refused one, be it by the bound of a
+// group above: then it is asked whether the group ever had as many as it may, where the kernel keeps that (pids.peak).
+func (g *Group) refusedProcess() bool {
+	if n, there := g.counted("pids.events.local", "max"); there {
+		return n > 0
+	}
+	if n, _ := g.counted("pids.events", "max"); n == 0 {
+		return false
+	}
+	most, bounded := g.number("pids.max")
+	peak, kept := g.number("pids.peak")
+	return bounded && (!kept || peak >= most)
+}
+
+// counted is one line of a file of events; false where it has none.
+func (g *Group) counted(file, name string) (n int, there bool) {
 	text, _ := os.ReadFile(filepath.Join(g.path, file))
 	for line := range strings.Lines(string(text)) {
 		if key, value, _ := strings.Cut(line, " "); key == name {
-			n, _ := strconv.Atoi(strings.TrimSpace(value))
-			return n
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			return n, err == nil
 		}
 	}
-	return 0
+	return 0, false
+}
+
+// number is what a file has; false where there is none, or it says that there is no bound.
+func (g *Group) number(file string) (n int, there bool) {
+	text, _ := os.ReadFile(filepath.Join(g.path, file))
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n, err == nil
 }
 
 // Kill kills everybody in the group at once; before Linux 5.14 nobody.
