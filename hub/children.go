@@ -181,7 +181,9 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cal
 // child without a handshake, as it stands. It runs on the child's read loop.
 func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.Served(k) {
-		s.notifier.Task(k, m)
+		if !s.tasks.Denied(taskSession{s}, m) {
+			s.notifier.Task(k, m)
+		}
 		s.tasks.Told(k, m)
 	}
 }
@@ -192,6 +194,9 @@ func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 	for _, s := range h.sessions.Served(k) {
 		mine, known := s.tasks.Told(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
+		if s.tasks.Denied(taskSession{s}, m) {
+			continue
+		}
 		if mine || !known && s == own && s.handshaken.Load() {
 			s.client.TryNotify(m.Method, m.Params)
 		}

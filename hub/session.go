@@ -131,8 +131,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.calls = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Own: s.ownTool, Log: s.log,
-		AdoptTask: func(ctx context.Context, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-			return s.tasks.Adopt(ctx, taskSession{s}, lease, a, drop)
+		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
 		},
 	}
 	if o.attachment != nil {

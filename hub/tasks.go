@@ -50,6 +50,11 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 	return s.calls.Relay(ctx, lease, m, edits)
 }
 
+func (s taskSession) Denies(child, tool string) bool {
+	now := s.now()
+	return now.Withheld(child) || tool != "" && now.Checker.Refuses(child, tool)
+}
+
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
 	return failure.OfRequest(ctx, child, method, err)
 }

@@ -11,6 +11,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
 )
 
 func tasked(child, id string) string {
@@ -157,6 +158,51 @@ func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
 		}
 		if got := c.noticed("two", "notifications/tasks/status"); len(got) != 0 {
 			t.Errorf("the other child was told %q", got)
+		}
+	})
+}
+
+// TestATaskOfADeniedTool: once a reload denies the tool whose call made a task, nothing of the task is asked for, listed or told any more;
+// it can be cancelled. Control: the same session before the reload, and a task of another tool after it.
+func TestATaskOfADeniedTool(t *testing.T) {
+	play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		heard := c.hearing()
+		c.handshake(everything)
+		c.raw("tools/call", tasked("kid", "t1"))
+		ask := func(method string) (refused bool) {
+			t.Helper()
+			resp, err := c.conn.Call(t.Context(), method, []byte(`{"taskId":"t1"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp.Err() != nil
+		}
+		status := say("kid", "notifications/tasks/status", `{"taskId":"t1","status":"working"}`, 1)
+		c.raw("tools/call", status)
+		for _, denied := range []bool{false, true} {
+			if denied {
+				apply(t, h, under(t, h.now().Settings, policy.Policy{Rules: []policy.Rule{{Name: "no tasks", Then: policy.Deny, Tools: []string{"task"}}}}))
+			}
+			before := len(c.noticed("kid", "tasks/get")) + len(c.noticed("kid", "tasks/result"))
+			for _, method := range []string{"tasks/get", "tasks/result"} {
+				if got := ask(method); got != denied {
+					t.Errorf("denied %v: %s is refused: %v", denied, method, got)
+				}
+			}
+			if asked := len(c.noticed("kid", "tasks/get")) + len(c.noticed("kid", "tasks/result")) - before; asked > 0 == denied {
+				t.Errorf("denied %v: the server was asked %d times", denied, asked)
+			}
+			if got := c.taskIDs(); (len(got) == 0) != denied {
+				t.Errorf("denied %v: tasks/list has %q", denied, got)
+			}
+		}
+		c.raw("tools/call", status)
+		if n := count(heard(), "notifications/tasks/status"); n != 1 {
+			t.Errorf("told %d times of the task", n)
+		}
+		if ask("tasks/cancel") || len(c.noticed("kid", "tasks/cancel")) != 1 {
+			t.Error("it cannot be cancelled")
 		}
 	})
 }

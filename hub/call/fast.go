@@ -300,7 +300,7 @@ func (c *asyncCall) goOn(result []byte) {
 	ctx := c.talk.ctx
 	if tasks.Is(result) {
 		c.word = c.ticket.Answered(jsonrpc.ResultAnswer(result))
-		c.end(c.s.AdoptTask(ctx, c.lease, jsonrpc.ResultAnswer(result), func() {}), nil)
+		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
 	from := c.inFlight.Client.Client

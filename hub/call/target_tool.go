@@ -80,7 +80,7 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 func (t *toolTarget) settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
-		return s.AdoptTask(ctx, lease, a, drop)
+		return s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
 	}
 	drop()
 	return a

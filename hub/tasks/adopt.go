@@ -24,11 +24,11 @@ func Is(result []byte) bool {
 	return kind == link.ResultTask
 }
 
-// Adopt enters the task that a child made of a call, and calls drop, which ends
+// Adopt enters the task that a child made of a call of a tool, and calls drop, which ends
 // the call's progress, when the task ends. An answer without a task is an ordinary
 // one: drop is called now. A task with the id of another child's is refused and
 // cancelled: the first one keeps it.
-func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	raw := jsonrpc.Get(a.Result, "task")
 	if raw == nil && Is(a.Result) {
 		raw = a.Result // as the extension of 2026-07-28 spells it
@@ -53,7 +53,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, a j
 		return refuse(fmt.Sprintf("of more than %d bytes", maxID))
 	}
 	hold, _ := s.TryAcquire(key)
-	made := holding(key, holdTime(raw), func() {
+	made := holding(key, tool, holdTime(raw), func() {
 		drop()
 		if hold != nil {
 			hold.Release()
@@ -80,10 +80,10 @@ func holdTime(raw []byte) time.Duration {
 }
 
 // holding is a task that is released once, after its time at the latest.
-func holding(k spec.Key, limit time.Duration, release func()) *task {
+func holding(k spec.Key, tool string, limit time.Duration, release func()) *task {
 	release = sync.OnceFunc(release)
 	over := time.AfterFunc(limit, release)
-	return &task{key: k, release: func() {
+	return &task{key: k, tool: tool, release: func() {
 		over.Stop()
 		release()
 	}}

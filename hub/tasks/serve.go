@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ type Session interface {
 	// Send sends a request of the client to the instance of a lease and returns the
 	// answer that the client gets. With an error, the instance did not answer.
 	Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error)
+	// Denies reports whether every call of a tool is denied by now, or all that the child has. Of tool "" it is told by the child alone.
+	Denies(child, tool string) bool
 	// Failed is the answer where a child did not give one.
 	Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer
 	// Children are the names of all children, in the order of the configuration.
@@ -74,9 +77,9 @@ func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern
 	if found == nil {
 		return noTask(id)
 	}
-	lease, err := s.Acquire(ctx, found.key)
-	if err != nil {
-		return s.Failed(ctx, found.key.Child, m.Method, err)
+	lease, refusal := found.lease(ctx, s, m.Method)
+	if lease == nil {
+		return refusal
 	}
 	defer lease.Release()
 	if modernClient && !lease.Modern() {
@@ -87,6 +90,25 @@ func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern
 		found.release()
 	}
 	return a
+}
+
+// lease is that of the instance that made the task. A reload may have come to deny the tool: then nothing of the task is
+// told any more, and it can be cancelled for as long as its server runs.
+func (t *task) lease(ctx context.Context, s Session, method string) (*children.Lease, jsonrpc.Answer) {
+	if s.Denies(t.key.Child, t.tool) {
+		if lease, ok := s.TryAcquire(t.key); ok && method == methods.CancelTask {
+			return lease, jsonrpc.Answer{}
+		} else if ok {
+			lease.Release()
+		}
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
+			"Access denied: the rules of hub.json have come to deny the tool %s of the server %q, and with it the task; tasks/cancel ends it, as does the end of the server", printable.Quote(t.tool), t.key.Child))
+	}
+	lease, err := s.Acquire(ctx, t.key)
+	if err != nil {
+		return nil, s.Failed(ctx, t.key.Child, method, err)
+	}
+	return lease, jsonrpc.Answer{}
 }
 
 // A cursor names a page of tasks/list: a child, and that child's own cursor. As
@@ -154,7 +176,9 @@ func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (e
 	defer resp.Release()
 	_ = jsonrpc.Elements(jsonrpc.Get(resp.Result, "tasks"), func(raw []byte) bool {
 		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.lists(id, key, private) {
-			entries = append(entries, bytes.Clone(raw))
+			if made := t.find(id); made != nil && !s.Denies(name, made.tool) {
+				entries = append(entries, bytes.Clone(raw))
+			}
 		}
 		return true
 	})

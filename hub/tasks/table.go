@@ -32,6 +32,7 @@ type Table struct {
 // its progress until release is called.
 type task struct {
 	key     spec.Key
+	tool    string // the child's own name of what was called; "" of one that only its list has shown
 	release func()
 }
 
@@ -41,6 +42,13 @@ func (t *Table) Find(id string) (k spec.Key, ok bool) {
 		return found.key, true
 	}
 	return spec.Key{}, false
+}
+
+// Denied reports whether the rules deny by now the tool whose task it is that a child tells of.
+func (t *Table) Denied(s Session, m *jsonrpc.Message) bool {
+	id, _ := jsonrpc.String(m.Param("taskId"))
+	found := t.find(id)
+	return found != nil && s.Denies(found.key.Child, found.tool)
 }
 
 func (t *Table) find(id string) *task {
