@@ -399,8 +399,10 @@ func TestPeopleProperty(t *testing.T) {
 				t.Parallel()
 				t.Logf("seed %d", seed+n)
 				c := newCrowd(t, seed+n)
-				for range steps / crowds {
-					c.step()
+				for n := range steps / crowds {
+					if c.step(); n%10_000 == 9_999 {
+						t.Logf("%d steps", n+1)
+					}
 				}
 				mu.Lock()
 				defer mu.Unlock()
