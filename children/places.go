@@ -49,13 +49,8 @@ func (c *child) owner() string {
 	return c.common.Principal(c.key)
 }
 
-// Session is whose own the instance is.
-func (c *child) Session() string {
-	if c.spec.Share != spec.ShareSession {
-		return ""
-	}
-	return c.key.Instance
-}
+// Session names whose own the instance is; of one that several share it is no session's, which Yield tells.
+func (c *child) Session() string { return c.key.Instance }
 
 // place takes a place for a start.
 func (c *child) place() *run.UnavailableError {

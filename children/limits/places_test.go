@@ -149,7 +149,7 @@ func TestEverybodyGetsAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(2, 0)
 		for _, owner := range []string{"a", "b", "c"} {
-			if err := p.Take(t.Context(), &tenant{places: p, rests: true}, owner); err != nil {
+			if err := p.Take(t.Context(), &tenant{places: p, name: "of " + owner, rests: true}, owner); err != nil {
 				t.Errorf("%s: %v", owner, err)
 			}
 		}
