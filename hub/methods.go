@@ -8,6 +8,7 @@ import (
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/tracing"
 )
 
 // This file says what serves each method of a client, in both eras.
@@ -87,12 +88,22 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, see
 		a := by(s, ctx, m)
 		s.records.Served(ctx, a)
 		return a
-	case s.seen != nil && h.Kind != methods.Extension: // see call.Sender.ServeExtension
+	case s.seen.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
+		return s.traced(ctx, m, seen, by)
+	case s.seen != nil && h.Kind != methods.Extension:
 		a := by(s, ctx, m)
 		seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 		return a
 	}
 	return by(s, ctx, m)
+}
+
+// traced has a request served that is not recorded, and makes a span of it.
+func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, seen telemetry.Call, by serveFunc) jsonrpc.Answer {
+	seen.Inside(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
+	a := by(s, telemetry.With(ctx, &seen), m)
+	seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
+	return a
 }
 
 // What package call serves, in both eras.

@@ -50,6 +50,12 @@ func runRecorder(t *testing.T, to *audit.Recorder) (stop func()) {
 
 func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedHub {
 	t.Helper()
+	return newWatchedRecord(t, cfg, nil, script...)
+}
+
+// newWatchedRecord is newRecorded of a hub that is watched.
+func newWatchedRecord(t *testing.T, cfg Audit, watch *Telemetry, script ...childtest.Script) *recordedHub {
+	t.Helper()
 	r := &recordedHub{dir: filepath.Join(t.TempDir(), "audit"), root: t.TempDir()}
 	cfg.To = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
 		if r.full.Load() {
@@ -61,7 +67,7 @@ func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedH
 	r.stop = runRecorder(t, cfg.To)
 	script = append(script, childtest.Script{Library: true})
 	hub := testConfig(t, scripted("kid", script[0]))
-	hub.Audit = cfg
+	hub.Audit, hub.Telemetry = cfg, watch
 	r.testClient = connect(t, runHub(t, hub), r.root)
 	r.handshake(`{"roots":{}}`)
 	r.raw("tools/list", `{}`)

@@ -121,7 +121,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.seen = h.telemetry.Begin(telemetry.Client{HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
+	s.seen = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.seen)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{

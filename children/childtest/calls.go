@@ -26,7 +26,10 @@ func (p *player) call(m message, cancelled chan struct{}) {
 	var params struct {
 		Name      string
 		Arguments json.RawMessage
-		Meta      struct{ ProgressToken json.RawMessage } `json:"_meta"`
+		Meta      struct {
+			ProgressToken                    json.RawMessage
+			Traceparent, Tracestate, Baggage string
+		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &params)
 	var args struct {
@@ -38,7 +41,11 @@ func (p *player) call(m message, cancelled chan struct{}) {
 	_ = json.Unmarshal(params.Arguments, &args)
 	switch params.Name {
 	case "echo":
-		p.answer(m.ID, map[string]any{"content": []any{}, "structuredContent": params.Arguments})
+		said := map[string]any{"content": []any{}, "structuredContent": params.Arguments}
+		if t := params.Meta; t.Traceparent+t.Tracestate+t.Baggage != "" {
+			said["_meta"] = map[string]string{"carried": t.Traceparent + " " + t.Tracestate + " " + t.Baggage}
+		}
+		p.answer(m.ID, said)
 	case "allowed":
 		p.mu.Lock()
 		dirs := strings.Join(p.dirs, "\n")

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/tracing"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/policy"
@@ -83,10 +84,25 @@ type target interface {
 }
 
 // splicing makes params of those of the client: what quoted is, the client's name
-// for something, becomes the child's own, and token the hub's.
+// for something, becomes the child's own, and token the hub's. The context of a trace
+// becomes that of the hub's span, where it has one.
 type splicing struct {
 	raw, quoted, token []byte
 	remote             string
+	carrier            tracing.Carrier // of the client's _meta
+	toward             tracing.Context // what the child is told
+}
+
+// splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
+// context as is valid is passed on.
+func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
+	carrier := tracing.In(m.Param("_meta"))
+	return splicing{m.Params, quoted, tokenOf(m), remote, carrier, carrier.Context}
+}
+
+// trace is the edit that _meta needs; own is the hub's progress token, nil for none.
+func (r *splicing) trace(own []byte) jsonrpc.Edit {
+	return r.carrier.Edit(r.raw, r.token, own, r.toward)
 }
 
 // params are what the child is sent: the judged bytes, with the edits that the
@@ -96,10 +112,7 @@ func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
 		return c.build(own, edits)
 	}
 	r := &c.splicing
-	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)})
-	if own != nil {
-		edits = append(edits, jsonrpc.Edit{Old: r.token, With: own})
-	}
+	edits = append(edits, jsonrpc.Edit{Old: r.quoted, With: jsonrpc.AppendString(nil, r.remote)}, r.trace(own))
 	return jsonrpc.Splice(r.raw, edits...)
 }
 

@@ -113,8 +113,8 @@ func (a *pooledCall) free() {
 
 // read makes it a call of the request m, of a tool that was looked up.
 func (a *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	a.sender, a.target, a.token, a.spare = s, &a.tool, tokenOf(m), &a.first
-	a.splicing = splicing{m.Params, quoted, a.token, tool.Remote}
+	a.splicing = splicingOf(m, quoted, tool.Remote)
+	a.sender, a.target, a.token, a.spare = s, &a.tool, a.splicing.token, &a.first
 	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
@@ -209,8 +209,10 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	edits[0] = jsonrpc.Edit{Old: a.splicing.quoted, With: a.name}
 	if a.token != nil {
 		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.token))
-		edits[1] = jsonrpc.Edit{Old: a.token, With: c.own}
 	}
+	inside := c.seen.Inside(a.splicing.carrier.Context, methods.CallTool, m.ID)
+	a.splicing.toward = c.seen.Toward(a.splicing.carrier.Context, c.lease.Protocol())
+	edits[1] = a.splicing.trace(c.own)
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := WithClient(context.Background(), c.inFlight.Client.Client)
@@ -227,7 +229,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 		return
 	}
 	a.held = jsonrpc.AppendAll(a.held[:0], params)
-	rec := audit.CallRecord{Request: m.ID, Arguments: m.Param("arguments")}
+	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	if c.verdict == nil {
 		rec.Form = c.tool.Plain(a.first.scan).Form(c.lease.KernelState())
 	} else {

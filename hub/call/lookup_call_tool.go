@@ -38,22 +38,17 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	if target.Tool == nil {
 		return refusal, nil
 	}
-	meta, token := m.Param("_meta"), tokenOf(m)
-	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: token, build: func(own []byte, edits []jsonrpc.Edit) [][]byte {
+	c := &Call{sender: s, target: &toolTarget{listed: target, args: inner, at: "/toolArgs"}, token: tokenOf(m), splicing: splicingOf(m, nil, "")}
+	c.build = func(own []byte, edits []jsonrpc.Edit) [][]byte {
 		parts := [][]byte{jsonrpc.AppendString([]byte(`{"name":`), target.Remote)}
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
 		}
-		if meta != nil {
-			parts = append(parts, []byte(`,"_meta":`))
-			if own != nil {
-				parts = append(parts, jsonrpc.Splice(meta, jsonrpc.Edit{Old: token, With: own})...)
-			} else {
-				parts = append(parts, meta)
-			}
+		if meta := c.splicing.carrier.Meta(c.token, own, c.splicing.toward); meta != nil {
+			parts = append(parts, []byte(`,"_meta":`), meta)
 		}
 		return append(parts, []byte(`}`))
-	}}
+	}
 	return c.Do(ctx)
 }
 

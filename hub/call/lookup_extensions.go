@@ -82,17 +82,13 @@ func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},
 	}
-	token := tokenOf(m)
-	c := &Call{sender: s, target: t, token: token, notification: m.IsNotification(), build: func(own []byte, _ []jsonrpc.Edit) [][]byte {
+	c := &Call{sender: s, target: t, token: tokenOf(m), notification: m.IsNotification(), splicing: splicingOf(m, nil, "")}
+	c.build = func(own []byte, _ []jsonrpc.Edit) [][]byte {
 		if m.Params == nil {
 			return nil
 		}
-		all := slices.Clone(edits)
-		if own != nil {
-			all = append(all, jsonrpc.Edit{Old: token, With: own})
-		}
-		return jsonrpc.Splice(m.Params, all...)
-	}}
+		return jsonrpc.Splice(m.Params, append(slices.Clone(edits), c.splicing.trace(own))...)
+	}
 	if c.notification {
 		c.token, t.unaskable = nil, "nobody is asked about a notification"
 	}

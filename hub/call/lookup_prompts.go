@@ -31,7 +31,7 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 // those of Call.Do.
 func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		by: it.By, child: it.Child, name: m.Method,
+		by: it.By, child: it.Child, name: m.Method, prompt: it.Remote,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},

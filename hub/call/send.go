@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
@@ -40,6 +41,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		own = s.Progress.Add(att.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.Progress.Remove(own) }
 	}
+	c.splicing.toward = ticket.Toward(c.splicing.carrier.Context, att.lease.Protocol())
 	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
 	e := &exchange{s, att, s.ClientOf(ctx), t.method(), att.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
 	a, err := e.send(away)
@@ -144,19 +146,23 @@ type OnBehalf struct {
 // Relay sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	k, token, from := lease.Key(), tokenOf(m), s.ClientOf(ctx)
+	k, from := lease.Key(), s.ClientOf(ctx)
+	r, seen := splicingOf(m, nil, ""), telemetry.Of(ctx)
 	var own []byte
-	if token != nil {
-		own = s.Progress.Add(k, from, bytes.Clone(token))
+	if r.token != nil {
+		own = s.Progress.Add(k, from, bytes.Clone(r.token))
 		defer s.Progress.Remove(own)
-		edits = append(edits, jsonrpc.Edit{Old: token, With: own})
 	}
+	r.toward = seen.Toward(r.toward, lease.Protocol())
+	edits = append(edits, r.trace(own))
 	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
+		seen.Back(failure.Outcome(err), nil)
 		return failure.OfRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
 	}
+	seen.Back(record.Result(resp.Result, resp.Error), resp.Error)
 	return from.Answer(lease, m.Method, resp), nil
 }
 

@@ -17,9 +17,10 @@ import (
 // A requestTarget is a request for one child that is no call of a tool: it is
 // refused with an error instead of a result.
 type requestTarget struct {
-	by    *configuration.Configuration
-	child string
-	name  string // the method
+	by     *configuration.Configuration
+	child  string
+	name   string // the method
+	prompt string // its own name; "" where it is of none
 	// scanWith finds what is to be judged, by these templates of the child.
 	scanWith  func(templates []string) (*validate.Scan, error)
 	templates []string
@@ -35,8 +36,7 @@ type requestTarget struct {
 // request makes the request m for a target, in which quoted is the client's name for what
 // the child calls remote. Its answer and error are those of Call.Do.
 func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
-	token := tokenOf(m)
-	c := &Call{sender: s, token: token, splicing: splicing{m.Params, quoted, token, remote}, target: t}
+	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
 	return c.Do(ctx)
 }
 
@@ -45,7 +45,7 @@ func (t *requestTarget) owner() (*configuration.Configuration, string) { return 
 func (t *requestTarget) method() string { return t.name }
 
 func (t *requestTarget) subject() record.Subject {
-	return record.Subject{Method: t.name, Child: t.child}
+	return record.Subject{Method: t.name, Child: t.child, Prompt: t.prompt}
 }
 
 func (t *requestTarget) asked(c *Call) approval.Request {

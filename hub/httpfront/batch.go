@@ -39,6 +39,9 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 	for _, raw := range all {
 		one := &jsonrpc.Message{}
 		err := jsonrpc.Split(raw, true, one)
+		if err == nil {
+			err = carry(r.Header, one)
+		}
 		switch {
 		case err != nil:
 			b.refuse(nil, err.Error())

@@ -50,6 +50,9 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *shar
 	if err == nil {
 		err = jsonrpc.Split(body, true, &in.m)
 	}
+	if err == nil {
+		err = carry(r.Header, &in.m)
+	}
 	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.batches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
+	"mcphub/internal/tracing"
 )
 
 // This file compares the headers of a request with its body (2026-07-28,
@@ -146,6 +147,30 @@ func checkName(h http.Header, m *jsonrpc.Message) error {
 		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
 	}
 	return nil
+}
+
+// Keys of http.Header for the context of a trace.
+var (
+	keyParent  = http.CanonicalHeaderKey(tracing.Parent)
+	keyState   = http.CanonicalHeaderKey(tracing.State)
+	keyBaggage = http.CanonicalHeaderKey(tracing.Baggage)
+)
+
+// carry puts the context of a trace that the headers have into _meta of a message which has
+// none. The error is that of jsonrpc.Split.
+func carry(h http.Header, m *jsonrpc.Message) error {
+	if len(h[keyParent]) == 0 && len(h[keyBaggage]) == 0 {
+		return nil
+	}
+	parent := ""
+	if len(h[keyParent]) == 1 { // one of several may be anybody's
+		parent = h[keyParent][0]
+	}
+	whole, err := tracing.Carry(m, tracing.Checked(parent, strings.Join(h[keyState], ","), strings.Join(h[keyBaggage], ",")))
+	if err == nil && whole != m {
+		*m = *whole
+	}
+	return err
 }
 
 // single is the value of a header that may be there once.

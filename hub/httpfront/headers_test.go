@@ -172,3 +172,26 @@ func TestMirrorsAreTheArguments(t *testing.T) {
 		})
 	}
 }
+
+// TestOneTraceparentCounts: of two, either may be anybody's.
+func TestOneTraceparentCounts(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	carried := func(values ...string) string {
+		m := &jsonrpc.Message{}
+		if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}`), true, m); err != nil {
+			t.Fatal(err)
+		}
+		if err := carry(http.Header{"Traceparent": values, "Baggage": {"a=1", "b=2"}}, m); err != nil {
+			t.Fatal(err)
+		}
+		return string(m.Params)
+	}
+	if got := carried(parent); got != `{"_meta":{"traceparent":"`+parent+`","baggage":"a=1,b=2"},"name":"a"}` {
+		t.Error(got)
+	}
+	for _, more := range []string{parent, "x"} {
+		if got := carried(parent, more); got != `{"_meta":{"baggage":"a=1,b=2"},"name":"a"}` {
+			t.Error(got)
+		}
+	}
+}

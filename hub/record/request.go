@@ -10,6 +10,7 @@ import (
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
+	"mcphub/internal/tracing"
 )
 
 // A Subject is what a request is about.
@@ -18,6 +19,7 @@ type Subject struct {
 	Child, Tool string
 	Arguments   []byte // raw, of a tool
 	At          string // where they stand in the arguments that the client sent
+	Prompt      string // that a server lists
 }
 
 // request is what the record tells of one request of the client. It belongs to the
@@ -25,7 +27,8 @@ type Subject struct {
 type request struct {
 	m       *jsonrpc.Message
 	started time.Time
-	told    bool // a line is written, or none is due
+	told    bool            // a line is written, or none is due
+	in      tracing.Context // that it came with
 	seen    telemetry.Call
 }
 
@@ -37,7 +40,7 @@ func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, seen telemetry.C
 	if !r.Kept() && r.seen == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), seen: seen})
+	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.In(m.Param("_meta")).Context, seen: seen})
 }
 
 // Telemetry times the requests of the session; nil: nobody watches.
@@ -49,6 +52,9 @@ func requestOf(ctx context.Context) *request {
 	of, _ := ctx.Value(requestKey{}).(*request)
 	return of
 }
+
+// inside is the context of the request within the hub.
+func (of *request) inside() tracing.Context { return of.seen.Inside(of.in, of.m.Method, of.m.ID) }
 
 // Named says that a request of a client is of a tool of the hub's own.
 func (r *Writer) Named(ctx context.Context, tool string) {
@@ -71,6 +77,7 @@ func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
 	if ctx.Err() != nil {
 		word = audit.ResultCancelled
 	}
+	of.inside()
 	of.seen.Answered(of.m.Method, word, a.Error)
 }
 
@@ -93,6 +100,7 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 	}
 	of.told = true
 	rec.Request, rec.US = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
+	rec.Trace = audit.Trace(of.inside())
 	if what.Method == methods.CallTool {
 		rec.Method = ""
 	}

@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/tracing"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -234,6 +235,12 @@ func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	return word
 }
 
+// Toward is the context that the server gets of a request that came with the context in, and is
+// spoken to in a version.
+func (t Ticket) Toward(in tracing.Context, version string) tracing.Context {
+	return t.seen.Toward(in, version)
+}
+
 // Decide writes the line of a request that was judged, and counts the decision. Where there
 // is an error, nothing may be sent.
 func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, error) {
@@ -248,7 +255,9 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 		decision = policy.Deny
 	}
 	of.seen.Of(of.m.Method, what.Child, what.Tool)
+	of.seen.Prompt(what.Prompt)
 	of.seen.Decided(decision.String(), d.Verdict.Rule)
+	of.inside()
 	t, err := r.decide(ctx, what, d)
 	if err == nil && d.Allowed() {
 		of.seen.Sent(d.Protocol)
@@ -374,6 +383,10 @@ func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Quest
 	set := r.now()
 	if set.To == nil {
 		return
+	}
+	if of := requestOf(ctx); of != nil {
+		of.seen.Of(of.m.Method, what.Child, what.Tool)
+		of.seen.Prompt(what.Prompt)
 	}
 	rec := r.line(ctx, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.US = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0

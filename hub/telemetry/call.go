@@ -8,12 +8,14 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/exposition"
 	"mcphub/internal/methods"
+	"mcphub/internal/tracing"
 )
 
 // A Session is one client's stay at the hub. Its methods may be called from any goroutine,
 // and do nothing where it is nil.
 type Session struct {
 	t                    *Telemetry
+	id                   string
 	transport, principal string
 	stateless            bool
 	began                time.Duration
@@ -22,6 +24,7 @@ type Session struct {
 
 // A Client says whose a session is.
 type Client struct {
+	Session   string // its name, as the record has it
 	HTTP      bool
 	Principal string
 	Stateless bool // it is no session of the protocol, but all requests without a handshake of one principal
@@ -32,7 +35,7 @@ func (t *Telemetry) Begin(c Client) *Session {
 	if t == nil {
 		return nil
 	}
-	s := &Session{t: t, transport: Pipe, stateless: c.Stateless, began: t.now()}
+	s := &Session{t: t, id: c.Session, transport: Pipe, stateless: c.Stateless, began: t.now()}
 	if c.HTTP {
 		s.transport = TCP
 	}
@@ -220,6 +223,7 @@ type Call struct {
 	version string // that its server is spoken to in
 	began   time.Duration
 	sent    time.Duration // 0: it is with no server
+	spans   *spans        // nil: the hub does not trace
 }
 
 // Came begins to time a request after a handshake.
@@ -232,21 +236,40 @@ func (s *Session) came(era int) Call {
 	if s == nil {
 		return Call{}
 	}
-	return Call{c: s.byEra[era].Load(), began: s.t.now()}
+	c := s.byEra[era].Load()
+	return Call{c: c, began: s.t.now(), spans: s.spansOf(c)}
 }
 
 // Of says what the request is of: a method, a server of hub.json and one of its tools that is
 // listed.
 func (c *Call) Of(method, child, tool string) {
-	if c.c != nil {
-		c.op = c.c.operation(operationKey{method, child, tool})
+	if c.c == nil {
+		return
+	}
+	c.op = c.c.operation(operationKey{method, child, tool})
+	if sp := c.spans; sp != nil {
+		if sp.method = c.op.key.method; child == "" && tool == exposition.Other {
+			tool = ""
+		}
+		sp.child, sp.tool = child, tool
+	}
+}
+
+// Prompt says which prompt the request is of, which its server lists; "" for none.
+func (c *Call) Prompt(name string) {
+	if c.c != nil && c.spans != nil {
+		c.spans.prompt = name
 	}
 }
 
 // Decided counts what was decided of the request.
 func (c *Call) Decided(decision, rule string) {
-	if c.c != nil {
-		c.c.decided(decisionKey{decision, rule})
+	if c.c == nil {
+		return
+	}
+	c.c.decided(decisionKey{decision, rule})
+	if c.spans != nil {
+		c.spans.decision, c.spans.rule = decision, rule
 	}
 }
 
@@ -260,7 +283,11 @@ func (c *Call) Sent(version string) {
 // Back notes that the server has answered, or will not: word is the record's, fault the error
 // of the answer. Only the first counts.
 func (c *Call) Back(word string, fault []byte) {
-	if c == nil || c.sent == 0 || c.op == nil {
+	if c == nil {
+		return
+	}
+	c.spans.back(word, fault)
+	if c.sent == 0 || c.op == nil {
 		return
 	}
 	if word != audit.ResultNotSent {
@@ -282,5 +309,9 @@ func (c *Call) Answered(method, word string, fault []byte) {
 		c.Of(method, "", tool)
 	}
 	c.op.answered(outcomeOf(word, fault), c.c.t.now()-c.began)
+	if c.spans != nil {
+		c.Inside(tracing.Context{}, method, nil) // of one that nobody asked about before
+		c.spans.answered(word, fault)
+	}
 	c.c = nil
 }

@@ -24,8 +24,9 @@ const (
 // name there, and the unit is.
 func onPage(metric string) string { return strings.ReplaceAll(metric, ".", "_") + "_seconds" }
 
-// Attributes, which are labels on the page. The last two are the hub's own: the conventions
-// have none for what hub.json calls a server, or for whom a token belongs to.
+// Attributes of spans, of which most are labels on the page. The last four are the hub's own: the
+// conventions have none for what hub.json calls a server, for whom a token belongs to, or for
+// what was decided.
 const (
 	attrMethod    = "mcp.method.name"
 	attrTool      = "gen_ai.tool.name"
@@ -34,8 +35,13 @@ const (
 	attrCode      = "rpc.response.status_code"
 	attrVersion   = "mcp.protocol.version"
 	attrTransport = "network.transport"
+	attrPrompt    = "gen_ai.prompt.name"
+	attrRequest   = "jsonrpc.request.id"
+	attrSession   = "mcp.session.id"
 	attrServer    = "mcphub.server.name"
 	attrPrincipal = "mcphub.principal"
+	attrDecision  = "mcphub.decision"
+	attrRule      = "mcphub.rule"
 )
 
 // label is an attribute as a label; open is that of exposition.Label.

@@ -8,12 +8,14 @@ import (
 	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/internal/exposition"
+	"mcphub/internal/tracing"
 )
 
 // Options shape a Telemetry.
 type Options struct {
-	Version    string // of the hub
-	Principals bool   // name principals
+	Version    string         // of the hub
+	Principals bool           // name principals
+	Tracer     tracing.Tracer // makes a span of each request; nil: nobody does
 }
 
 // A Telemetry is what is counted of one hub. Its methods may be called from any goroutine, and
@@ -21,6 +23,7 @@ type Options struct {
 type Telemetry struct {
 	page       exposition.Page
 	principals bool
+	tracer     tracing.Tracer // nil: nothing is traced
 	epoch      time.Time
 
 	serverOps      *exposition.Family[*exposition.Histogram]
@@ -55,7 +58,7 @@ const (
 
 // New makes a Telemetry. It starts nothing.
 func New(o Options) *Telemetry {
-	t := &Telemetry{principals: o.Principals, epoch: time.Now(), transport: func(string) string { return "" }}
+	t := &Telemetry{principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" }}
 	t.tab = tables{clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{}}
 	method, tool, operation := label(attrMethod, false), label(attrTool, true), label(attrOperation, false)
 	server, fault, code := label(attrServer, true), label(attrError, false), label(attrCode, false)

@@ -137,7 +137,7 @@ func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
-		return l.put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Arguments: c.Arguments}, c.Form, now)
+		return l.put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Form, now)
 	}
 	if err := l.enter(); err != nil {
 		return 0, err

@@ -65,6 +65,7 @@ type Record struct {
 	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil where the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
 	Decided
+	Trace
 	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
 	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
 	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
@@ -72,6 +73,13 @@ type Record struct {
 	Why        string          `json:"why"`       // of a refusal: why nothing is
 	US         int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
 	ClientInfo                 // of a session
+}
+
+// A Trace is the context of the trace that a request is part of (W3C Trace Context, Baggage).
+type Trace struct {
+	Parent  string `json:"traceparent,omitempty"` // the span of the hub where it traces, else that of the client
+	State   string `json:"tracestate,omitempty"`
+	Baggage string `json:"baggage,omitempty"`
 }
 
 // A ClientInfo is who has come with a session.
@@ -124,9 +132,10 @@ type Granted struct {
 // A CallRecord is one of several records that were decided at the same time. Those of a session
 // share a line.
 type CallRecord struct {
-	Session   string          `json:"-"`         // which the line has
-	Principal string          `json:"-"`         // which the line has
-	Request   json.RawMessage `json:"request"`   // as in a Record
+	Session   string          `json:"-"`       // which the line has
+	Principal string          `json:"-"`       // which the line has
+	Request   json.RawMessage `json:"request"` // as in a Record
+	Trace
 	Arguments json.RawMessage `json:"arguments"` // as in a Record
 	Form      Form            `json:"-"`         // what was decided, when it is written
 	Decided                   // the same, when it is read, where not all calls of the line have it in common
@@ -297,13 +306,20 @@ func (r *Record) members(b line, form Form) line {
 	} else {
 		b = r.Decided.members(b)
 	}
-	b = b.arguments(r.Arguments)
+	b = r.Trace.members(b).arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
 	b = b.number("us", r.US)
 	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}
 	return r.ClientInfo.members(b)
+}
+
+func (t *Trace) members(b line) line {
+	if *t == (Trace{}) {
+		return b
+	}
+	return b.text("traceparent", t.Parent).text("tracestate", t.State).text("baggage", redact.Text(t.Baggage))
 }
 
 func (c *ClientInfo) members(b line) line {
@@ -385,7 +401,7 @@ func membersOfCalls(b line, calls []CallRecord) line {
 		if !alike {
 			b = append(b, c.Form...)
 		}
-		return b.arguments(c.Arguments)
+		return c.Trace.members(b).arguments(c.Arguments)
 	})
 }
 

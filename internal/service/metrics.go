@@ -19,7 +19,7 @@ type metrics struct {
 	opts hub.MetricsOptions
 }
 
-// openMetrics listens where hub.json says so, and has the Hub of made count.
+// openMetrics listens where hub.json says so.
 func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	file, log := made.File, made.Hub.Log
 	if file.Metrics.Listen == "" {
@@ -37,7 +37,6 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	if file.Metrics.Token == (config.Secret{}) && !setup.IsLocalAddress(addr) {
 		return metrics{}, errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
-	made.Hub.Telemetry = hub.NewTelemetry(hub.TelemetryOptions{Version: made.Hub.Version, Principals: file.Metrics.Principals})
 	log.Info().Str("url", "http://"+addr+"/metrics").Msg("metrics are served")
 	return metrics{ln, opts}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"mcphub/internal/childlog"
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/guardian"
+	"mcphub/internal/otlp"
 	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
@@ -30,6 +31,7 @@ type sidecar struct {
 	version string                       // of this program
 	record  func(context.Context) error  // keeps the audit log
 	metrics metrics                      // tells what the Hub counts
+	traces  *otlp.Tracing                // nil: none are exported
 	book    *childlog.Book               // nil: no logs are kept
 	reload  *reloader                    // set before start
 	clients func() []caller.Process      // that are served over stdio; nil: none
@@ -90,6 +92,7 @@ func (a *sidecar) start(h *hub.Hub) {
 // stop ends all of it. It is called once the Hub has ended: the last words of the
 // children are kept too.
 func (a *sidecar) stop() {
+	defer a.closeTraces()
 	if a.cancel == nil { // it never came to a Hub: the place among the logs is given back
 		a.metrics.close()
 		ctx, cancel := context.WithCancel(context.Background())

@@ -45,7 +45,7 @@ func (e *Event) Each() []Event {
 	for i, c := range e.Calls {
 		one := *e
 		one.Calls, one.Call = nil, i+1
-		one.Request, one.Arguments = c.Request, c.Arguments
+		one.Request, one.Trace, one.Arguments = c.Request, c.Trace, c.Arguments
 		if e.Decision == "" { // otherwise the same was decided of all
 			one.Decided = c.Decided
 		}

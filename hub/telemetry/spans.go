@@ -1,0 +1,144 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
+	"mcphub/internal/tracing"
+)
+
+// This file makes spans of a Call, where the hub traces: one of the request of the client, and
+// within it one of the request to the server.
+
+// mostRequestID bounds the id of a request in a span, in bytes.
+const mostRequestID = 64
+
+// spans are those of one Call. They are begun late, with the time when it came: then it is known
+// what it is of.
+type spans struct {
+	s                           *Session
+	version                     string
+	method, child, tool, prompt string // "" while it is not known, or of none
+	decision, rule              string
+	server, client              tracing.Span // nil: not begun, or ended
+}
+
+// spansOf are those of a new Call; nil: the hub does not trace.
+func (s *Session) spansOf(c *client) *spans {
+	if s.t.tracer == nil {
+		return nil
+	}
+	return &spans{s: s, version: c.version}
+}
+
+type callKey struct{}
+
+// With marks the context of a request that has no record with its Call.
+func With(ctx context.Context, c *Call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// Of is what With has set; nil: nothing.
+func Of(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Traces reports whether requests have spans.
+func (s *Session) Traces() bool { return s != nil && s.t.tracer != nil }
+
+// target is the prompt or tool.
+func (sp *spans) target() string {
+	if sp.tool != "" {
+		return sp.tool
+	}
+	return sp.prompt
+}
+
+func (sp *spans) name() string {
+	if t := sp.target(); t != "" {
+		return sp.method + " " + t
+	}
+	return sp.method
+}
+
+// attributes are those that both spans have.
+func (sp *spans) attributes(version, transport string) []tracing.Attribute {
+	operation := ""
+	if sp.method == methods.CallTool {
+		operation = executeTool
+	}
+	return append(make([]tracing.Attribute, 0, 10), tracing.Attribute{Name: attrMethod, Value: sp.method}, tracing.Attribute{Name: attrServer, Value: sp.child},
+		tracing.Attribute{Name: attrTool, Value: sp.tool}, tracing.Attribute{Name: attrPrompt, Value: sp.prompt}, tracing.Attribute{Name: attrOperation, Value: operation},
+		tracing.Attribute{Name: attrVersion, Value: version}, tracing.Attribute{Name: attrTransport, Value: transport})
+}
+
+// Inside is the context within the hub of a request with this id, which came with the context
+// in: that of its span where the hub traces, else in.
+func (c *Call) Inside(in tracing.Context, method string, id []byte) tracing.Context {
+	if c.c == nil || c.spans == nil {
+		return in
+	}
+	sp := c.spans
+	if sp.server == nil {
+		if sp.method == "" {
+			if sp.method = method; !known(method) {
+				sp.method = otherError
+			}
+		}
+		if len(id) > mostRequestID {
+			id = id[:mostRequestID]
+		}
+		text, ok := jsonrpc.String(id)
+		if !ok {
+			text = string(id)
+		}
+		s := sp.s
+		sp.server = s.t.tracer.Begin(tracing.Start{
+			Name: sp.name(), Parent: in, At: s.t.epoch.Add(c.began),
+			Attributes: append(sp.attributes(sp.version, s.transport), tracing.Attribute{Name: attrRequest, Value: text},
+				tracing.Attribute{Name: attrSession, Value: s.id}, tracing.Attribute{Name: attrPrincipal, Value: s.principal}),
+		})
+	}
+	return sp.server.Context()
+}
+
+// Toward is the context that the server gets, which is spoken to in a version: that of a span of
+// its own where the hub traces, else in. It comes after Inside.
+func (c *Call) Toward(in tracing.Context, version string) tracing.Context {
+	if c == nil || c.c == nil || c.spans == nil || c.spans.server == nil {
+		return in
+	}
+	sp := c.spans
+	t := sp.s.t
+	sp.client = t.tracer.Begin(tracing.Start{
+		Name: sp.name(), Client: true, Within: sp.server, At: t.epoch.Add(t.now()), Attributes: sp.attributes(version, t.transport(sp.child)),
+	})
+	return sp.client.Context()
+}
+
+// back ends the span of the request to the server.
+func (sp *spans) back(word string, fault []byte) {
+	if sp == nil || sp.client == nil {
+		return
+	}
+	t := sp.s.t
+	end(sp.client, t.epoch.Add(t.now()), outcomeOf(word, fault))
+	sp.client = nil
+}
+
+// answered ends the span of the request.
+func (sp *spans) answered(word string, fault []byte) {
+	sp.back(audit.ResultCancelled, nil) // its answer does not count any more
+	t := sp.s.t
+	end(sp.server, t.epoch.Add(t.now()), outcomeOf(word, fault), tracing.Attribute{Name: attrDecision, Value: sp.decision}, tracing.Attribute{Name: attrRule, Value: sp.rule})
+	sp.server = nil
+}
+
+func end(s tracing.Span, at time.Time, as outcome, more ...tracing.Attribute) {
+	fault, code := as.words()
+	s.End(at, as != ok, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
+}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"mcphub/hub"
+	"mcphub/internal/otlp"
+	"mcphub/internal/setup"
+)
+
+// lastSpans is how long a hub that ends tries to send the spans that wait.
+const lastSpans = 3 * time.Second
+
+// watch has the Hub of made seen, as hub.json and the environment ask for: openMetrics says
+// more of needed.
+func (a *sidecar) watch(ctx context.Context, made *setup.Result, needed bool) error {
+	if err := a.openMetrics(ctx, made, needed); err != nil {
+		return err
+	}
+	a.openTraces(ctx)
+	o := hub.TelemetryOptions{Version: made.Hub.Version, Principals: made.File.Metrics.Principals}
+	if a.traces != nil {
+		o.Tracer = a.traces
+	}
+	if a.metrics.ln != nil || a.traces != nil {
+		made.Hub.Telemetry = hub.NewTelemetry(o)
+	}
+	return nil
+}
+
+// openTraces exports traces, where the environment asks for that. A hub that cannot serves
+// all the same, and says so.
+func (a *sidecar) openTraces(ctx context.Context) {
+	by, err := otlp.Wanted(os.Getenv)
+	switch {
+	case err != nil:
+	case by == "":
+		return
+	case !otlp.Built:
+		a.log.Warn().Msg(otlp.Missing(by))
+		return
+	default:
+		if a.traces, err = otlp.Open(ctx, a.version, a.log); err == nil {
+			a.log.Info().Str("by", by).Msg("traces are exported")
+			return
+		}
+	}
+	a.log.Warn().Err(err).Msg("traces are not exported")
+}
+
+// closeTraces sends what is left.
+func (a *sidecar) closeTraces() {
+	if a.traces == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+	defer cancel()
+	if err := a.traces.Close(ctx); err != nil {
+		a.log.Warn().Err(err).Msg("the last traces were not exported")
+	}
+}
