@@ -11,16 +11,26 @@ import (
 func (r *release) build() error {
 	for i, p := range r.platforms {
 		r.platforms[i].binary = filepath.Join(r.work, p.os+"-"+p.arch, p.program())
-		if err := r.compile(p.os, p.arch, r.platforms[i].binary); err != nil {
+		if err := r.compile(p.os, p.arch, "", r.platforms[i].binary); err != nil {
+			return err
+		}
+		if p.os != "linux" {
+			continue
+		}
+		r.platforms[i].image = filepath.Join(r.work, "image-"+p.arch, p.program())
+		if err := r.compile(p.os, p.arch, imageTags, r.platforms[i].image); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// imageTags are the build tags of the program in the container image: a hub for many exports traces.
+const imageTags = "otlp"
+
 // compile builds one binary, without paths of this machine and without cgo.
-func (r *release) compile(goos, goarch, file string) error {
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + r.version, "-o", file, "./cmd/mcphub"}
+func (r *release) compile(goos, goarch, tags, file string) error {
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", tags, "-ldflags", "-s -w -X main.version=" + r.version, "-o", file, "./cmd/mcphub"}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ".."
 	cmd.Env = platform{os: goos, arch: goarch}.environ()
@@ -38,7 +48,7 @@ func (p platform) environ() []string {
 // document has a program for this machine print its manual and its completion scripts.
 func (r *release) document() error {
 	host := filepath.Join(r.work, "host", "mcphub")
-	if err := r.compile("", "", host); err != nil {
+	if err := r.compile("", "", "", host); err != nil {
 		return err
 	}
 	var err error

@@ -51,7 +51,7 @@ func (r *release) image() error {
 }
 
 func (r *release) platformImage(p platform) (v1.Image, error) {
-	binary, err := os.ReadFile(p.binary)
+	binary, err := os.ReadFile(p.image)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (r *release) platformImage(p platform) (v1.Image, error) {
 	if err := writeTar(tar.NewWriter(&buf), []file{
 		{"usr/bin/mcphub", binary, 0o755},
 		{"usr/share/doc/mcphub/copyright", license, 0o644},
-		{"usr/share/doc/mcphub/" + thirdParty, r.notices, 0o644},
+		{"usr/share/doc/mcphub/" + thirdParty, r.inImage, 0o644},
 		{"etc/ssl/certs/ca-certificates.crt", certificates.Bytes(), 0o644},
 		{"etc/passwd", []byte("mcphub:x:65532:65532::/home/mcphub:/sbin/nologin\n"), 0o644},
 		{"tmp/", nil, 0o1777},

@@ -29,16 +29,20 @@ type module struct {
 
 // license reads the licences of every module that any platform has.
 func (r *release) license() error {
-	modules, err := compiledIn(r.platforms)
-	if err != nil {
-		return err
+	for tags, to := range map[string]*[]byte{"": &r.notices, imageTags: &r.inImage} {
+		modules, err := compiledIn(r.platforms, tags)
+		if err != nil {
+			return err
+		}
+		if *to, err = notices(modules); err != nil {
+			return err
+		}
 	}
-	r.notices, err = notices(modules)
-	return err
+	return nil
 }
 
-// compiledIn lists Go itself and the modules of the program, in the order of names.
-func compiledIn(platforms []platform) ([]module, error) {
+// compiledIn lists Go itself and the modules of the program, built with these tags, in the order of names.
+func compiledIn(platforms []platform, tags string) ([]module, error) {
 	root, err := exec.Command("go", "env", "GOROOT", "GOVERSION").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
@@ -47,7 +51,7 @@ func compiledIn(platforms []platform) ([]module, error) {
 	folders := map[string]map[string]bool{}
 	roots := map[string]string{}
 	for _, p := range platforms {
-		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "./cmd/mcphub")
+		cmd := exec.Command("go", "list", "-tags", tags, "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "./cmd/mcphub")
 		cmd.Dir = ".."
 		cmd.Env = p.environ()
 		printed, err := cmd.Output()

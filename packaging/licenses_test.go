@@ -19,9 +19,12 @@ import (
 // TestEveryModuleHasItsLicence compares the licences with what binaries say of themselves.
 func TestEveryModuleHasItsLicence(t *testing.T) {
 	r := made(t)
-	for _, p := range []platform{{os: "", arch: ""}, {os: "windows", arch: "amd64"}} {
+	for _, tc := range []struct {
+		os, arch, tags string
+		notices        []byte
+	}{{"", "", "", r.notices}, {"windows", "amd64", "", r.notices}, {"linux", "", imageTags, r.inImage}} {
 		binary := filepath.Join(t.TempDir(), "mcphub")
-		if err := r.compile(p.os, p.arch, binary); err != nil {
+		if err := r.compile(tc.os, tc.arch, tc.tags, binary); err != nil {
 			t.Fatal(err)
 		}
 		info, err := buildinfo.ReadFile(binary)
@@ -35,10 +38,13 @@ func TestEveryModuleHasItsLicence(t *testing.T) {
 			if m.Replace != nil {
 				m = m.Replace
 			}
-			if !bytes.Contains(r.notices, []byte("\n"+m.Path+" "+m.Version+": ")) {
+			if !bytes.Contains(tc.notices, []byte("\n"+m.Path+" "+m.Version+": ")) {
 				t.Errorf("%s %s has no licence in %s", m.Path, m.Version, thirdParty)
 			}
 		}
+	}
+	if sdk := []byte("\ngo.opentelemetry.io/otel/sdk "); bytes.Contains(r.notices, sdk) || !bytes.Contains(r.inImage, sdk) {
+		t.Error("the exporter of traces is to be in the image, and in nothing else")
 	}
 	for _, want := range []string{"\nGo 1.", "Redistribution and use in source", "Apache License", "Permission is hereby granted"} {
 		if !bytes.Contains(r.notices, []byte(want)) {
@@ -129,7 +135,7 @@ func TestEveryPackageHasTheLicences(t *testing.T) {
 			t.Fatal(err)
 		}
 		layers := mutate.Extract(img)
-		if files := untarred(t, layers); !bytes.Equal(files[thirdParty], r.notices) || len(files["copyright"]) == 0 {
+		if files := untarred(t, layers); !bytes.Equal(files[thirdParty], r.inImage) || len(files["copyright"]) == 0 {
 			t.Error("the image has no licences")
 		}
 		if err := layers.Close(); err != nil {

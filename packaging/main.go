@@ -55,6 +55,7 @@ type release struct {
 	platforms []platform
 	manual    []byte
 	notices   []byte            // THIRD_PARTY_LICENSES
+	inImage   []byte            // the same, of the container image
 	shells    map[string][]byte // completion scripts by shell
 }
 
@@ -62,6 +63,7 @@ type release struct {
 type platform struct {
 	os, arch string
 	binary   string
+	image    string // the binary of the container image, which can export traces; "" where there is no image
 }
 
 // program is the name of the binary on this platform.

@@ -43,8 +43,14 @@ func (r *release) registryEntry() error {
 func (r *release) billOfMaterials() error {
 	modules := map[string]*debug.Module{}
 	var compiler string
+	var binaries []string
 	for _, p := range r.platforms {
-		info, err := buildinfo.ReadFile(p.binary)
+		if binaries = append(binaries, p.binary); p.image != "" {
+			binaries = append(binaries, p.image)
+		}
+	}
+	for _, binary := range binaries {
+		info, err := buildinfo.ReadFile(binary)
 		if err != nil {
 			return err
 		}

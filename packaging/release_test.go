@@ -33,6 +33,10 @@ func made(t *testing.T) *release {
 		if err := os.WriteFile(p.binary, []byte(p.os+p.arch), 0o755); err != nil {
 			t.Fatal(err)
 		}
+		p.image = p.binary + "-image"
+		if err := os.WriteFile(p.image, []byte("the image's "+p.os+p.arch), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		r.platforms = append(r.platforms, p)
 	}
 	if err := r.license(); err != nil {
