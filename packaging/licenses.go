@@ -29,12 +29,15 @@ type module struct {
 
 // license reads the licences of every module that any platform has.
 func (r *release) license() error {
-	for tags, to := range map[string]*[]byte{"": &r.notices, imageTags: &r.inImage} {
-		modules, err := compiledIn(r.platforms, tags)
+	for _, of := range []struct {
+		tags string
+		to   *[]byte
+	}{{"", &r.notices}, {imageTags, &r.inImage}} {
+		modules, err := compiledIn(r.platforms, of.tags)
 		if err != nil {
 			return err
 		}
-		if *to, err = notices(modules); err != nil {
+		if *of.to, err = notices(modules); err != nil {
 			return err
 		}
 	}

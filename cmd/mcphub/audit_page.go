@@ -25,9 +25,10 @@ type auditRow struct {
 	Principal        string          `json:"principal,omitempty"` // whose session it is
 	audit.ClientInfo                 // whose session it is, of a hub that clients share
 	Request          json.RawMessage `json:"request,omitempty"`
-	Method           string          `json:"method"`
-	Child            string          `json:"child"`
-	Decision         string          `json:"decision"`
+	audit.Trace
+	Method   string `json:"method"`
+	Child    string `json:"child"`
+	Decision string `json:"decision"`
 	audit.Decided
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"`
@@ -36,7 +37,7 @@ type auditRow struct {
 
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Method: methodOf(d),
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: methodOf(d),
 		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
 	}
 	if d.Outcome != nil {

@@ -55,21 +55,26 @@ func Open(ctx context.Context, version string, log zerolog.Logger) (*Tracing, er
 // Close sends what waits, as long as ctx lasts, and ends the Tracing.
 func (t *Tracing) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
-// Begin begins a span.
+// Begin begins a span. Within one that is not sampled there is no other: the outer one stands for
+// both.
 func (t *Tracing) Begin(s tracing.Start) tracing.Span {
-	made := &span{baggage: s.Parent.Baggage}
-	ctx := context.Background()
-	if outer, ok := s.Within.(*span); ok {
-		ctx, made.baggage = trace.ContextWithSpan(ctx, outer.Span), outer.baggage
-	} else {
+	ctx, baggage := context.Background(), s.Parent.Baggage
+	if outer, ok := s.Within.(*span); !ok {
 		ctx = propagation.TraceContext{}.Extract(ctx, carrier{s.Parent})
+	} else if !outer.IsRecording() {
+		return outer
+	} else {
+		ctx, baggage = trace.ContextWithSpan(ctx, outer.Span), outer.baggage
 	}
 	kind := trace.SpanKindServer
 	if s.Client {
 		kind = trace.SpanKindClient
 	}
-	_, made.Span = t.tracer.Start(ctx, s.Name, trace.WithSpanKind(kind), trace.WithTimestamp(s.At), trace.WithAttributes(attributes(s.Attributes)...))
-	return made
+	_, made := t.tracer.Start(ctx, s.Name, trace.WithSpanKind(kind), trace.WithTimestamp(s.At))
+	if made.IsRecording() { // no sampler that a variable names looks at attributes
+		made.SetAttributes(attributes(s.Attributes)...)
+	}
+	return &span{made, baggage}
 }
 
 type span struct {
