@@ -131,7 +131,7 @@ func (p *planner) moved(name string) string {
 		if !assigned || c == nil {
 			continue
 		}
-		view := s.roots.ViewUnder(next.Fallback, next.Roots)
+		view := s.roots.ViewUnder(next.Fallback, next.RootsOf(s.principal.Key()))
 		if b, ok := s.member.FromCalls(name); ok {
 			view = b.View
 		}

@@ -148,7 +148,7 @@ func (s *Session) now() *configuration.Configuration { return s.current.Now() }
 // ceiling where that is not nil.
 func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.now().Settings
-	settings := cfg.Roots
+	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.calls.Roots, s.member.Roots = s.roots, s.roots

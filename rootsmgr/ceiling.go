@@ -60,7 +60,7 @@ func (v View) under(top *Snapshot) View {
 	if !v.Open && v.Case != CaseUnsupported {
 		return v
 	}
-	v.Open = false
+	v.Open, v.Denied = false, false
 	whole := *top
 	whole.behind = append([]*Snapshot{v.Snapshot}, top.behind...)
 	whole.skipped = append(v.Snapshot.Skipped(), top.skipped...)

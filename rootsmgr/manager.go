@@ -62,6 +62,7 @@ func (s Settings) withDefaults() Settings {
 	if s.Stale <= 0 {
 		s.Stale = d.Stale
 	}
+	s.When.Denied = s.When.Denied && s.Ceiling == nil
 	return s
 }
 
@@ -313,7 +314,9 @@ func (s *state) mayReconsider() bool {
 func (s *state) at(now time.Time) View {
 	v, settings := s.view, s.terms.settings
 	if !s.keptSince.IsZero() && now.Sub(s.keptSince) >= settings.Stale {
-		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Open: settings.When.Failed && settings.Ceiling == nil, Ceiling: v.Ceiling}
+		v = View{Snapshot: v.Snapshot.closed(), Err: v.Err, Ceiling: v.Ceiling}
+		v.judge(settings.When)
+		v.Open = v.Open && settings.Ceiling == nil
 	}
 	return v
 }

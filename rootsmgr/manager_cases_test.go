@@ -298,7 +298,7 @@ func TestTimerStartsWhenSent(t *testing.T) {
 // TestEndOfSession: after the end, and where Run never ran, every call is denied, whatever the operator lets pass.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSession(t, setup{settings: Settings{When: When{true, true, true}}})
+		d := newSession(t, setup{settings: Settings{When: When{Unsupported: true, Empty: true, Failed: true}}})
 		d.known("file:///a")
 		d.Changed()
 		c := d.call()

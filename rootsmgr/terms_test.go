@@ -36,6 +36,34 @@ func TestReconfigure(t *testing.T) {
 			d.call().judged(t, "unsupported").after(t, 0)
 		})
 	})
+	t.Run("denied whatever the others say", func(t *testing.T) {
+		all := When{Unsupported: true, Empty: true, Failed: true, Denied: true}
+		open := When{Unsupported: true, Empty: true, Failed: true}
+		for name, client := range map[string]func(d *session){
+			"unsupported": func(d *session) { d.Initialized(false, false) },
+			"empty":       func(d *session) { d.known() },
+			"failed":      func(d *session) { d.known("file:///gone") },
+		} {
+			bubble(t, setup{settings: with(all)}, func(t *testing.T, d *session) {
+				client(d)
+				d.call().judged(t, name)
+				d.previewed(t, Fallback{}, with(open))
+				d.call().judged(t, name+" open").after(t, 0)
+				d.previewed(t, Fallback{}, with(all))
+				if v := d.call().judged(t, name).view; !v.Denied {
+					t.Errorf("%s: the view does not say why", name)
+				}
+			})
+			top := with(all)
+			top.Ceiling = ceiling("/a")
+			bubble(t, setup{settings: top}, func(t *testing.T, d *session) {
+				client(d)
+				if v := d.call().judged(t, "known /a by ceiling").view; v.Denied {
+					t.Errorf("%s: denied although a ceiling names directories", name)
+				}
+			})
+		}
+	})
 	t.Run("answered", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known()

@@ -33,9 +33,18 @@ func (c Case) String() string {
 
 // When is the operator's choice for each case without a boundary: true lets a
 // path outside pass (roots.when in hub.json). The zero value denies in all.
-type When struct{ Unsupported, Empty, Failed bool }
+type When struct {
+	Unsupported, Empty, Failed bool
+	// Denied denies in all, whatever the others say: the client shows a token, and
+	// http.when.noRoots does not allow it. It means nothing where the token names
+	// directories (Settings.Ceiling): these are the boundary then.
+	Denied bool
+}
 
 func (w When) allows(c Case) bool {
+	if w.Denied {
+		return false
+	}
 	switch c {
 	case CaseUnsupported:
 		return w.Unsupported
@@ -59,6 +68,7 @@ type View struct {
 	// opens a directory must check it against Ceiling. nil is no ceiling.
 	Ceiling    *guard.Guard
 	ClientName string // what the client calls itself, for Why; set by whoever knows it
+	Denied     bool   // no boundary is known, and When.Denied is why that does not pass; for Why
 
 	mark     Mark
 	waiting  bool // the client has not answered yet, or not said initialized
@@ -97,7 +107,7 @@ func AnsweredView(s *Snapshot, w When) View {
 	default:
 		v.unusable = s.skippedCount()
 	}
-	v.Open = w.allows(v.Case)
+	v.judge(w)
 	return v
 }
 
@@ -115,8 +125,13 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 		v.Case = CaseFailed
 		v.unusable = v.Snapshot.skippedCount()
 	}
-	v.Open = s.When.allows(v.Case)
+	v.judge(s.When)
 	return v.under(top)
+}
+
+// judge says whether paths pass where no boundary is known.
+func (v *View) judge(w When) {
+	v.Open, v.Denied = w.allows(v.Case), w.Denied && v.Case != CaseKnown
 }
 
 // answeredNothing reports an answer that held no entry at all, good or bad.
@@ -175,6 +190,8 @@ func (v View) Meaning() string {
 	switch {
 	case v.Case == CaseKnown:
 		return v.whyKnown()
+	case v.Denied:
+		return v.whyDenied()
 	case v.Case == CaseEmpty:
 		s := v.client() + " answered that no folder is open (an empty list of roots)"
 		if v.Stale {
@@ -226,6 +243,19 @@ func (v View) whyKnown() string {
 		}
 		return s + ", so the configured ones hold: add the directory to " + origin.setting() + "."
 	}
+}
+
+// whyDenied says why nothing is open to a client that shows a token, whatever roots.when says.
+func (v View) whyDenied() string {
+	what, first := v.client()+" gives no roots", ""
+	switch v.Case {
+	case CaseEmpty:
+		what, first = v.client()+" answered that no folder is open (an empty list of roots)", "open a folder in the client, or "
+	case CaseFailed:
+		what, first = v.whyFailed(), v.remedy()+"or "
+	}
+	return what + " and its token names none, so no path is open to it (http.when.noRoots): " + first +
+		"add its directories to http.tokens[].roots, or http.issuers[].roots, in hub.json."
 }
 
 // whyFailed says what happened where no roots are known, without a full stop.

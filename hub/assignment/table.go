@@ -312,7 +312,7 @@ func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configu
 
 // adopt makes conf what the session goes by. t.mu is held.
 func (m *Member[S]) adopt(conf *configuration.Configuration, renewed map[*offers.Offer]*catalog.Offer) {
-	m.Roots.Reconfigure(conf.Fallback, conf.Roots)
+	m.Roots.Reconfigure(conf.Fallback, conf.RootsOf(m.Principal))
 	before := m.Offering.Configuration()
 	m.Restarted(m.Offering.Adopt(conf, renewed)...)
 	for name, at := range m.assigned.Load().All() {

@@ -30,7 +30,8 @@ type Settings struct {
 	Checker  *validate.Checker
 	Names    catalog.Names
 	Expose   catalog.Exposure
-	Roots    rootsmgr.Settings
+	Roots    rootsmgr.Settings // see RootsOf
+	NoRoots  bool              // a principal that a token names goes by Roots.When too, where neither token nor client names roots
 	Fallback rootsmgr.Fallback
 	Limits   Limits
 	Approval approval.Options
@@ -111,6 +112,14 @@ func (l Limits) withDefaults() Limits {
 		l.Grace = 800 * time.Millisecond
 	}
 	return l
+}
+
+// RootsOf are the Roots of a principal by its key, "" for whom no token names: of everybody else no
+// path passes where no boundary is known, unless the operator says so.
+func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
+	r := c.Roots
+	r.When.Denied = principal != "" && !c.NoRoots
+	return r
 }
 
 // keep takes from old what holds for as long as a hub lives.

@@ -285,6 +285,12 @@ type HTTP struct {
 	Idle     time.Duration `koanf:"idle"`
 	StateKey []Secret      `koanf:"stateKey"` // the first seals; nil: none is given
 	TLS      *TLS          `koanf:"tls"`      // nil: plain HTTP
+	When     HTTPWhen      `koanf:"when"`
+}
+
+// HTTPWhen says what holds for clients that show a token, where no boundary is known.
+type HTTPWhen struct {
+	NoRoots bool `koanf:"noRoots"` // true: what roots.when says; false: no path passes
 }
 
 // MakesToken reports that the hub itself makes the token that clients show.

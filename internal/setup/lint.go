@@ -351,6 +351,10 @@ func (l *linter) http() {
 			l.report(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
 		}
 	}
+	if l.file.HTTP.NamesTokens() && l.file.HTTP.When.NoRoots {
+		l.report(config.SeverityWarning, `where neither a client nor its token names roots, roots.when decides: whoever can give none may name every path`,
+			`leave it out, and name directories in "roots" of tokens and issuers`, "http", "when", "noRoots")
+	}
 	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())
 	var p config.Problem
 	if errors.As(err, &p) { // it may be said otherwise where serve runs

@@ -1,0 +1,112 @@
+package hub
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"mcphub/children/childtest"
+	"mcphub/rootsmgr"
+)
+
+// A client whose token names no directories, and which gives no roots, opens no path, whatever roots.when
+// says. The control of each attack is the same call where http.when.noRoots allows it.
+func TestATokenWithoutRootsOpensNothing(t *testing.T) {
+	const secrets = "/etc/shadow"
+	dir := t.TempDir()
+	inside := dir + "/f"
+	cfg := testConfig(t, scripted("kid", childtest.Script{}))
+	cfg.Roots.When = rootsmgr.When{Unsupported: true, Empty: true}
+	h := runHub(t, cfg)
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b", Roots: directories(dir)}}})
+	// empty gives roots, but no root
+	handshake := func(secret string, empty bool) func(path string) string {
+		caps := `{}`
+		if empty {
+			caps = `{"roots":{}}`
+		}
+		c := w.initialize(caps, "Authorization", "Bearer "+secret).initialized()
+		return func(path string) string {
+			m := c.frames(c.request("tools/call", pathCall(path, "x")), c.answering())
+			msg, bad := text(string(m.Result))
+			return fmt.Sprint(bad, " ", msg)
+		}
+	}
+	modern := func(secret string, roots ...string) func(path string) string {
+		c := w.modern(secret, roots...)
+		return func(path string) string {
+			msg, bad := c.call("kid__echo", fmt.Sprintf(`{"path":%q}`, path))
+			return fmt.Sprint(bad, " ", msg)
+		}
+	}
+	attacks := map[string]func(path string) string{
+		"handshake, no roots": handshake("a", false), "handshake, empty": handshake("a", true),
+		"2026-07-28, no roots": modern("a"), "2026-07-28, empty": modern("a", []string{}...),
+	}
+	for name, try := range attacks {
+		got := try(secrets)
+		if !strings.HasPrefix(got, "true") || !strings.Contains(got, "http.when.noRoots") || !strings.Contains(got, "http.tokens[].roots") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	// Whoever has directories by the token goes by them, as before.
+	for name, try := range map[string]func(path string) string{"handshake": handshake("b", false), "empty": handshake("b", true), "2026-07-28": modern("b")} {
+		if got := try(inside); !strings.HasPrefix(got, "false") {
+			t.Errorf("%s, inside of the token's: %s", name, got)
+		}
+		if got := try(secrets); !strings.HasPrefix(got, "true") || strings.Contains(got, "noRoots") {
+			t.Errorf("%s, outside of the token's: %s", name, got)
+		}
+	}
+	// So does whoever gives roots.
+	if try := modern("a", dir); !strings.HasPrefix(try(inside), "false") || !strings.HasPrefix(try(secrets), "true") {
+		t.Error("the client's own roots do not hold")
+	}
+
+	cfg.NoRoots = true
+	apply(t, h, cfg)
+	for name, try := range attacks {
+		if got := try(secrets); !strings.HasPrefix(got, "false") {
+			t.Errorf("control: %s: %s", name, got)
+		}
+	}
+	cfg.Roots.When = rootsmgr.When{}
+	apply(t, h, cfg)
+	for name, try := range attacks {
+		if got := try(secrets); !strings.HasPrefix(got, "true") || strings.Contains(got, "noRoots") {
+			t.Errorf("%s, and roots.when denies: %s", name, got)
+		}
+	}
+	cfg.NoRoots, cfg.Fallback = false, rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+	apply(t, h, cfg)
+	for name, try := range attacks {
+		if strings.Contains(name, "empty") {
+			continue // an answer, for which nothing stands in
+		}
+		if !strings.HasPrefix(try(inside), "false") || !strings.HasPrefix(try(secrets), "true") {
+			t.Errorf("%s: roots.fallback does not hold", name)
+		}
+	}
+}
+
+// Whoever is of no token goes by roots.when alone: the user of a token that the hub made, and whoever reaches an
+// address without one.
+func TestRootsWhenHoldsForTheUserOfThisMachine(t *testing.T) {
+	for name, o := range map[string]HTTPOptions{"made by the hub": {Local: "mine"}, "none": {}} {
+		cfg := testConfig(t, scripted("kid", childtest.Script{}))
+		h := runHub(t, cfg)
+		w := serveWeb(t, h, o)
+		c := w.initialize(`{}`, "Authorization", "Bearer "+o.Local).initialized()
+		try := func() string {
+			return string(c.frames(c.request("tools/call", pathCall("/etc/shadow", "x")), nil).Result)
+		}
+		if msg, bad := text(try()); bad {
+			t.Errorf("%s: %s", name, msg)
+		}
+		cfg.Roots.When = rootsmgr.When{}
+		apply(t, h, cfg)
+		if msg, bad := text(try()); !bad || strings.Contains(msg, "noRoots") {
+			t.Errorf("%s, denied: %s", name, msg)
+		}
+	}
+}
