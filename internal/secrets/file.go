@@ -168,13 +168,16 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	return key.Recipient(), nil
 }
 
-// readPrivate reads a file that is its owner's alone.
+// readPrivate reads a file that no other user can read.
 func readPrivate(path string, most int) ([]byte, error) {
 	raw, info, err := readRegular(path, most, nil)
-	if err == nil && ownership.OthersUse(info) {
-		return nil, fmt.Errorf("%s can be read or changed by others (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
+	if err == nil {
+		err = ownership.CheckPrivate(path, info)
 	}
-	return raw, err
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
 }
 
 // asked is the answer of leads about an open file. The name may lead elsewhere by now;

@@ -41,8 +41,8 @@ func (s *Store) text(path string, leads func(string) error) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}
-	if ownership.OthersUse(info) && s.o.Warn != nil {
-		s.o.Warn(fmt.Sprintf("%s holds a secret and others can read it (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path))
+	if err := ownership.CheckPrivate(path, info); err != nil && s.o.Warn != nil {
+		s.o.Warn(fmt.Sprintf("%s holds a secret: %s", path, err))
 	}
 	text := string(raw)
 	if cut, ok := strings.CutSuffix(text, "\n"); ok {

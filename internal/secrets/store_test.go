@@ -126,7 +126,7 @@ func TestWhatOthersCanReadIsRefused(t *testing.T) {
 		if _, _, err := s.Set(t.Context(), "A", "canary"); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(dir, name), 0o640); err != nil {
+		if err := os.Chmod(filepath.Join(dir, name), 0o660); err != nil {
 			t.Fatal(err)
 		}
 		_, get := s.Get(t.Context(), "A")
@@ -275,7 +275,7 @@ func TestResolve(t *testing.T) {
 	if len(warned) > 0 {
 		t.Error(warned)
 	}
-	if got, err := s.Resolve(t.Context(), reference.Ref{Kind: reference.File, Name: write("open", "canary", 0o644)}, nil); got != "canary" || err != nil || runtime.GOOS != "windows" && (len(warned) != 1 || strings.Contains(warned[0], "canary")) {
+	if got, err := s.Resolve(t.Context(), reference.Ref{Kind: reference.File, Name: write("open", "canary", 0o666)}, nil); got != "canary" || err != nil || runtime.GOOS != "windows" && (len(warned) != 1 || strings.Contains(warned[0], "canary")) {
 		t.Error(got, err, warned)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/internal/setup"
+	"mcphub/internal/ownership"
 )
 
 // lookAtCertificate is the least time between two looks whether a certificate was renewed.
@@ -52,7 +52,7 @@ func (c *certificate) load() error {
 		}
 		seen[i] = info
 	}
-	if err := setup.CheckPrivate(c.files[1], seen[1]); err != nil {
+	if err := ownership.CheckPrivate(c.files[1], seen[1]); err != nil {
 		return err
 	}
 	pair, err := tls.LoadX509KeyPair(c.files[0], c.files[1])

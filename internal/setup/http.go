@@ -196,14 +196,6 @@ const (
 	shortestKey = 32
 )
 
-// CheckPrivate says why others may read or change a file that holds a secret.
-func CheckPrivate(path string, info os.FileInfo) error {
-	if ownership.OthersUse(info) {
-		return fmt.Errorf("others may read or change %s (mode %04o); chmod 600 %s", path, info.Mode().Perm(), path)
-	}
-	return nil
-}
-
 // Certificate names the files of the certificate and the key of http.tls; ok false: there are none.
 func Certificate(f *config.File) (cert, key string, ok bool) {
 	if f.HTTP.TLS == nil {
@@ -230,7 +222,7 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
 		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
 	}
-	if err := CheckPrivate(path, info); err != nil {
+	if err := ownership.CheckPrivate(path, info); err != nil {
 		return "", fmt.Errorf("%s holds %s: %w", path, what, err)
 	}
 	in, err := os.Open(path)

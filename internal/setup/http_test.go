@@ -31,7 +31,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	write("good", "s3cret\n", 0o600)
-	write("readable", "s3cret\n", 0o640)
+	write("readable", "s3cret\n", 0o664) // which others may write, whoever is in the group
 	write("empty", "\n", 0o600)
 	write("two", "a\nb\n", 0o600)
 	write("long", strings.Repeat("x", mostToken+1), 0o600)

@@ -88,7 +88,7 @@ var Table = object(
 		Key{Name: "listen", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(isListen)}, Text: "Address that serves `/metrics`, such as `127.0.0.1:9464`. One that other machines reach needs `token`. Where another hub has it already, a hub over stdio goes on without."},
 		Key{Name: "token", Restart: true, Guard: true, Note: "none", Text: "The bearer token that who asks has to show.", Spec: guarding(
 			Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
-			Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that its owner alone can read; this or `env`."},
+			Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that no other user can read; this or `env`."},
 		)},
 		Key{Name: "hosts", Restart: true, Spec: listOf(nameSpec), Text: "More names by which it may be asked (the Host header)."},
 		Key{Name: "principals", Restart: true, Def: `false`, Spec: flagSpec, Text: "Name the principal, too: the token or `NAME@ISSUER`."},
@@ -227,19 +227,22 @@ var httpTable = object(
 	Key{Name: "grace", Def: `"20s"`, Spec: span(0, day), Text: "How long calls under way may take after that. What is left then is ended, and its client told."},
 	Key{Name: "stateKey", Guard: true, Note: "a random one", Text: "The key that seals `requestState` (protocol version 2026-07-28), or several: the first seals, all open. Hubs with the same key take each other's, so that a client may reach any of them. A line of 32 characters or more, such as `openssl rand -base64 32` prints. See [http.md](http.md#changing-who-may-call).", Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: guarding(
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
-		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that its owner alone can read; this or `env`."},
+		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that no other user can read; this or `env`."},
 	)}},
 	Key{Name: "tls", Guard: true, Note: "plain HTTP", Text: "Serve HTTPS. A certificate that is renewed in its place counts within a second, without a reload.", Spec: guarding(
 		Key{Name: "cert", Guard: true, Spec: place(), Text: "The file of the certificate, with those between it and its authority, as PEM."},
-		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which its owner alone can read."},
+		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which no other user can read."},
 	)},
 	Key{Name: "tokens", Guard: true, Note: "one that the hub makes", Text: "Who may call, by bearer token.", Spec: listOf(guarding(
 		Key{Name: "name", Required: true, Spec: str(isPerson), Text: "Whose it is; no two alike, and neither `local` nor `nobody`."},
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
-		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that its owner alone can read; this or `env`."},
+		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that no other user can read; this or `env`."},
 		Key{Name: "groups", Guard: true, Spec: someOf(str(isGroup)), Text: "Groups that it belongs to, for `if.groups` of rules."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(place()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
+	Key{Name: "when", Guard: true, Text: "What holds for the clients of `tokens` and `issuers` where no boundary is known.", Spec: guarding(
+		Key{Name: "noRoots", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "Neither the client nor its token names roots, and there is no fallback. `deny`: no path is open to it. `allow`: `roots.when` decides, so that by default every path is. See [http.md](http.md#directories-of-a-token)."},
+	)},
 	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
 	Key{Name: "issuers", Guard: true, Text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", Spec: listOf(guarding(
 		Key{Name: "issuer", Required: true, Guard: true, Spec: str(isIssuer), Text: "What it calls itself: the claim `iss`, to the byte."},
