@@ -62,18 +62,18 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 // while it does.
 type HTTPFront struct {
 	*httpfront.Front
-	seal *seal.Sealer
+	nodes *nodes
 }
 
 // NewHTTPFront makes an HTTPFront. It starts nothing.
 func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
-	sealer := seal.NewRandom()
-	if err := sealer.Follow(o.StateKeys...); err != nil {
+	n := &nodes{name: o.Node, seal: seal.NewRandom()}
+	if err := n.follow(o.StateKeys); err != nil {
 		return nil, err
 	}
 	o.Log = h.now().Log
-	front, err := httpfront.New(httpSessions{h, sealer}, o)
-	return &HTTPFront{front, sealer}, err
+	front, err := httpfront.New(httpSessions{h, n}, o)
+	return &HTTPFront{front, n}, err
 }
 
 // Prepare makes what other options need; see [httpfront.Front.Prepare].
@@ -83,15 +83,15 @@ func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
 	}
 	front, err := f.Front.Prepare(o)
 	return func() {
-		_ = f.seal.Follow(o.StateKeys...) // which New takes, above
+		_ = f.nodes.follow(o.StateKeys) // which New takes, above
 		front()
 	}, err
 }
 
 // httpSessions opens sessions for one HTTP front.
 type httpSessions struct {
-	hub  *Hub
-	seal *seal.Sealer
+	hub   *Hub
+	nodes *nodes
 }
 
 var _ httpfront.Hub = httpSessions{}
@@ -105,6 +105,12 @@ func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audi
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
+func (f httpSessions) NewID(who admission.Caller) string { return f.nodes.session(who.Owner()) }
+
+func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
+	return f.nodes.elsewhere(who.Owner(), id)
+}
+
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
 	return httpSession{f.session(who, c, sessionOptions{yields: c.Yield})}
 }
@@ -117,7 +123,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
 func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.http, o.seal = who.Principal, true, f.seal
+	o.principal, o.http, o.seal, o.node = who.Principal, true, f.nodes.seal, f.nodes.name
 	s := f.hub.newSession(o)
 	s.speaksOn(main)
 	s.asksForRoots(who.Ceiling)

@@ -8,6 +8,7 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
+	"mcphub/hub/httpfront"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -95,8 +96,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.Kind == methods.Stream:
 		return how.modern(s, call.WithClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
-	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	level, request := meta.Level, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks}
+	if reply, ok := out.(*httpfront.ModernReply); ok {
+		request.Elsewhere = reply.Elsewhere
+	}
+	return s.modernServer.Serve(ctx, request, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.Asks {
 			if level != 0 {
 				s.hear(end.Context(), level)

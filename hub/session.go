@@ -82,6 +82,7 @@ type sessionOptions struct {
 	stateless  bool                // it serves requests that have nothing in common but their token
 	bearer     string              // whom a requestState may come from; "": this session alone
 	seal       *seal.Sealer        // of a requestState; nil: the hub's
+	node       string              // of the hubs that share the seal, this one
 	streams    int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	attachment *Attachment         // what its surroundings come to; nil: they are the hub's own
 	yields     func() bool         // has it end for another principal, if nobody uses it; nil: it never does
@@ -118,7 +119,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	}
 	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.Moved(child) })
 	s.modernServer = modern.NewServer(modern.Options{
-		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
+		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Node: o.node, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
 	s.seen = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})

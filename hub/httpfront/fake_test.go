@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,13 @@ func (h *fakeHub) Ready(context.Context) error { return h.ill }
 
 func (h *fakeHub) Modern(m *jsonrpc.Message) bool {
 	return jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion) != nil
+}
+
+func (h *fakeHub) NewID(admission.Caller) string { return rand.Text() }
+
+func (h *fakeHub) Elsewhere(_ admission.Caller, id string) string {
+	node, _ := strings.CutPrefix(id, "of ")
+	return node
 }
 
 func (h *fakeHub) Open(_ admission.Caller, c *Peer) Session { return &fakeSession{hub: h, c: c} }

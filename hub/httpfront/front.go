@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -278,6 +277,13 @@ func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc
 	return nil
 }
 
+// misdirected tells a balancer of which hub a request is, where that is another one.
+func misdirected(w http.ResponseWriter, node string) {
+	if node != "" {
+		w.Header().Set(headerNode, node)
+	}
+}
+
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
 func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
@@ -296,6 +302,9 @@ func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 	c := f.sessions[id]
 	f.mu.Unlock()
 	if c == nil || !c.isOf(who) || c.ctx.Err() != nil {
+		if c == nil {
+			misdirected(w, f.hub.Elsewhere(who, id))
+		}
 		refusedUnknown.answer(w, nil)
 		return nil
 	}
@@ -315,7 +324,7 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		return
 	}
 	defer s.end(k)
-	c := newPeer(rand.Text(), who, f.hub.Limits().Calls, &f.slow)
+	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow)
 	if refused = f.enter(c); refused != nil {
 		refused.answer(w, m.ID)
 		return

@@ -25,6 +25,7 @@ const (
 	headerSession  = "Mcp-Session-Id"
 	headerProtocol = "MCP-Protocol-Version"
 	headerLast     = "Last-Event-ID"
+	headerNode     = "Mcphub-Node" // of the answer to a request for another hub: the name of that
 
 	// modernVersion is the version of the era without a handshake.
 	modernVersion = mcp.ProtocolVersion20260728

@@ -17,6 +17,11 @@ type Hub interface {
 	Ready(ctx context.Context) error
 	// Modern reports whether a message belongs to the era without a handshake.
 	Modern(m *jsonrpc.Message) bool
+	// NewID makes the id of a session, which nobody can guess.
+	NewID(who admission.Caller) string
+	// Elsewhere names the other hub whose NewID has made an id for the caller; "" where that
+	// is none, or cannot be told.
+	Elsewhere(who admission.Caller, id string) string
 	// Open returns a session for a client that is about to say initialize. It starts
 	// nothing.
 	Open(who admission.Caller, c *Peer) Session

@@ -164,7 +164,12 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	}
 	n := f.keep(c, &a)
 	if !mr.base.finish(a, unread) {
-		plainModern(w, &mr.base, a, statusOf(request, a), over)
+		status := statusOf(request, a)
+		if mr.node != "" {
+			status = http.StatusNotFound
+			misdirected(w, mr.node)
+		}
+		plainModern(w, &mr.base, a, status, over)
 	}
 	f.drop(c, n)
 }
@@ -208,6 +213,7 @@ func statusOf(request ModernRequest, a jsonrpc.Answer) int {
 type ModernReply struct {
 	base    Reply
 	header  http.Header
+	node    string         // the hub that the request is for, where that is another one
 	refusal jsonrpc.Answer // of a call that its headers do not fit; reply.mu guards it
 }
 
@@ -244,6 +250,10 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 	mr.base.mu.Unlock()
 	return refusal, false
 }
+
+// Elsewhere says that the request is refused, as it goes on with what another hub has. It is called
+// before Serve returns, on its goroutine.
+func (mr *ModernReply) Elsewhere(node string) { mr.node = node }
 
 // refused is what Fits has refused the call with.
 func (mr *ModernReply) refused() jsonrpc.Answer {

@@ -364,7 +364,7 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 		return jsonrpc.Answer{}, false
 	}
 	id := uuid.NewString()
-	state, err := c.server.sealState(c.subject(), stateSuspended, []byte(id))
+	state, err := c.server.sealState(c.subject(), stateSuspended, []byte(id+"@"+c.server.o.Node))
 	if err == nil {
 		err = c.server.calls.suspend(id, c, size)
 	}

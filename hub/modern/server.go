@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Options struct {
 	Host Host
 	Info []byte // what a result says of its server, raw
 	Seal *seal.Sealer
+	Node string // of the hubs that share the Seal, this one; sealed into each state of a suspended call
 	// Bearer is whom a requestState may come from: sealed into each.
 	Bearer string
 	// PerRequest: no request stands for any other, as over HTTP, where one Server has
@@ -92,6 +94,9 @@ type Request struct {
 	Meta    Meta
 	Reply   Reply
 	Asks    bool // it may be answered with a question
+	// Elsewhere is told of another hub of the same Seal, where the call is suspended that the request
+	// is to go on with. The request is refused then. nil: nobody is told.
+	Elsewhere func(node string)
 }
 
 // Work answers a request, which is stripped of what belongs to its hop. For a
@@ -125,7 +130,14 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 		case refusal.Error != nil:
 			return refusal
 		case kind == stateSuspended:
-			if a, ok := s.resume(ctx, string(payload), responses, c.state.current); ok {
+			id, node, _ := strings.Cut(string(payload), "@")
+			if node != s.o.Node {
+				if r.Elsewhere != nil {
+					r.Elsewhere(node)
+				}
+				return refuseState("its call waits at another hub")
+			}
+			if a, ok := s.resume(ctx, id, responses, c.state.current); ok {
 				return a
 			}
 			c.given.answers = nil // to questions that will be asked once more

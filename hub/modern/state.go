@@ -20,7 +20,7 @@ import (
 // What a requestState is for; the first byte of what is sealed.
 const (
 	stateRoots     = 'r' // the roots were asked for; nothing else is known of the request
-	stateSuspended = 'p' // the request is suspended here: its id, another one each time
+	stateSuspended = 'p' // the request is suspended here: its id, another one each time, then @ and the Node
 	stateChild     = 'c' // a child asked: its name, and its own requestState
 )
 

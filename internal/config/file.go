@@ -286,6 +286,7 @@ type HTTP struct {
 	StateKey []Secret      `koanf:"stateKey"` // the first seals; nil: none is given
 	TLS      *TLS          `koanf:"tls"`      // nil: plain HTTP
 	When     HTTPWhen      `koanf:"when"`
+	Node     string        `koanf:"node"` // "" = the name of this machine
 }
 
 // HTTPWhen says what holds for clients that show a token, where no boundary is known.

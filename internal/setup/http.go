@@ -51,6 +51,9 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 // hub makes where it names none.
 func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Logger) (hub.HTTPOptions, error) {
 	o := hub.HTTPOptions{Hosts: f.HTTP.Hosts, Origins: f.HTTP.Origins, Sessions: f.Limits.Sessions, Poll: f.HTTP.Poll, Idle: f.HTTP.Idle, Drain: f.HTTP.Drain, Grace: f.HTTP.Grace, Open: f.HTTP.Auth == keys.AuthNone}
+	if o.Node = f.HTTP.Node; o.Node == "" {
+		o.Node, _ = os.Hostname() // without one no other hub is told of this
+	}
 	l := f.Limits.Principal
 	o.Principal = hub.PrincipalLimits{Sessions: l.Sessions, Calls: l.Calls, Rate: l.Rate, Burst: l.Burst}
 	home, _ := os.UserHomeDir() // without one, what needs it stays relative and is refused

@@ -229,6 +229,7 @@ var httpTable = object(
 		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that no other user can read; this or `env`."},
 	)}},
+	Key{Name: "node", Restart: true, Note: "the name of this machine", Spec: str(isNode), Text: "The name of this hub among several of one `stateKey`, each with its own. It is sealed into session ids: another hub that gets such a session answers 404, and the header `Mcphub-Node` with that name. See [team.md](team.md#several-hubs)."},
 	Key{Name: "tls", Guard: true, Note: "plain HTTP", Text: "Serve HTTPS. A certificate that is renewed in its place counts within a second, without a reload.", Spec: guarding(
 		Key{Name: "cert", Guard: true, Spec: place(), Text: "The file of the certificate, with those between it and its authority, as PEM."},
 		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which no other user can read."},

@@ -21,6 +21,7 @@ import (
 var (
 	serverName = lazyregexp.New(`^[A-Za-z0-9_.-]+$`)
 	variable   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	nodeName   = lazyregexp.New("^[A-Za-z0-9.:_-]{1,100}$")
 	headerName = lazyregexp.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
@@ -60,6 +61,13 @@ func isPerson(s string) string {
 func IsVariable(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
 		return "is no name of a variable; write letters, digits and _"
+	}
+	return ""
+}
+
+func isNode(s string) string {
+	if !nodeName.MatchString(s) {
+		return "is no name of a hub; write at most 100 letters, digits and . : _ -"
 	}
 	return ""
 }
