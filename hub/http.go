@@ -194,7 +194,9 @@ func (r *modernRequest) HasMethod() bool {
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
-	return r.s.answer(r.m, func() jsonrpc.Answer { return r.s.serveRead(call.WithHeaders(ctx, reply), r.m, r.meta, reply) })
+	return r.s.answer(r.m, func() jsonrpc.Answer {
+		return r.s.serveRead(call.WithHeaders(ctx, reply), r.m, r.meta, reply, reply.Elsewhere)
+	})
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.

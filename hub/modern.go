@@ -8,7 +8,6 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/declaration"
-	"mcphub/hub/httpfront"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
@@ -78,11 +77,12 @@ func (s *Session) serveModern(ctx context.Context, m *jsonrpc.Message, out moder
 	if !ok {
 		return refusal
 	}
-	return s.serveRead(ctx, m, meta, out)
+	return s.serveRead(ctx, m, meta, out, nil)
 }
 
-// serveRead is serveModern for a request whose _meta was read already.
-func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply) jsonrpc.Answer {
+// serveRead is serveModern for a request whose _meta was read already. elsewhere is as in
+// [modern.Request].
+func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern.Meta, out modern.Reply, elsewhere func(node string)) jsonrpc.Answer {
 	s.startModern(&meta.Claims)
 	how := s.handlerOf(m.Method)
 	if !how.early() {
@@ -96,11 +96,8 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.Kind == methods.Stream:
 		return how.modern(s, call.WithClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
-	level, request := meta.Level, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks}
-	if reply, ok := out.(*httpfront.ModernReply); ok {
-		request.Elsewhere = reply.Elsewhere
-	}
-	return s.modernServer.Serve(ctx, request, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+	level := meta.Level
+	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
 		if how.Asks {
 			if level != 0 {
 				s.hear(end.Context(), level)

@@ -144,6 +144,10 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !f.startRequest() {
+		if sessionNamed(r.Header) != "" && !headerModern(r.Header) {
+			refusedUnknown.answer(w, nil) // as it is from leaving on: its client opens another one, elsewhere
+			return
+		}
 		refusedStopping.answer(w, nil)
 		return
 	}
