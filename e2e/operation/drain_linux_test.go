@@ -3,6 +3,7 @@ package operation
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,6 +33,7 @@ type replica struct {
 	addr   string
 	config string
 	env    []string
+	flags  []string
 
 	cmd  *exec.Cmd
 	mu   sync.Mutex
@@ -42,7 +44,7 @@ type replica struct {
 // start starts the hub, and waits until it serves.
 func (r *replica) start() {
 	r.w.T.Helper()
-	r.cmd = exec.Command(world.Hub(r.w.T), "serve", "--http", r.addr, "--config", r.config)
+	r.cmd = exec.Command(world.Hub(r.w.T), append([]string{"serve", "--http", r.addr, "--config", r.config}, r.flags...)...)
 	r.cmd.Env, r.cmd.Dir = r.w.Env(append([]string{"HUB_TOKEN=" + drainToken}, r.env...)...), r.w.Home
 	out, err := r.cmd.StderrPipe()
 	world.Must(r.w.T, err)
@@ -179,6 +181,7 @@ type traffic struct {
 	t       *testing.T
 	address string
 	stop    chan struct{}
+	token   string // "": drainToken
 
 	answered, long, opened, refused atomic.Int64
 	mu                              sync.Mutex
@@ -194,7 +197,7 @@ func (l *traffic) loses(format string, args ...any) {
 func (l *traffic) post(c *http.Client, session, frame string) (*http.Response, string, error) {
 	req, err := http.NewRequest("POST", l.address, strings.NewReader(frame))
 	world.Must(l.t, err)
-	req.Header.Set("Authorization", "Bearer "+drainToken)
+	req.Header.Set("Authorization", "Bearer "+cmp.Or(l.token, drainToken))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if session != "" {
@@ -314,70 +317,18 @@ func smallBalancer(t *testing.T, hubs []*replica) string {
 	return address
 }
 
-// haproxy is the real one, where there is one.
-func haproxy(t *testing.T, hubs []*replica) string {
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		if world.InCI() {
-			t.Fatal("there is no haproxy here")
-		}
-		t.Skip("NOT PROVED HERE: there is no haproxy")
-	}
-	port := world.FreePort(t)
-	config := hubs[0].w.Write("haproxy.cfg", fmt.Sprintf(`defaults
-  mode http
-  timeout connect 2s
-  timeout client 60s
-  timeout server 60s
-  option redispatch
-  retries 3
-frontend mcp
-  bind 127.0.0.1:%s
-  default_backend hubs
-backend hubs
-  option httpchk GET /readyz
-  stick-table type string len 64 size 100k expire 1h
-  stick on req.hdr(Mcp-Session-Id)
-  stick store-response res.hdr(Mcp-Session-Id)
-  server a %s check inter 500ms fall 2 rise 1
-  server b %s check inter 500ms fall 2 rise 1
-`, port, hubs[0].addr, hubs[1].addr))
-	cmd := exec.Command(program, "-f", config, "-db")
-	out, err := cmd.StdoutPipe()
-	world.Must(t, err)
-	cmd.Stderr = cmd.Stdout
-	world.Must(t, cmd.Start())
-	var said bytes.Buffer
-	var read sync.WaitGroup
-	read.Go(func() { _, _ = io.Copy(&said, out) })
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		read.Wait()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("haproxy said: %s", said.String())
-		}
-	})
-	address := "http://127.0.0.1:" + port + "/mcp"
-	if !world.Within(world.WaitLimit, func() bool {
-		r, err := http.Get("http://127.0.0.1:" + port + "/readyz")
-		if err != nil {
-			return false
-		}
-		_ = r.Body.Close()
-		return r.StatusCode == http.StatusOK
-	}) {
-		t.Fatal("haproxy serves nobody")
-	}
-	return address
-}
+// haproxy is the real one, as docs/team.md has it.
+func haproxy(t *testing.T, hubs []*replica) string { return documented(t, "haproxy", hubs).address }
 
 // Two hubs are restarted, one after the other, while sessions call: no call is lost. Without
 // the two times some are.
 func TestARollingRestartLosesNoCall(t *testing.T) {
 	for name, at := range map[string]func(*testing.T, []*replica) string{"small balancer": smallBalancer, "haproxy": haproxy} {
 		t.Run(name, func(t *testing.T) {
-			sessions := 40
+			sessions := 20
+			if world.Long {
+				sessions = 200
+			}
 			l := rolling(t, sessions, obj{}, at)
 			for i, lost := range l.lost {
 				if i < 5 {

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -11,6 +12,10 @@ func TestMain(m *testing.M) {
 	if order := os.Getenv(callerVariable); order != "" {
 		os.Exit(callAllTheTime(order))
 	}
+	if order := os.Getenv(podVariable); order != "" {
+		fmt.Fprintln(os.Stderr, enterPod(order))
+		os.Exit(1)
+	}
 	world.Main(m)
 }
 
@@ -20,3 +25,8 @@ func TestAResultIsKeptOnlyWhileTheHubIsTheSame(t *testing.T) { world.LookAtTheSo
 
 // obj is a JSON object.
 type obj = map[string]any
+
+// podVariable has this program be the process of a container, as it says; enterPod becomes that, on Linux.
+const podVariable = "MCPHUB_TEST_POD"
+
+var enterPod func(order string) error
