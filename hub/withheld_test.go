@@ -34,7 +34,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
 			cfg := testConfig(t, played("kid", share, childtest.Script{Asks: true, Library: true}), played("other", spec.ShareSession, childtest.Script{}))
-			cfg.Inspect, cfg.Cache = true, t.TempDir()
+			cfg.Inspect, cfg.Cache, cfg.NoRoots = true, t.TempDir(), true // this is about rules
 			denied := under(t, cfg, noKid("bob"))
 			h := runHub(t, denied)
 			want := map[spec.Share][2]int{spec.ShareSession: {2, 4}, spec.ShareRoots: {1, 2}, spec.ShareAll: {1, 1}}[share] // of two sessions each, denied to one principal, and allowed
