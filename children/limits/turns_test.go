@@ -46,6 +46,8 @@ func TestTurnsOfThoseWhoLeave(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for _, q := range []*queue{all.starting, all.loading} {
+			q.mu.Lock()
+			defer q.mu.Unlock()
 			if len(q.held) != 0 || len(q.waiting) != 0 {
 				t.Errorf("held %v, waiting %v", q.held, q.waiting)
 			}

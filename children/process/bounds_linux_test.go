@@ -130,9 +130,9 @@ func TestMemoryBomb(t *testing.T) {
 	survives(t, neighbour)
 }
 
-// Without the limit it takes all that it wants.
+// Without the limit it takes all that it wants, and the race detector some more.
 func TestMemoryBombControl(t *testing.T) {
-	p, _ := startBomb(t, "memory", program.Limits{Memory: 2 * bombSize})
+	p, _ := startBomb(t, "memory", program.Limits{Memory: 8 * bombSize})
 	if n, last := lines(p, 1); n != 1 || !strings.HasPrefix(last, "went off") {
 		t.Errorf("the bomb did not go off: %v", p.exit())
 	}
