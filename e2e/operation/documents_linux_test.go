@@ -36,6 +36,7 @@ var notRun = []struct {
 	{regexp.MustCompile(`\$(BENCH|PEERS)\b|\bBENCH=`), "the load harness is no part of this repository"},
 	{regexp.MustCompile(`^go |\.ci/| go test `), "it builds or tests this repository, which .ci/run and .ci/long do"},
 	{regexp.MustCompile(`e2e/peers`), "it installs other hubs, and takes minutes"},
+	{regexp.MustCompile(`^docker run `), "no container runs here; TestTheManifestForKubernetes runs the program in the file system of the image"},
 	{regexp.MustCompile(`^(npm|sudo) `), "it installs a package, which packaging/check does with each"},
 	{regexp.MustCompile(`^mcphub auth login`), "it opens the login page of a server on the network; the tests of logins have one"},
 }

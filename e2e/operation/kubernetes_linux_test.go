@@ -76,6 +76,7 @@ type manifest struct {
 				SecurityContext               struct{ RunAsUser, RunAsGroup, FsGroup int }
 				Containers                    []struct {
 					Args  []string
+					Env   []struct{ Name, Value string }
 					Ports []struct {
 						Name          string
 						ContainerPort int
@@ -169,7 +170,10 @@ func TestTheManifestForKubernetes(t *testing.T) {
 			put(root+"/usr/bin/mcphub", string(program), 0o755, 0)
 			put(root+"/etc/passwd", "mcphub:x:65532:65532::/home/mcphub:/sbin/nologin\n", 0o644, 0)
 			p := pod{Root: root, Mounts: map[string]string{}, UID: uid, Group: group, Dir: "/home/mcphub",
-				Command: append([]string{"/usr/bin/mcphub"}, spec.Containers[0].Args...), Env: []string{"HOME=/home/mcphub", "PATH=/usr/bin"}}
+				Command: append([]string{"/usr/bin/mcphub"}, spec.Containers[0].Args...), Env: []string{"PATH=/usr/bin"}}
+			for _, v := range spec.Containers[0].Env {
+				p.Env = append(p.Env, v.Name+"="+v.Value)
+			}
 			for _, dir := range []string{"proc", "dev"} {
 				world.Must(t, os.Mkdir(filepath.Join(root, dir), 0o755))
 			}
@@ -249,7 +253,7 @@ func TestTheManifestForKubernetes(t *testing.T) {
 			l := &traffic{t: t, address: "http://127.0.0.1:" + of["http"] + "/mcp", stop: make(chan struct{}), token: "the secret alice, which is long enough for each"}
 			c := &http.Client{Transport: &http.Transport{}}
 			session := l.open(c)
-			if _, text, err := l.post(c, session, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__write_file","arguments":{"path":"/home/mcphub/alice/f","content":"x"}}}`); err != nil || session == "" || !strings.Contains(text, "result") {
+			if _, text, err := l.post(c, session, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__write_file","arguments":{"path":"/srv/alice/f","content":"x"}}}`); err != nil || session == "" || !strings.Contains(text, `"result"`) || strings.Contains(text, "isError\":true") {
 				t.Errorf("a call: %s %v %q", text, err, l.lost)
 			}
 			if _, err := os.Stat(filepath.Join(top, "state", ".local", "state", "mcphub", "audit")); err != nil {

@@ -38,8 +38,8 @@ func TestTheTeamPage(t *testing.T) {
 		}
 		config = strings.ReplaceAll(config, from, to)
 	}
-	for _, who := range []string{"alice", "bob"} {
-		world.Must(t, os.MkdirAll(w.Path("srv", who), 0o700))
+	for i, line := range commands {
+		commands[i] = strings.ReplaceAll(line, "/srv/team", w.Path("srv"))
 	}
 	w.Write("hub.json", config)
 	bin := w.Path("bin")
