@@ -190,7 +190,10 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 
 func (r *modernRequest) HasMethod() bool {
 	how := r.s.handlerOf(r.m.Method)
-	return how.modern != nil && how.Kind != methods.Extension
+	if how.modern != nil && how.Kind == methods.Extension { // a server may have it, and the request may have been there
+		return len(r.s.calls.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
+	}
+	return how.modern != nil
 }
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {

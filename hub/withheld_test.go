@@ -1,13 +1,18 @@
 package hub
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/hub/telemetry"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )
@@ -134,6 +139,42 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 				t.Error("it is gone after many reloads, of which the last allows it")
 			}
 		})
+	}
+}
+
+// What somebody calls at a server that is denied to him is a name that he made up: it labels nothing, and reaches the log not at all. Control:
+// a tool that the server lists.
+func TestMadeUpNamesOfADeniedServer(t *testing.T) {
+	var log bytes.Buffer
+	cfg := testConfig(t, played("kid", spec.ShareSession, childtest.Script{Library: true}), played("other", spec.ShareSession, childtest.Script{}))
+	cfg.Telemetry, cfg.NoRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(zerolog.SyncWriter(&log))
+	h := runHub(t, under(t, cfg, noKid("bob")))
+	bob, alice := openAs(t, h, principal.Principal{Name: "bob"}), openAs(t, h, principal.Principal{Name: "alice"})
+	for _, c := range []*testClient{bob, alice} {
+		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`)
+		if err := c.conn.Notify(t.Context(), "notifications/initialized"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 200 {
+		made := fmt.Sprintf("madeup%d%s", n, strings.Repeat("x", 1<<12))
+		for _, call := range []string{toolCall("kid__"+made, `{}`), toolCall("call-tool", `{"serverName":"kid","toolName":"`+made+`"}`)} {
+			if msg, bad := text(bob.raw("tools/call", call)); !bad || !strings.Contains(msg, "not for bob") {
+				t.Fatalf("%s", msg)
+			}
+		}
+		if got := bob.refused("prompts/get", `{"name":"kid__`+made+`"}`); !strings.Contains(got.Message, "not for bob") {
+			t.Fatalf("%s", got.Message)
+		}
+	}
+	if _, bad := alice.callText("kid__echo", `{}`); bad {
+		t.Fatal("the control is not called")
+	}
+	if p := page(&cfg); strings.Contains(p, "madeup") || !strings.Contains(p, `gen_ai_tool_name="echo"`) || !strings.Contains(p, `"not for bob"`) {
+		t.Errorf("%.4000s", p)
+	}
+	if strings.Contains(log.String(), "madeup") || !strings.Contains(log.String(), "call denied") {
+		t.Errorf("the log: %.4000s", log.String())
 	}
 }
 

@@ -171,12 +171,20 @@ func (p *person) post(frame string, header ...string) (status int, node, session
 
 func (p *person) open() {
 	p.t.Helper()
-	status, _, session, text := p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`)
+	if !p.opens() {
+		p.t.Fatal("no session is opened")
+	}
+}
+
+// opens opens a session, and says whether there is one.
+func (p *person) opens() bool {
+	status, _, session, _ := p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"1"}}}`)
 	if status != http.StatusOK || session == "" {
-		p.t.Fatalf("initialize: %d %s", status, text)
+		return false
 	}
 	p.session = session
 	p.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return true
 }
 
 // call calls in its session, and says whether the answer came.
@@ -228,6 +236,43 @@ var questions atomic.Int64
 
 const asksForm = `"id":%d,"method":"elicitation/create","params":{"mode":"form","message":"sure?","requestedSchema":{"type":"object","properties":{}}}`
 
+// sessionsOfAGoneHub: where a hub is gone, a client is told with 404 that its session is, and opens another one.
+func sessionsOfAGoneHub(t *testing.T, hubs []*replica, f *front, people int) {
+	want := map[*person]int{}
+	for n := range people {
+		p := &person{t: t, address: f.address, token: n}
+		p.open()
+		own := &person{t: t, address: "http://" + hubs[0].addr + "/mcp", token: n, session: p.session}
+		if want[p] = http.StatusOK; !own.pings(http.StatusNotFound) {
+			want[p] = http.StatusNotFound
+		}
+	}
+	hubs[0].signal(os.Interrupt)
+	hubs[0].ended()
+	gone := 0
+	for p, status := range want {
+		if !p.pings(status) {
+			t.Errorf("a session is not answered with %d where its hub, or the other one, is gone", status)
+		}
+		if status == http.StatusNotFound {
+			gone++
+			if p.session = ""; world.Within(world.WaitLimit, func() bool { return p.opens() }) && !p.call() {
+				t.Error("another session does not work")
+			}
+		}
+	}
+	if gone == 0 || gone == people {
+		t.Errorf("%d of %d sessions were at the hub that is gone", gone, people)
+	}
+	hubs[0].start()
+}
+
+// pings reports whether a ping in the session is answered with a status.
+func (p *person) pings(want int) bool {
+	status, _, _, _ := p.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	return status == want
+}
+
 // Of two hubs behind the documented haproxy and nginx no request goes to the wrong one, in both eras, also where a token was
 // renewed, and where the balancer has forgotten everything. Behind one that takes turns half of them do: the control.
 func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
@@ -268,9 +313,11 @@ func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	for _, program := range []string{"haproxy", "nginx"} {
 		t.Run(program, func(t *testing.T) {
 			hubs := shared(t, people)
-			if sessions, states := lost(t, hubs, documented(t, program, hubs)); sessions+states > 0 {
+			f := documented(t, program, hubs)
+			if sessions, states := lost(t, hubs, f); sessions+states > 0 {
 				t.Errorf("of %d calls each, %d in a session and %d with a question were lost", people*calls, sessions, states)
 			}
+			sessionsOfAGoneHub(t, hubs, f, people)
 		})
 	}
 	t.Run("control", func(t *testing.T) {

@@ -26,10 +26,12 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 	switch {
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
-	case m.PerRequest && view.Ceiling == nil:
-		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
-	case m.PerRequest: // every call stays within, and none makes it wider
+	case m.PerRequest && view.Ceiling != nil: // every call stays within, and none makes it wider
 		return conf.Boundary(c, view.Ceiling.Roots(), nil, nil)
+	case m.PerRequest && conf.RootsOf(m.Principal).When.Denied:
+		return conf.Boundary(c, nil, nil, nil)
+	case m.PerRequest:
+		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
 	case view.Open:
 		return sandbox.Boundary{Open: view.Meaning()}
 	}

@@ -48,7 +48,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if m.Current.Superseded(c) {
+		if m.Current.Superseded(c) || m.Current.Now().Withheld(name) {
 			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {

@@ -30,8 +30,12 @@ func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 // Prompt asks for a prompt that was looked up by its quoted name. Its answer and error are
 // those of Call.Do.
 func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, it offering.Item) (jsonrpc.Answer, error) {
+	listed := it.Remote
+	if it.Made {
+		listed = ""
+	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		by: it.By, child: it.Child, name: m.Method, prompt: it.Remote,
+		by: it.By, child: it.Child, name: m.Method, prompt: listed,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},

@@ -35,7 +35,11 @@ func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.t
 func (t *toolTarget) method() string { return methods.CallTool }
 
 func (t *toolTarget) subject() record.Subject {
-	return record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
+	what := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
+	if t.tool.Made {
+		what.Tool = ""
+	}
+	return what
 }
 
 func (t *toolTarget) asked(*Call) approval.Request {

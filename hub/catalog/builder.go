@@ -78,7 +78,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	if err != nil {
 		return nil
 	}
-	return &Tool{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, entry: def, by: b, plain: &Plain{}}
+	return &Tool{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
 }
 
 // UnlistedPrompt is Unlisted for a prompt.
@@ -87,7 +87,7 @@ func (b *Builder) UnlistedPrompt(child, remote string) *Item {
 	if c == nil {
 		return nil
 	}
-	return &Item{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, by: b}
+	return &Item{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}
 }
 
 // Prefixed splits a name into the child whose prefix it has, of those that fit, and the child's own name. ok is false where no child that

@@ -25,6 +25,7 @@ type Tool struct {
 	Checked *validate.Tool // its definition, by which calls are judged
 	Costly  bool           // its schema may take time to check
 	Mirrors []mirror.Mark  // parameters that headers repeat
+	Made    bool           // of a name that a client made up: see Builder.Unlisted
 
 	entry []byte   // definition as the child gave it
 	by    *Builder // that read it

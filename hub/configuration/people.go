@@ -1,6 +1,8 @@
 package configuration
 
 import (
+	"slices"
+
 	"mcphub/internal/principal"
 )
 
@@ -21,6 +23,7 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
 		}
 		out.Checker = checker
+		out.Broken = slices.DeleteFunc(slices.Clone(c.Broken), func(b Broken) bool { return checker.Withholds(b.Name) })
 		out.withhold()
 		return out
 	})

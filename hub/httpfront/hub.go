@@ -73,7 +73,7 @@ type ModernRequest interface {
 	// Mirrors are the parameters that headers repeat, of a call of a tool that is known
 	// already. A tool that is found later is compared by [ModernReply.Fits].
 	Mirrors() []mirror.Mark
-	// HasMethod reports whether the hub itself has such a method.
+	// HasMethod reports whether the hub has such a method, or a server may have it.
 	HasMethod() bool
 	// Serve answers the request. What has to be said before the answer goes to r. The
 	// end of ctx ends the request.

@@ -102,7 +102,7 @@ func (f *Front) mostOpen() int {
 	if !f.now.Load().several() {
 		return 0
 	}
-	return 4*f.o.Sessions + 2*(waitingPosts+2)*f.hub.Limits().Calls
+	return 4*f.o.Sessions + 2*(waitingPosts+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
 }
 
 // visit returns the share of a request that belongs to no session; nil as of shareOf. left is called

@@ -16,7 +16,7 @@ import (
 // A Subject is what a request is about.
 type Subject struct {
 	Method      string // where it is no tool
-	Child, Tool string
+	Child, Tool string // Tool "": the server lists none that is called so
 	Arguments   []byte // raw, of a tool
 	At          string // where they stand in the arguments that the client sent
 	Prompt      string // that a server lists

@@ -89,12 +89,12 @@ func (c *Call) Inside(in tracing.Context, method string, id []byte) tracing.Cont
 				sp.method = otherError
 			}
 		}
-		if len(id) > mostRequestID {
-			id = id[:mostRequestID]
-		}
 		text, ok := jsonrpc.String(id)
 		if !ok {
 			text = string(id)
+		}
+		if len(text) > mostRequestID {
+			text = text[:mostRequestID]
 		}
 		s := sp.s
 		sp.server = s.t.tracer.Begin(tracing.Start{

@@ -47,6 +47,9 @@ func hidden(path string, info fs.FileInfo) bool {
 	if closed(real, info, 0o044) {
 		return true
 	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Nlink != 1 {
+		return false // another name of it may lie in an open folder
+	}
 	for dir := filepath.Dir(real); ; dir = filepath.Dir(dir) {
 		switch info, err := os.Lstat(dir); {
 		case err != nil:
