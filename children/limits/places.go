@@ -133,7 +133,7 @@ func (p *Places) of(session string) (n int) {
 type look struct {
 	own     bool            // the owner has as many as it may
 	tenants []Tenant        // who could leave for it
-	richer  []Tenant        // of them those of owners who have more, most first
+	richer  []Tenant        // of them those of owners who have two more, or any where the one who looks has none; most first
 	coming  bool            // sessions were asked to end that have a place for each who looks for one
 	moved   <-chan struct{} // when to look again
 }
@@ -155,11 +155,12 @@ func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
 			continue
 		}
 		l.tenants = append(l.tenants, o)
+		than := p.owned[owner] + min(p.owned[owner], 1) // for one more than another has, a place would go to and fro
 		if p.asked(at.session) {
 			coming++
 			continue
 		}
-		if !l.own && owner != "" && at.owner != "" && at.session != "" && p.owned[at.owner] > p.owned[owner] {
+		if !l.own && owner != "" && at.owner != "" && at.session != "" && p.owned[at.owner] > than {
 			l.richer = append(l.richer, o)
 		}
 	}

@@ -31,7 +31,7 @@ const idleMinute = time.Minute
 
 // enter takes a session in, where there is room: of one principal, for as many as it may have.
 // The one that has been idle longest makes room, if nobody has used it for a minute. For
-// a principal that has less, so does one that is idle of whoever has most. A refusal is
+// a principal that has none, or two less, so does one that is idle of whoever has most. A refusal is
 // refusedStopping, refusedRevoked, or says why there is no room.
 func (f *Front) enter(c *Peer) *refusal {
 	f.mu.Lock()
@@ -48,7 +48,7 @@ func (f *Front) enter(c *Peer) *refusal {
 	if own || len(f.sessions) >= f.o.Sessions {
 		oldest := f.idle.longest(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
-			oldest = f.idle.heaviest(s.sessions)
+			oldest = f.idle.heaviest(s.sessions + min(s.sessions, 1)) // for one more than another has, a place would go to and fro
 		}
 		switch {
 		case oldest != nil:
