@@ -153,12 +153,14 @@ func (c *crowd) reload() {
 	}
 	for _, p := range c.people {
 		now := c.lists(p)
+		var due []string
 		for k, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
 			if now[k] != before[p][k] {
 				c.done["list_changed"]++
-				awaitNote(c.T, p.stdio, method)
+				due = append(due, method)
 			}
 		}
+		awaitNotes(c.T, p.stdio, due...)
 	}
 }
 
@@ -172,17 +174,16 @@ func drain(notes chan string) {
 	}
 }
 
-func awaitNote(t *testing.T, c *testClient, method string) {
+// awaitNotes waits until a client was told by all of these methods, in any order.
+func awaitNotes(t *testing.T, c *testClient, methods ...string) {
 	t.Helper()
 	late := time.After(30 * time.Second)
-	for {
+	for len(methods) > 0 {
 		select {
 		case n := <-c.notes:
-			if strings.Contains(n, method) {
-				return
-			}
+			methods = slices.DeleteFunc(methods, func(method string) bool { return strings.Contains(n, method) })
 		case <-late:
-			t.Fatalf("a list has changed, and nobody was told by %s", method)
+			t.Fatalf("a list has changed, and nobody was told by %s", methods)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 			if share == spec.ShareSession { // what several share is nobody's
 				drain(alice.notes)
 				alice.raw("tools/call", say("kid", "notifications/message", `{"level":"error","data":"x"}`, 1))
-				awaitNote(t, alice, "notifications/message")
+				awaitNotes(t, alice, "notifications/message")
 			}
 			if n := instancesOf(h, "kid"); n != want[0] {
 				t.Errorf("%d instances after all that", n)
@@ -108,7 +108,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 
 			drain(bob.notes)
 			apply(t, h, cfg)
-			awaitNote(t, bob, listChanged)
+			awaitNotes(t, bob, listChanged)
 			if _, bad := bob.callText("kid__echo", `{}`); bad || !bob.listed("kid__echo") || !bob2.listed("kid__echo") {
 				t.Error("it is not called after a reload that allows it")
 			}
@@ -117,7 +117,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 			}
 			drain(bob.notes)
 			apply(t, h, denied)
-			awaitNote(t, bob, listChanged)
+			awaitNotes(t, bob, listChanged)
 			if bob.listed("kid__echo") || !alice.listed("kid__echo") {
 				t.Error("it is listed after a reload that denies it")
 			}
