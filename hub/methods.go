@@ -100,8 +100,8 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, see
 
 // traced has a request served that is not recorded, and makes a span of it.
 func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, seen telemetry.Call, by serveFunc) jsonrpc.Answer {
-	seen.Inside(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
-	a := by(s, telemetry.With(ctx, &seen), m)
+	seen.BeginServerSpan(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
+	a := by(s, telemetry.WithCall(ctx, &seen), m)
 	seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 	return a
 }

@@ -90,7 +90,7 @@ type splicing struct {
 	raw, quoted, token []byte
 	remote             string
 	carrier            tracing.Carrier // of the client's _meta
-	toward             tracing.Context // what the child is told
+	told               tracing.Context // what the child is told of a trace
 }
 
 // splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
@@ -102,7 +102,7 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
 
 // trace is the edit that _meta needs; own is the hub's progress token, nil for none.
 func (r *splicing) trace(own []byte) jsonrpc.Edit {
-	return r.carrier.Edit(r.raw, r.token, own, r.toward)
+	return r.carrier.Edit(r.raw, r.token, own, r.told)
 }
 
 // params are what the child is sent: the judged bytes, with the edits that the

@@ -210,8 +210,8 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	if a.token != nil {
 		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.token))
 	}
-	inside := c.seen.Inside(a.splicing.carrier.Context, methods.CallTool, m.ID)
-	a.splicing.toward = c.seen.Toward(a.splicing.carrier.Context, c.lease.Protocol())
+	inside := c.seen.BeginServerSpan(a.splicing.carrier.Context, methods.CallTool, m.ID)
+	a.splicing.told = c.seen.BeginClientSpan(a.splicing.carrier.Context, c.lease.Protocol())
 	edits[1] = a.splicing.trace(c.own)
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {

@@ -41,7 +41,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		own = s.Progress.Add(att.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.Progress.Remove(own) }
 	}
-	c.splicing.toward = ticket.Toward(c.splicing.carrier.Context, att.lease.Protocol())
+	c.splicing.told = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
 	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
 	e := &exchange{s, att, s.ClientOf(ctx), t.method(), att.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
 	a, err := e.send(away)
@@ -147,13 +147,13 @@ type OnBehalf struct {
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	k, from := lease.Key(), s.ClientOf(ctx)
-	r, seen := splicingOf(m, nil, ""), telemetry.Of(ctx)
+	r, seen := splicingOf(m, nil, ""), telemetry.CallOf(ctx)
 	var own []byte
 	if r.token != nil {
 		own = s.Progress.Add(k, from, bytes.Clone(r.token))
 		defer s.Progress.Remove(own)
 	}
-	r.toward = seen.Toward(r.toward, lease.Protocol())
+	r.told = seen.BeginClientSpan(r.told, lease.Protocol())
 	edits = append(edits, r.trace(own))
 	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)

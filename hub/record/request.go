@@ -53,8 +53,11 @@ func requestOf(ctx context.Context) *request {
 	return of
 }
 
-// inside is the context of the request within the hub.
-func (of *request) inside() tracing.Context { return of.seen.Inside(of.in, of.m.Method, of.m.ID) }
+// beginSpan begins the span of the request, and returns the context within the hub: see
+// telemetry.Call.
+func (of *request) beginSpan() tracing.Context {
+	return of.seen.BeginServerSpan(of.in, of.m.Method, of.m.ID)
+}
 
 // Named says that a request of a client is of a tool of the hub's own.
 func (r *Writer) Named(ctx context.Context, tool string) {
@@ -77,7 +80,7 @@ func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
 	if ctx.Err() != nil {
 		word = audit.ResultCancelled
 	}
-	of.inside()
+	of.beginSpan()
 	of.seen.Answered(of.m.Method, word, a.Error)
 }
 
@@ -100,7 +103,7 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 	}
 	of.told = true
 	rec.Request, rec.US = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
-	rec.Trace = audit.Trace(of.inside())
+	rec.Trace = audit.Trace(of.beginSpan())
 	if what.Method == methods.CallTool {
 		rec.Method = ""
 	}

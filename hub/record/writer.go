@@ -235,10 +235,10 @@ func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	return word
 }
 
-// Toward is the context that the server gets of a request that came with the context in, and is
-// spoken to in a version.
-func (t Ticket) Toward(in tracing.Context, version string) tracing.Context {
-	return t.seen.Toward(in, version)
+// BeginClientSpan begins the span of the request to the server, and returns the context that the
+// server gets: see telemetry.Call.
+func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Context {
+	return t.seen.BeginClientSpan(in, version)
 }
 
 // Decide writes the line of a request that was judged, and counts the decision. Where there
@@ -257,7 +257,7 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 	of.seen.Of(of.m.Method, what.Child, what.Tool)
 	of.seen.Prompt(what.Prompt)
 	of.seen.Decided(decision.String(), d.Verdict.Rule)
-	of.inside()
+	of.beginSpan()
 	t, err := r.decide(ctx, what, d)
 	if err == nil && d.Allowed() {
 		of.seen.Sent(d.Protocol)

@@ -310,7 +310,7 @@ func (c *Call) Answered(method, word string, fault []byte) {
 	}
 	c.op.answered(outcomeOf(word, fault), c.c.t.now()-c.began)
 	if c.spans != nil {
-		c.Inside(tracing.Context{}, method, nil) // of one that nobody asked about before
+		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that nobody asked about before
 		c.spans.answered(word, fault)
 	}
 	c.c = nil

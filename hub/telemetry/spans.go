@@ -36,13 +36,13 @@ func (s *Session) spansOf(c *client) *spans {
 
 type callKey struct{}
 
-// With marks the context of a request that has no record with its Call.
-func With(ctx context.Context, c *Call) context.Context {
+// WithCall marks the context of a request that has no record with its Call.
+func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// Of is what With has set; nil: nothing.
-func Of(ctx context.Context) *Call {
+// CallOf is what WithCall has set; nil: nothing.
+func CallOf(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
 }
@@ -76,9 +76,10 @@ func (sp *spans) attributes(version, transport string) []tracing.Attribute {
 		tracing.Attribute{Name: attrVersion, Value: version}, tracing.Attribute{Name: attrTransport, Value: transport})
 }
 
-// Inside is the context within the hub of a request with this id, which came with the context
-// in: that of its span where the hub traces, else in.
-func (c *Call) Inside(in tracing.Context, method string, id []byte) tracing.Context {
+// BeginServerSpan begins the span of a request with this id, which came with the context in, where
+// the hub traces. It returns the context within the hub: that of the span, else in. A span that was
+// begun goes on.
+func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tracing.Context {
 	if c.c == nil || c.spans == nil {
 		return in
 	}
@@ -106,9 +107,10 @@ func (c *Call) Inside(in tracing.Context, method string, id []byte) tracing.Cont
 	return sp.server.Context()
 }
 
-// Toward is the context that the server gets, which is spoken to in a version: that of a span of
-// its own where the hub traces, else in. It comes after Inside.
-func (c *Call) Toward(in tracing.Context, version string) tracing.Context {
+// BeginClientSpan begins the span of the request to the server, which is spoken to in a version,
+// where the hub traces. It returns the context that the server gets: that of the span, else in. It
+// comes after BeginServerSpan.
+func (c *Call) BeginClientSpan(in tracing.Context, version string) tracing.Context {
 	if c == nil || c.c == nil || c.spans == nil || c.spans.server == nil {
 		return in
 	}
