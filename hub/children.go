@@ -140,7 +140,7 @@ func (h *Hub) logged(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 // pass hands the client a notification of a child as it is, where there is room
 // to spare.
 func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
-	if s.now().Withheld(k.Child) { // the session is about to be taken from it
+	if s.now().Denied(k.Child) { // the session is about to be taken from it
 		return
 	}
 	to := s.wayOf(ctx, k, m)

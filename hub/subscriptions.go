@@ -94,7 +94,7 @@ func (s *Session) telling(ctx context.Context, uri string) (list []offering.Sour
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
-		return !tells.Subscribable(from.Child) && !from.By.Withheld(from.Child) // that is denied, and recorded
+		return !tells.Subscribable(from.Child) && !from.By.Denied(from.Child) // that is denied, and recorded
 	})
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }

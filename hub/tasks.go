@@ -52,7 +52,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 
 func (s taskSession) Denies(child, tool string) bool {
 	now := s.now()
-	return now.Withheld(child) || tool != "" && now.Checker.Refuses(child, tool)
+	return now.Denied(child) || tool != "" && now.Checker.Refuses(child, tool)
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {

@@ -107,7 +107,7 @@ func (s *Session) getRoots(ctx context.Context, _ mcp.CallToolRequest) (*mcp.Cal
 func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	only := req.GetString("serverName", "")
 	conf := s.now()
-	if only != "" && (conf.Child(only) == nil || conf.Withheld(only)) && conf.BrokenEntry(only) == nil {
+	if only != "" && (conf.Child(only) == nil || conf.Denied(only)) && conf.BrokenEntry(only) == nil {
 		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(conf.ServedNames()))), nil
 	}
 	s.AwaitStarted(ctx)

@@ -83,8 +83,8 @@ func (c *Checker) ruling(t *Tool) *policy.Ruling { return t.ruling.In(c.policy) 
 // that is no call of a tool has its method for a name.
 func (c *Checker) Refuses(child, tool string) bool { return c != nil && c.policy.Refuses(child, tool) }
 
-// Withholds reports whether rules deny all that a child has, be it known or not.
-func (c *Checker) Withholds(child string) bool { return c != nil && c.policy.Withholds(child) }
+// DeniesChild reports whether rules deny all that a child has, be it known or not.
+func (c *Checker) DeniesChild(child string) bool { return c != nil && c.policy.DeniesChild(child) }
 
 // child is one configured child, prepared.
 type child struct {

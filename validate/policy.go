@@ -83,9 +83,9 @@ func (c *Checker) Rules() *policy.Compiled {
 	return c.policy
 }
 
-// Withheld are the paths that one child may not open, whatever is around them: what is protected, in every spelling, and the
+// ClosedPaths are the paths that one child may not open, whatever is around them: what is protected, in every spelling, and the
 // directories that the policy denies it something in.
-func (c *Checker) Withheld(child string) (list []string) {
+func (c *Checker) ClosedPaths(child string) (list []string) {
 	if c == nil {
 		return nil
 	}

@@ -249,7 +249,7 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 
 // reserved is what no server is given.
 func (w *allowWork) reserved() sandbox.Reserved {
-	return sandbox.Reserved{Home: w.home, Withheld: w.now.checker.Withheld(w.now.server.Name)}
+	return sandbox.Reserved{Home: w.home, Withheld: w.now.checker.ClosedPaths(w.now.server.Name)}
 }
 
 // denied names the rule that withholds a path; "" where none does.

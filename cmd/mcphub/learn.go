@@ -356,7 +356,7 @@ func (l *lesson) lacked() {
 
 func (l *lesson) propose() learn.Proposal {
 	return learn.Propose(learn.Facts{
-		Settings: l.own, Profile: l.rec.Profile(), Withheld: l.made.Hub.Checker.Withheld(l.name), Home: l.made.Hub.Home,
+		Settings: l.own, Profile: l.rec.Profile(), Withheld: l.made.Hub.Checker.ClosedPaths(l.name), Home: l.made.Hub.Home,
 		Uses: l.rec.Uses(), Sockets: l.rec.Sockets(), Ports: l.rec.Ports(),
 	})
 }

@@ -78,7 +78,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 func (m *Member[S]) serveAll() {
 	conf := m.Current.Followed()
 	for i := range conf.Children {
-		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.Withheld(c.Spec.Name) {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.Denied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
 			m.serveChild(c, roots, m.reaches(c, boundary, roots), true, false)
 		}
@@ -90,7 +90,7 @@ func (m *Member[S]) serveAll() {
 func (m *Member[S]) prestart() {
 	conf := m.Current.Followed()
 	for i := range conf.Children {
-		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.Withheld(c.Spec.Name) {
+		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.Denied(c.Spec.Name) {
 			k := m.KeyFor(c, nil)
 			if b := m.reaches(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
@@ -100,12 +100,12 @@ func (m *Member[S]) prestart() {
 	}
 }
 
-// serve has every child of conf that is not withheld serve the session with the roots of a
+// serve has every child of conf that is not denied serve the session with the roots of a
 // view, and no other.
 func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View, first bool) {
 	for i := range conf.Children {
 		c := &conf.Children[i]
-		if conf.Withheld(c.Spec.Name) {
+		if conf.Denied(c.Spec.Name) {
 			continue
 		}
 		its := view
@@ -122,7 +122,7 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 		m.serveChild(c, roots, m.reaches(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
-		if conf.Child(name) == nil || conf.Withheld(name) {
+		if conf.Child(name) == nil || conf.Denied(name) {
 			m.table.detach(m, at.Key)
 			m.table.Supervisor.Leave(at.Key)
 		}

@@ -210,7 +210,7 @@ func (t *Table[S]) forget(at Assignment, known instance) {
 	t.known[at.Key] = known
 }
 
-// detach takes a session from an instance whose child is configured no more, or withheld.
+// detach takes a session from an instance whose child is configured no more, or denied.
 func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -316,7 +316,7 @@ func (m *Member[S]) adopt(conf *configuration.Configuration, renewed map[*offers
 	before := m.Offering.Configuration()
 	m.Restarted(m.Offering.Adopt(conf, renewed)...)
 	for name, at := range m.assigned.Load().All() {
-		if before.Withheld(name) && !conf.Withheld(name) { // it was not taken from its instance yet
+		if before.Denied(name) && !conf.Denied(name) { // it was not taken from its instance yet
 			if known := m.table.known[at.Key]; known.status != nil {
 				m.changed(known.status, known.by(conf))
 			}

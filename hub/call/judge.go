@@ -102,7 +102,7 @@ func (att *attempt) find(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.owner()
 	entry := conf.Child(child)
-	served := !conf.Withheld(child)
+	served := !conf.Denied(child)
 	byRoots := served && s.Instances.ByRoots(entry)
 	held := served && heldToRoots(entry, att.from)
 	switch {
@@ -148,7 +148,7 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 // by how it would: what is not allowed so starts nothing. over: the call ends here.
 func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	s, spec := att.call.sender, &att.by.Child(att.child).Spec
-	if att.by.Withheld(att.child) { // wherever it would run
+	if att.by.Denied(att.child) { // wherever it would run
 		if att.call.fast {
 			return false, errWouldBlock
 		}

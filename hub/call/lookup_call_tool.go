@@ -62,7 +62,7 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 
 // findRemote finds a tool by its child and its own name.
 func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
-	if conf := s.Current.Now(); conf.Withheld(child) {
+	if conf := s.Current.Now(); conf.Denied(child) {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
 			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
 		}

@@ -60,7 +60,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := conf.Offers.Prefixed(name, conf.Withheld); is {
+	if child, remote, is := conf.Offers.Prefixed(name, conf.Denied); is {
 		return offering.Item{Item: conf.Offers.UnlistedPrompt(child, remote), By: conf}, jsonrpc.Answer{}
 	}
 	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")

@@ -71,15 +71,15 @@ func (s *Sender) Known(m *jsonrpc.Message) *catalog.Tool {
 	return s.Offering.Catalog().Tool(name)
 }
 
-// owners returns the children to which an unknown name may belong, those aside that are withheld.
+// owners returns the children to which an unknown name may belong, those aside that are denied.
 func (s *Sender) owners(name string) []string {
 	conf := s.Current.Now()
-	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Withheld)
+	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Denied)
 }
 
 // FindTool finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child. What a child would
-// have that is withheld is found by its prefix alone: the denial of it says why.
+// have that is denied is found by its prefix alone: the denial of it says why.
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	owners := func() []string { return s.owners(name) }
@@ -105,7 +105,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		return offering.Tool{}, failure.ToolError(down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := conf.Offers.Prefixed(name, conf.Withheld); is {
+	if child, remote, is := conf.Offers.Prefixed(name, conf.Denied); is {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
 			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
 		}

@@ -36,7 +36,7 @@ type Configuration struct {
 	// what it is for principals; nil: it is the same for everybody
 	views *memo.Map[*validate.Checker, *Configuration]
 
-	withheld map[string]bool // children of which the rules deny everything; of one that is For nobody in particular, those that no principal is served
+	denied map[string]bool // children of which the rules deny everything; of one that is For nobody in particular, those that no principal is served
 
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
@@ -93,7 +93,7 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 	if c.Checker.Rules().ForSome() {
 		c.views = &memo.Map[*validate.Checker, *Configuration]{}
 	} else {
-		c.withhold()
+		c.noteDenied()
 	}
 	return nil
 }
@@ -159,25 +159,25 @@ func (c *Configuration) ChildNames() []string {
 	return out
 }
 
-// withhold notes the children of which the rules deny everything.
-func (c *Configuration) withhold() {
+// noteDenied notes the children of which the rules deny everything.
+func (c *Configuration) noteDenied() {
 	for i := range c.Children {
-		if name := c.Children[i].Spec.Name; c.Checker.Withholds(name) {
-			if c.withheld == nil {
-				c.withheld = map[string]bool{}
+		if name := c.Children[i].Spec.Name; c.Checker.DeniesChild(name) {
+			if c.denied == nil {
+				c.denied = map[string]bool{}
 			}
-			c.withheld[name] = true
+			c.denied[name] = true
 		}
 	}
 }
 
-// Withheld reports whether the rules deny everything of a child to whom c is for: nobody of those is served by it, and what it
+// Denied reports whether the rules deny everything of a child to whom c is for: nobody of those is served by it, and what it
 // says of itself is not for them.
-func (c *Configuration) Withheld(child string) bool { return c.withheld[child] }
+func (c *Configuration) Denied(child string) bool { return c.denied[child] }
 
-// ServedNames returns the names of the children that are not withheld, in the order of hub.json.
+// ServedNames returns the names of the children that are not Denied, in the order of hub.json.
 func (c *Configuration) ServedNames() []string {
-	return slices.DeleteFunc(c.ChildNames(), c.Withheld)
+	return slices.DeleteFunc(c.ChildNames(), c.Denied)
 }
 
 // BrokenEntry returns the entry of this name that cannot be run, nil for none.

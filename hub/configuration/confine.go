@@ -16,7 +16,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
 		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
-	b := sandbox.Boundary{Withheld: c.Checker.Withheld(name)}
+	b := sandbox.Boundary{Withheld: c.Checker.ClosedPaths(name)}
 	isRoot := make(map[string]bool, len(roots))
 	for _, r := range roots {
 		isRoot[r.Path] = true

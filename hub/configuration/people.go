@@ -23,8 +23,8 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
 		}
 		out.Checker = checker
-		out.Broken = slices.DeleteFunc(slices.Clone(c.Broken), func(b Broken) bool { return checker.Withholds(b.Name) })
-		out.withhold()
+		out.Broken = slices.DeleteFunc(slices.Clone(c.Broken), func(b Broken) bool { return checker.DeniesChild(b.Name) })
+		out.noteDenied()
 		return out
 	})
 }

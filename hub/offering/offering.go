@@ -61,7 +61,7 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.by.Withheld(st.Child) { // the session is about to be taken from it
+	if o.by.Denied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
 	before := o.told[st.Child]
@@ -96,7 +96,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 	for name, of := range o.byChild {
 		c := conf.Child(name)
 		switch {
-		case c == nil, conf.Withheld(name):
+		case c == nil, conf.Denied(name):
 			delete(o.byChild, name)
 		case c.Spec.Revision == of.Revision() && renewed[of.Raw] != nil:
 			o.byChild[name] = renewed[of.Raw]
@@ -105,7 +105,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 		}
 	}
 	for name, st := range o.told {
-		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.Withheld(name) {
+		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.Denied(name) {
 			delete(o.told, name)
 			replaced = append(replaced, name)
 		}
@@ -223,7 +223,7 @@ func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted fun
 // gone reports whether there is no child of this name to wait for.
 func (o *Offering) gone(name string) bool {
 	now := o.current.Now()
-	return now.Child(name) == nil || now.Withheld(name)
+	return now.Child(name) == nil || now.Denied(name)
 }
 
 // AwaitOffers gives the children that are still starting their time, and no

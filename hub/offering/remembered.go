@@ -33,14 +33,14 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 }
 
 // recallAll reads what is remembered of the children of conf, in their order; nil
-// where nothing is, or the child is withheld.
+// where nothing is, or the rules deny the child.
 func recallAll(conf *configuration.Configuration, remembered func(*configuration.Child) *offers.Offer) []*catalog.Offer {
 	all := conf.Children
 	found := make([]*catalog.Offer, len(all))
 	var next atomic.Int32
 	read := func() {
 		for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-			if conf.Withheld(all[i].Spec.Name) {
+			if conf.Denied(all[i].Spec.Name) {
 				continue
 			}
 			if raw := remembered(&all[i]); raw != nil {

@@ -136,44 +136,36 @@ func (r *Ruling) In(p *Compiled) *Ruling {
 	return r.views.Get(p, func() *Ruling { return p.Ruling(r.child, r.tool) })
 }
 
-// Withholds reports whether all that a child has is denied, be it known or not: a rule without a condition on tools or paths denies,
-// and no rule before it that is about the child does otherwise. Of a policy with rules for some people it is told for nobody before For.
-func (p *Compiled) Withholds(child string) bool {
+// DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a
+// condition on tools or paths. Of a policy with rules for some people it is told for nobody before For.
+func (p *Compiled) DeniesChild(child string) bool {
 	if p == nil {
 		return false
 	}
 	if p.views != nil {
 		p = p.For(principal.Principal{})
 	}
-	for _, r := range p.rules {
-		if !matchesName(r.Servers, child) {
-			continue
-		}
-		if r.Then != Deny {
-			return false
-		}
-		if r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*")) {
-			return true
-		}
-	}
-	return false
+	about := slices.DeleteFunc(slices.Clone(p.rules), func(r *compiled) bool { return !matchesName(r.Servers, child) })
+	return denyAll(about, func(r *compiled) bool { return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*")) })
 }
 
-// Refuses reports whether every call of a tool is denied, whatever its paths: a rule without a condition on paths denies, and
-// no rule before it does otherwise. A request that is no call of a tool has its method for a name.
+// Refuses reports whether every call of a tool is denied, whatever its paths. What is about all of them is a rule without a
+// condition on paths. A request that is no call of a tool has its method for a name.
 func (p *Compiled) Refuses(child, tool string) bool {
 	if p == nil {
 		return false
 	}
 	r := p.Ruling(child, tool).In(p)
-	if r == nil {
-		return false
-	}
-	for _, rule := range r.rules {
-		if rule.Then != Deny {
+	return r != nil && denyAll(r.rules, func(r *compiled) bool { return r.Paths == nil })
+}
+
+// denyAll reports whether rules leave nothing open: one that is about all denies, and no rule before it does otherwise.
+func denyAll(rules []*compiled, aboutAll func(*compiled) bool) bool {
+	for _, r := range rules {
+		if r.Then != Deny {
 			return false
 		}
-		if rule.Paths == nil {
+		if aboutAll(r) {
 			return true
 		}
 	}
