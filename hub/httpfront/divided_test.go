@@ -342,7 +342,7 @@ func TestRefusalsShowWhoseTheyAre(t *testing.T) {
 	s := newShare("eve\u200b@login.test", PrincipalLimits{Calls: 1, Rate: 1, Burst: 1})
 	var refused *refusal
 	for refused == nil {
-		refused = s.take("tools/call")
+		refused = s.count("tools/call")
 	}
 	if !strings.HasPrefix(refused.text, `eve\u200b@login.test makes`) {
 		t.Error(refused.text)

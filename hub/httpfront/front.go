@@ -212,9 +212,9 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		defer c.leave(isPost)
 		s = c.share
 	} else {
-		var left func()
-		s, left = f.visit(who)
-		defer left()
+		var exit func()
+		s, exit = f.visit(who)
+		defer exit()
 	}
 	m, held := f.message(w, r, c, s)
 	if m == nil {

@@ -35,9 +35,8 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
-		if c.share = f.shareOf(c.principal); c.share != nil {
-			c.share.users.Add(1)
-		}
+		c.share = f.shareOf(c.principal)
+		c.share.enter()
 		f.run(c)
 	}
 	if refused := c.enter(isPost); refused != nil {
@@ -137,14 +136,14 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 			refused.answer(w, m.ID)
 			return
 		}
-		c.share.leave() // it lasts: listen has counted it
+		c.share.uncount() // it lasts: listen has counted it
 		defer k.over()
 	} else {
-		if refused := c.share.take(m.Method); refused != nil {
+		if refused := c.share.count(m.Method); refused != nil {
 			refused.answer(w, m.ID)
 			return
 		}
-		defer c.share.leave()
+		defer c.share.uncount()
 		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			answerWith(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))

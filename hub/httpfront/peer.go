@@ -133,14 +133,12 @@ const (
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
 func (c *Peer) enter(k connection) (refused *refusal) {
-	if s := c.share; s != nil {
-		s.users.Add(1) // before it is seen that the session goes on, which has the share
-		defer func() {
-			if refused != nil {
-				s.left()
-			}
-		}()
-	}
+	c.share.enter() // before it is seen that the session goes on, which has the share
+	defer func() {
+		if refused != nil {
+			c.share.exit()
+		}
+	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -158,7 +156,7 @@ func (c *Peer) enter(k connection) (refused *refusal) {
 }
 
 func (c *Peer) leave(k connection) {
-	defer c.share.left()
+	defer c.share.exit()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--

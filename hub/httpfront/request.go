@@ -21,14 +21,14 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refused.answer(w, m.ID)
 		return false
 	}
-	if refused = c.share.take(m.Method); refused != nil {
+	if refused = c.share.count(m.Method); refused != nil {
 		c.served(u)
 		refused.answer(w, m.ID)
 		return false
 	}
 	t, ok := c.awaitTurn(w, u.Context, r.Context())
 	if !ok {
-		c.share.leave()
+		c.share.uncount()
 		c.served(u)
 		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
@@ -67,7 +67,7 @@ func (f *Front) detach(reply *Reply, release, serve func()) {
 // the start.
 func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, t turn, prefers bool) {
 	c := reply.c
-	defer c.share.leave()
+	defer c.share.uncount()
 	if prefers {
 		reply.flow()
 	}

@@ -65,7 +65,7 @@ func (f *Front) enter(c *Peer) *refusal {
 	if s != nil {
 		c.share = s
 		s.sessions++
-		s.users.Add(1)
+		s.enter()
 	}
 	c.idlers = &f.idle
 	f.idle.add(c, now)
@@ -87,7 +87,7 @@ func (f *Front) end(c *Peer) {
 	delete(f.sessions, c.id)
 	if c.share != nil {
 		c.share.sessions--
-		c.share.left()
+		c.share.exit()
 		f.dropShare(c.share, time.Now())
 	}
 	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
@@ -104,7 +104,7 @@ func (f *Front) forget(c *Peer) {
 		delete(f.modernPeers, c.owner)
 	}
 	if c.modernSession != nil {
-		c.share.left()
+		c.share.exit()
 		f.dropShare(c.share, time.Now())
 	}
 }

@@ -30,7 +30,7 @@ type share struct {
 	key      string
 	name     string          // as it is shown
 	limits   PrincipalLimits // Sessions is guarded by Front.mu; the others do not change
-	sessions int             // guarded by Front.mu, as the next two are
+	sessions int             // guarded by Front.mu, as the next one is
 	listens  int             // without a handshake
 	users    atomic.Int64    // Peers, connections of these, and requests of no session; it grows while Front.mu is held, or one has it
 	slots    chan struct{}   // one token for each request under way
@@ -105,19 +105,24 @@ func (f *Front) mostOpen() int {
 	return 4*f.o.Sessions + 2*(waitingPosts+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
 }
 
-// visit returns the share of a request that belongs to no session; nil as of shareOf. left is called
+// visit enters the share of a request that belongs to no session; nil as of shareOf. exit is called
 // when the request is over.
-func (f *Front) visit(who admission.Caller) (s *share, left func()) {
+func (f *Front) visit(who admission.Caller) (s *share, exit func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s = f.shareOf(who.Principal.Key()); s != nil {
-		s.users.Add(1)
-	}
-	return s, s.left
+	s = f.shareOf(who.Principal.Key())
+	s.enter()
+	return s, s.exit
 }
 
-// left is called once by each who has used a share.
-func (s *share) left() {
+// enter notes one more who uses the share: see users. Each calls exit once. Both do nothing with nil.
+func (s *share) enter() {
+	if s != nil {
+		s.users.Add(1)
+	}
+}
+
+func (s *share) exit() {
 	if s != nil {
 		s.users.Add(-1)
 	}
@@ -144,8 +149,8 @@ func goesOn(method string) bool {
 	return false
 }
 
-// take counts one message more; leave takes it out. A refusal says when it is worth trying again.
-func (s *share) take(method string) *refusal {
+// count counts one message more; uncount takes it out. A refusal says when it is worth trying again.
+func (s *share) count(method string) *refusal {
 	if s == nil {
 		return nil
 	}
@@ -165,7 +170,7 @@ func (s *share) take(method string) *refusal {
 	return nil
 }
 
-func (s *share) leave() {
+func (s *share) uncount() {
 	if s != nil {
 		s.requests.Add(-1)
 	}
@@ -182,11 +187,11 @@ func (s *share) begin(w http.ResponseWriter, r *http.Request, method string) (*w
 	if s == nil {
 		return nil, nil
 	}
-	if refused := s.take(method); refused != nil {
+	if refused := s.count(method); refused != nil {
 		return nil, refused
 	}
 	if !await(s.working, w, r.Context, r.Context()) {
-		s.leave()
+		s.uncount()
 		return nil, &refusal{status: http.StatusServiceUnavailable, text: "the connection has ended", code: jsonrpc.CodeInternal}
 	}
 	return s.work(), nil
@@ -194,7 +199,7 @@ func (s *share) begin(w http.ResponseWriter, r *http.Request, method string) (*w
 
 func (s *share) end(k *works) {
 	k.over()
-	s.leave()
+	s.uncount()
 }
 
 // A turn is the right of one request to be served.
