@@ -123,7 +123,7 @@ func (r *Run) Muted() uint64 { return r.muted.Load() }
 // modernRun is a run as a link without a handshake sees it.
 type modernRun struct{ *Run }
 
-// ClientProfile is whom the run serves.
+// ClientProfile is what the child is shown of the client.
 func (r modernRun) ClientProfile() link.ClientProfile { return r.instance.ClientProfile() }
 
 // Relist has every list read again.

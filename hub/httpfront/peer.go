@@ -259,7 +259,7 @@ func (c *Peer) TrySpare(method string, params ...[]byte) bool {
 // Connected reports whether the client follows its own stream.
 func (c *Peer) Connected() bool { return c.own.live() }
 
-// Ready waits until there is a stream that a question can go on.
+// AwaitReady waits until there is a stream that a question can go on.
 func (c *Peer) AwaitReady(ctx context.Context) error {
 	_, err := c.openStream(ctx)
 	return err

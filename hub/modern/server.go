@@ -36,10 +36,10 @@ type Host interface {
 	// AwaitServed waits until the children have been given the roots of a view, or
 	// newer ones.
 	AwaitServed(ctx context.Context, view rootsmgr.View) error
-	// Serve has a child served roots that came with a request, whose digest is set,
+	// ServeRoots has a child served roots that came with a request, whose digest is set,
 	// and waits until it has been given them.
 	ServeRoots(ctx context.Context, child, set string, view rootsmgr.View) error
-	// Served is what a child was last to be served by Serve; "" for nothing.
+	// Served is what a child was last to be served by ServeRoots; "" for nothing.
 	Served(child string) (set string, view rootsmgr.View)
 }
 

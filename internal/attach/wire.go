@@ -55,7 +55,7 @@ func (s Surroundings) Encode() ([]byte, error) {
 	return b, nil
 }
 
-var errMalformed = errors.New("what the adapter has sent is no session")
+var errMalformed = errors.New("what the adapter has sent are no surroundings")
 
 // Length reads the first four bytes of what Encode returns.
 func Length(b []byte) (int, error) {

@@ -67,28 +67,28 @@ func (v *visitor) admitted(c *credentials) {
 }
 
 // Met takes in a connection, and gives the context of its requests.
-func (s *Connections) Met(ctx context.Context, c net.Conn) context.Context {
-	s.mu.Lock()
-	if s.at == nil {
-		s.at, s.of, s.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
+func (c *Connections) Met(ctx context.Context, conn net.Conn) context.Context {
+	c.mu.Lock()
+	if c.at == nil {
+		c.at, c.of, c.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
 	}
-	s.at[c] = s.strangers.PushBack(c)
+	c.at[conn] = c.strangers.PushBack(conn)
 	var oldest net.Conn
-	if s.strangers.Len() > MostStrangers {
-		oldest = s.strangers.Front().Value.(net.Conn)
-		s.drop(oldest)
+	if c.strangers.Len() > MostStrangers {
+		oldest = c.strangers.Front().Value.(net.Conn)
+		c.drop(oldest)
 	}
-	s.mu.Unlock()
+	c.mu.Unlock()
 	if oldest != nil {
 		_ = oldest.Close() // it is served no more, whatever comes of that
 	}
-	return context.WithValue(ctx, visitorKey{}, &visitor{conn: c})
+	return context.WithValue(ctx, visitorKey{}, &visitor{conn: conn})
 }
 
 // Know notes that a request of a principal was admitted on a connection, which is the principal's
 // from then on; "": nobody's in particular. Of most connections that are somebody's, each
 // principal may have as many as are still free; most 0: any number. false: it has.
-func (s *Connections) Know(ctx context.Context, principal string, most int) bool {
+func (c *Connections) Know(ctx context.Context, principal string, most int) bool {
 	v := visitorOf(ctx)
 	if v == nil {
 		return true
@@ -96,19 +96,19 @@ func (s *Connections) Know(ctx context.Context, principal string, most int) bool
 	if before := v.known.Load(); before != nil && *before == principal {
 		return true
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := len(s.of) + 1
-	if _, had := s.of[v.conn]; had {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := len(c.of) + 1
+	if _, had := c.of[v.conn]; had {
 		all--
 	}
-	if principal != "" && most > 0 && all+s.owned[principal]+1 > most {
+	if principal != "" && most > 0 && all+c.owned[principal]+1 > most {
 		return false
 	}
-	s.drop(v.conn)
+	c.drop(v.conn)
 	if principal != "" {
-		s.of[v.conn] = principal
-		s.owned[principal]++
+		c.of[v.conn] = principal
+		c.owned[principal]++
 	}
 	known := principal // of its own: the argument would be put on the heap for each request
 	v.known.Store(&known)
@@ -116,24 +116,24 @@ func (s *Connections) Know(ctx context.Context, principal string, most int) bool
 }
 
 // Left takes a connection out that has ended.
-func (s *Connections) Left(c net.Conn, state http.ConnState) {
+func (c *Connections) Left(conn net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
-		s.mu.Lock()
-		s.drop(c)
-		s.mu.Unlock()
+		c.mu.Lock()
+		c.drop(conn)
+		c.mu.Unlock()
 	}
 }
 
 // drop forgets a connection. The caller holds mu.
-func (s *Connections) drop(c net.Conn) {
-	if e := s.at[c]; e != nil {
-		s.strangers.Remove(e)
-		delete(s.at, c)
+func (c *Connections) drop(conn net.Conn) {
+	if e := c.at[conn]; e != nil {
+		c.strangers.Remove(e)
+		delete(c.at, conn)
 	}
-	if principal, ok := s.of[c]; ok {
-		delete(s.of, c)
-		if s.owned[principal]--; s.owned[principal] == 0 {
-			delete(s.owned, principal)
+	if principal, ok := c.of[conn]; ok {
+		delete(c.of, conn)
+		if c.owned[principal]--; c.owned[principal] == 0 {
+			delete(c.owned, principal)
 		}
 	}
 }
