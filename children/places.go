@@ -49,7 +49,7 @@ func (c *child) owner() string {
 	return c.common.Principal(c.key)
 }
 
-// Session names whose own the instance is; of one that several share it is no session's, which Yield tells.
+// Session names the session whose own the instance is; of one that several share by their roots it is a digest of these.
 func (c *child) Session() string { return c.key.Instance }
 
 // place takes a place for a start.

@@ -31,9 +31,11 @@ type Tenant interface {
 	Use(now time.Time) Use
 	// Evict asks it to leave, where it is idle.
 	Evict()
-	// Session names the session whose own it is, "" where it is none's. It is always the same.
+	// Session names who has it: the session whose own it is, or in a name that is no session's
+	// what several share; "" where all do. It is always the same.
 	Session() string
-	// Yield has that session end, if nobody uses it; false: somebody does.
+	// Yield has the session end whose own it is, if nobody uses that; false: somebody does, or
+	// it is no session's own.
 	Yield() bool
 }
 
@@ -62,7 +64,7 @@ type Places struct {
 // A place is one that is taken.
 type place struct {
 	owner   string // "": nobody in particular
-	session string // whose own the tenant is
+	session string // the tenant's
 }
 
 // NewPlaces returns so many places, and so many of them for each owner; most 0: DefaultMaxChildren,
@@ -175,8 +177,8 @@ func (p *Places) asked(session string) bool {
 	return asked && time.Since(since) < evictWait
 }
 
-// look counts who looks for a place.
-func (p *Places) look(more int) {
+// addWaiting counts who looks for a place.
+func (p *Places) addWaiting(more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting += more
@@ -220,8 +222,8 @@ func (p *Places) yield(richer []Tenant) bool {
 func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	over := time.NewTimer(evictWait)
 	defer over.Stop()
-	p.look(1)
-	defer p.look(-1)
+	p.addWaiting(1)
+	defer p.addWaiting(-1)
 	session := c.Session()
 	for {
 		ok, l := p.try(c, owner, session)
