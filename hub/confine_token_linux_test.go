@@ -14,7 +14,7 @@ func TestATokenWithoutRootsIsHeld(t *testing.T) {
 	landlocked(t)
 	for _, allow := range []bool{false, true} {
 		c, d := shellHub(t, sandbox.Settings{Mode: sandbox.Auto, Default: true}, nil, func(cfg *Config) {
-			cfg.NoRoots, cfg.Roots.When.Unsupported = allow, true
+			cfg.AllowWithoutRoots, cfg.Roots.When.Unsupported = allow, true
 		})
 		bob := serveWeb(t, c.hub, HTTPOptions{Tokens: []Token{{Name: "bob", Secret: "b"}}}).modern("b")
 		args, _ := json.Marshal(map[string]string{"Name": "cat $(echo " + d["out"] + ")/file"})

@@ -90,7 +90,7 @@ func TestHTTPCeilingOfAToken(t *testing.T) {
 func TestHTTPCeilingIsTheBoundaryWithoutRoots(t *testing.T) {
 	mine, theirs := t.TempDir(), t.TempDir()
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
-	cfg.NoRoots = true // so that bob, who has no ceiling, is the control
+	cfg.AllowWithoutRoots = true // so that bob, who has no ceiling, is the control
 	w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(mine)}, {Name: "bob", Secret: "b"}}})
 	for who, open := range map[string][]string{"a": {mine}, "b": {mine, theirs}} {
 		c := w.initialize(`{}`, "Authorization", "Bearer "+who).initialized()

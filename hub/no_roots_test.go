@@ -63,7 +63,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 		t.Error("the client's own roots do not hold")
 	}
 
-	cfg.NoRoots = true
+	cfg.AllowWithoutRoots = true
 	apply(t, h, cfg)
 	for name, try := range attacks {
 		if got := try(secrets); !strings.HasPrefix(got, "false") {
@@ -77,7 +77,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 			t.Errorf("%s, and roots.when denies: %s", name, got)
 		}
 	}
-	cfg.NoRoots, cfg.Fallback = false, rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
+	cfg.AllowWithoutRoots, cfg.Fallback = false, rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
 	apply(t, h, cfg)
 	for name, try := range attacks {
 		if strings.Contains(name, "empty") {

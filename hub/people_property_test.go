@@ -76,7 +76,7 @@ func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 // newCrowd starts them.
 func newCrowd(t *testing.T, seed uint64) *crowd {
 	cfg := testConfig(t, scriptedAll("one"), scriptedAll("two"))
-	cfg.NoRoots = true // this is about rules
+	cfg.AllowWithoutRoots = true // this is about rules
 	cfg.Inspect, cfg.Launcher = true, childtest.Pipes{}
 	c := &crowd{T: t, cfg: cfg, random: rand.New(rand.NewPCG(seed, 1)), done: map[string]int{}}
 	c.h = runHub(t, under(t, cfg, policy.Policy{}))

@@ -39,7 +39,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		t.Run(share.String(), func(t *testing.T) {
 			cfg := testConfig(t, played("kid", share, childtest.Script{Asks: true, Library: true}), played("other", spec.ShareSession, childtest.Script{}))
-			cfg.Inspect, cfg.Cache, cfg.NoRoots = true, t.TempDir(), true // this is about rules
+			cfg.Inspect, cfg.Cache, cfg.AllowWithoutRoots = true, t.TempDir(), true // this is about rules
 			denied := under(t, cfg, noKid("bob"))
 			h := runHub(t, denied)
 			want := map[spec.Share][2]int{spec.ShareSession: {2, 4}, spec.ShareRoots: {1, 2}, spec.ShareAll: {1, 1}}[share] // of two sessions each, denied to one principal, and allowed
@@ -147,7 +147,7 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 func TestMadeUpNamesOfADeniedServer(t *testing.T) {
 	var log bytes.Buffer
 	cfg := testConfig(t, played("kid", spec.ShareSession, childtest.Script{Library: true}), played("other", spec.ShareSession, childtest.Script{}))
-	cfg.Telemetry, cfg.NoRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(zerolog.SyncWriter(&log))
+	cfg.Telemetry, cfg.AllowWithoutRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(zerolog.SyncWriter(&log))
 	h := runHub(t, under(t, cfg, noKid("bob")))
 	bob, alice := openAs(t, h, principal.Principal{Name: "bob"}), openAs(t, h, principal.Principal{Name: "alice"})
 	for _, c := range []*testClient{bob, alice} {

@@ -23,25 +23,25 @@ import (
 
 // Settings are everything that a hub is built from. They are not changed afterwards.
 type Settings struct {
-	Version  string
-	Children []Child // in the order of hub.json
-	Broken   []Broken
-	Disabled []string // entries that are left out on purpose: shown by Status
-	Checker  *validate.Checker
-	Names    catalog.Names
-	Expose   catalog.Exposure
-	Roots    rootsmgr.Settings // see RootsOf
-	NoRoots  bool              // a principal that a token names goes by Roots.When too, where neither token nor client names roots
-	Fallback rootsmgr.Fallback
-	Limits   Limits
-	Approval approval.Options
-	FS       guard.FS // nil: this machine's
-	Log      zerolog.Logger
-	Said     func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
-	Record   *sandbox.Recorder                          // notes what confined children use beyond what they may; nothing is held then; may be nil
-	Reaches  func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
-	Inspect  bool                                       // serve the method that explains a call: for the program's own commands only
-	Audit    record.Settings
+	Version           string
+	Children          []Child // in the order of hub.json
+	Broken            []Broken
+	Disabled          []string // entries that are left out on purpose: shown by Status
+	Checker           *validate.Checker
+	Names             catalog.Names
+	Expose            catalog.Exposure
+	Roots             rootsmgr.Settings // see RootsOf
+	AllowWithoutRoots bool              // a principal that a token names goes by Roots.When too, where neither token nor client names roots
+	Fallback          rootsmgr.Fallback
+	Limits            Limits
+	Approval          approval.Options
+	FS                guard.FS // nil: this machine's
+	Log               zerolog.Logger
+	Said              func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	Record            *sandbox.Recorder                          // notes what confined children use beyond what they may; nothing is held then; may be nil
+	Reaches           func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
+	Inspect           bool                                       // serve the method that explains a call: for the program's own commands only
+	Audit             record.Settings
 
 	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: nobody watches
 
@@ -114,11 +114,11 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// RootsOf are the Roots of a principal by its key, "" for whom no token names: of everybody else no
-// path passes where no boundary is known, unless the operator says so.
+// RootsOf are the Roots of a principal by its key; "" is a client that no token names. Where no
+// boundary is known, no path of a client that a token names passes, unless AllowWithoutRoots.
 func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 	r := c.Roots
-	r.When.Denied = principal != "" && !c.NoRoots
+	r.When.Denied = principal != "" && !c.AllowWithoutRoots
 	return r
 }
 

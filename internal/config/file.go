@@ -291,7 +291,7 @@ type HTTP struct {
 
 // HTTPWhen says what holds for clients that show a token, where no boundary is known.
 type HTTPWhen struct {
-	NoRoots bool `koanf:"noRoots"` // true: what roots.when says; false: no path passes
+	AllowWithoutRoots bool `koanf:"noRoots"` // true: what roots.when says; false: no path passes
 }
 
 // MakesToken reports that the hub itself makes the token that clients show.

@@ -351,7 +351,7 @@ func (l *linter) http() {
 			l.report(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
 		}
 	}
-	if l.file.HTTP.NamesTokens() && l.file.HTTP.When.NoRoots {
+	if l.file.HTTP.NamesTokens() && l.file.HTTP.When.AllowWithoutRoots {
 		l.report(config.SeverityWarning, `where neither a client nor its token names roots, roots.when decides: whoever can give none may name every path`,
 			`leave it out, and name directories in "roots" of tokens and issuers`, "http", "when", "noRoots")
 	}
