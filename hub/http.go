@@ -62,12 +62,12 @@ func (h *Hub) ServeStreamableHTTP(ctx context.Context, ln net.Listener, o HTTPOp
 // while it does.
 type HTTPFront struct {
 	*httpfront.Front
-	nodes *nodes
+	node *node
 }
 
 // NewHTTPFront makes an HTTPFront. It starts nothing.
 func (h *Hub) NewHTTPFront(o HTTPOptions) (*HTTPFront, error) {
-	n := &nodes{name: o.Node, seal: seal.NewRandom()}
+	n := &node{name: o.Node, seal: seal.NewRandom()}
 	if err := n.follow(o.StateKeys); err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func (f *HTTPFront) Prepare(o HTTPOptions) (follow func(), err error) {
 	}
 	front, err := f.Front.Prepare(o)
 	return func() {
-		_ = f.nodes.follow(o.StateKeys) // which New takes, above
+		_ = f.node.follow(o.StateKeys) // which New takes, above
 		front()
 	}, err
 }
 
 // httpSessions opens sessions for one HTTP front.
 type httpSessions struct {
-	hub   *Hub
-	nodes *nodes
+	hub  *Hub
+	node *node
 }
 
 var _ httpfront.Hub = httpSessions{}
@@ -105,10 +105,10 @@ func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audi
 
 func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
 
-func (f httpSessions) NewID(who admission.Caller) string { return f.nodes.session(who.Owner()) }
+func (f httpSessions) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
 
 func (f httpSessions) Elsewhere(who admission.Caller, id string) string {
-	return f.nodes.elsewhere(who.Owner(), id)
+	return f.node.elsewhere(who.Owner(), id)
 }
 
 func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Session {
@@ -123,7 +123,7 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 
 // session makes a Session of a caller, whose roots are under that one's ceiling.
 func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
-	o.principal, o.http, o.seal, o.node = who.Principal, true, f.nodes.seal, f.nodes.name
+	o.principal, o.http, o.seal, o.node = who.Principal, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
 	s.speaksOn(main)
 	s.asksForRoots(who.Ceiling)

@@ -8,10 +8,10 @@ import (
 	"mcphub/internal/seal"
 )
 
-// nodes make session ids, and tell which of several hubs has made one. Hubs that share a key of
-// requestState can tell; what another makes of an id is nothing.
-type nodes struct {
-	name   string // of this hub
+// A node is this hub among several that share the keys of requestState. It makes session ids, and
+// tells of one which of them has made it: a hub without these keys cannot.
+type node struct {
+	name   string
 	seal   *seal.Sealer
 	shared atomic.Bool // the seal has a key that other hubs may have
 }
@@ -19,7 +19,7 @@ type nodes struct {
 const purposeSession = "session"
 
 // follow puts other keys in force. After an error nothing has changed.
-func (n *nodes) follow(keys [][]byte) error {
+func (n *node) follow(keys [][]byte) error {
 	if err := n.seal.Follow(keys...); err != nil {
 		return err
 	}
@@ -27,22 +27,22 @@ func (n *nodes) follow(keys [][]byte) error {
 	return nil
 }
 
-// session makes the id of a session, which nobody can guess: a token of a seal, or random letters where
-// no other hub could open one.
-func (n *nodes) session(owner string) string {
+// newSessionID makes the id of a session, which nobody can guess: a token of a seal, or random letters
+// where no other hub could open one.
+func (n *node) newSessionID(owner string) string {
 	if !n.shared.Load() {
 		return rand.Text()
 	}
 	never := time.Now().AddDate(100, 0, 0) // the session ends, and its id does not
 	id, err := n.seal.Seal(purposeSession, []byte(owner), never, []byte(n.name))
 	if err != nil {
-		return rand.Text() // a name that is too long for a seal
+		panic(err) // of a name that is far too long for one
 	}
 	return id
 }
 
 // elsewhere is the name of another hub that has made a session id for an owner; "" where none has.
-func (n *nodes) elsewhere(owner, id string) string {
+func (n *node) elsewhere(owner, id string) string {
 	name, err := n.seal.Open(purposeSession, []byte(owner), time.Now(), id)
 	if err != nil || string(name) == n.name {
 		return ""

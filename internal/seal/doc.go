@@ -1,6 +1,7 @@
 // Package seal makes tokens that their carrier can neither read nor alter. They are
-// for the state of a request that is answered with a question (2026-07-28,
-// basic/patterns/mrtr): it goes through the client, who may be anybody.
+// for what goes through the client, who may be anybody: the state of a request that is
+// answered with a question (2026-07-28, basic/patterns/mrtr), and the id of a session
+// where several hubs share a key.
 //
 // # What a token holds to
 //
