@@ -129,13 +129,14 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	// Nothing that costs comes before this: no body is read, no table of the front looked at.
 	who, err := f.now.Load().admission.Admit(w, r)
-	if key := twice(r.Header); err == nil && key != "" {
-		err = &admission.Refusal{Status: http.StatusBadRequest, Text: "the header " + key + " is there more than once"}
-	}
 	if err != nil {
-		if refusal, ok := errors.AsType[*admission.Refusal](err); ok {
-			turnAway(w, refusal.Status, refusal.Text)
+		if refused, ok := errors.AsType[*admission.Refusal](err); ok {
+			turnAway(w, refused.Status, refused.Text)
 		}
+		return
+	}
+	if key := twice(r.Header); key != "" {
+		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return
 	}
 	if key := who.Principal.Key(); !f.open.Know(r.Context(), key, f.mostOpen()) {

@@ -13,8 +13,8 @@ import (
 // lastSpans is how long a hub that ends tries to send the spans that wait.
 const lastSpans = 3 * time.Second
 
-// watch has the Hub of made seen, as hub.json and the environment ask for: openMetrics says
-// more of needed.
+// watch opens the page of metrics and the exporter of traces, and gives the Hub what counts for
+// them. needed: without its page of metrics the hub does not start.
 func (a *sidecar) watch(ctx context.Context, made *setup.Result, needed bool) error {
 	if err := a.openMetrics(ctx, made, needed); err != nil {
 		return err
