@@ -11,7 +11,7 @@ import (
 	"mcphub/internal/rawio"
 )
 
-// A Stream is one that another process has handed over: a file or a socket.
+// A Stream is one that another process has handed over: a file, a pipe or a socket.
 type Stream interface {
 	io.ReadWriteCloser
 	SetWriteDeadline(t time.Time) error

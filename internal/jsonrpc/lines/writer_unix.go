@@ -25,7 +25,7 @@ type descriptor struct {
 	err   error
 }
 
-// A sender is written to without waiting although it blocks for others: a rawio.Stream.
+// A sender is written to without waiting although it blocks for others: a rawio.Handed.
 type sender interface {
 	Send(fd int, parts [][]byte) (int, error)
 }
