@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -145,9 +144,9 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 // What somebody calls at a server that is denied to him is a name that he made up: it labels nothing, and reaches the log not at all. Control:
 // a tool that the server lists.
 func TestMadeUpNamesOfADeniedServer(t *testing.T) {
-	var log bytes.Buffer
+	var log lockedBuffer
 	cfg := testConfig(t, played("kid", spec.ShareSession, childtest.Script{Library: true}), played("other", spec.ShareSession, childtest.Script{}))
-	cfg.Telemetry, cfg.AllowWithoutRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(zerolog.SyncWriter(&log))
+	cfg.Telemetry, cfg.AllowWithoutRoots, cfg.Log = telemetry.New(telemetry.Options{}), true, zerolog.New(&log)
 	h := runHub(t, under(t, cfg, noKid("bob")))
 	bob, alice := openAs(t, h, principal.Principal{Name: "bob"}), openAs(t, h, principal.Principal{Name: "alice"})
 	for _, c := range []*testClient{bob, alice} {
