@@ -152,12 +152,12 @@ func (p *Places) try(c Tenant, owner, session string) (ok bool, l look) {
 	}
 	l.moved = p.moved
 	coming := 0
+	than := p.owned[owner] + min(p.owned[owner], 1) // for one more than another has, a place would go to and fro
 	for o, at := range p.taken {
 		if l.own && at.owner != owner {
 			continue
 		}
 		l.tenants = append(l.tenants, o)
-		than := p.owned[owner] + min(p.owned[owner], 1) // for one more than another has, a place would go to and fro
 		if p.asked(at.session) {
 			coming++
 			continue
