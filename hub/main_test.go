@@ -10,5 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	childtest.MainIfChild()
+	mainIfCallers()
 	goleak.VerifyTestMain(m)
 }

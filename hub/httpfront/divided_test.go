@@ -258,9 +258,10 @@ func TestNotificationsQueueApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		w, m, _ := bubbleWeb(t, h, Options{Tokens: both})
+		b := w.initialize(`{}`, ofB...).initialized()
 		a := w.initialize(`{}`, ofA...).initialized()
 		s := clientOf(t, h, a).share
-		for range worksAtOnce {
+		for range worksAtOnce() {
 			s.working <- struct{}{} // as if the hub were at work for so many
 		}
 		one := func(session, text string) net.Conn {
@@ -283,7 +284,7 @@ func TestNotificationsQueueApart(t *testing.T) {
 		if waits(one(a.session, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)) {
 			t.Error("a cancellation waited")
 		}
-		if r := w.initialize(`{}`, ofB...).initialized().send(`{"jsonrpc":"2.0","method":"x/y"}`); r.StatusCode != http.StatusAccepted {
+		if r := b.send(`{"jsonrpc":"2.0","method":"x/y"}`); r.StatusCode != http.StatusAccepted {
 			t.Errorf("another principal: %d", r.StatusCode)
 		}
 		<-s.working
@@ -339,7 +340,7 @@ func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
 
 // A name that looks like another one is told apart where it is shown.
 func TestRefusalsShowWhoseTheyAre(t *testing.T) {
-	s := newShare("eve\u200b@login.test", PrincipalLimits{Calls: 1, Rate: 1, Burst: 1})
+	s := newShare("eve\u200b@login.test", PrincipalLimits{Calls: 1, Rate: 1, Burst: 1}, &callers{})
 	var refused *refusal
 	for refused == nil {
 		refused = s.count("tools/call")

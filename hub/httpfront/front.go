@@ -41,6 +41,8 @@ type Front struct {
 	bodies pool // bytes of large requests being read or served
 	unread pool // bytes of large answers being written
 
+	callers callers
+
 	mu          sync.Mutex
 	sessions    map[string]*Peer
 	owned       map[string]int    // how many of the sessions are of each principal, by its key

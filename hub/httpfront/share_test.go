@@ -100,9 +100,12 @@ func TestPrincipalCalls(t *testing.T) {
 func TestPrincipalQueuesApart(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		tokens int // that there are
-		want   int // of 300 that the hub works for at once
-	}{{"of several", 2, worksAtOnce}, {"control: the local user", 0, 300}} {
+		tokens int  // that there are
+		other  bool // the other one has called within callTime
+		want   int  // of 300 that the hub works for at once
+	}{
+		{"another one calls", 2, true, worksAtOnce()}, {"control: nobody else calls", 2, false, 300}, {"control: the local user", 0, false, 300},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
@@ -113,7 +116,13 @@ func TestPrincipalQueuesApart(t *testing.T) {
 					o.Tokens, who = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, ofA
 				}
 				w, _, _ := bubbleWeb(t, h, o)
+				if c.tokens > 0 {
+					w.initialize(`{}`, ofB...).initialized()
+				}
 				a := w.initialize(`{}`, who...).initialized()
+				if !c.other {
+					time.Sleep(callTime)
+				}
 				var calls sync.WaitGroup
 				for n := range 300 {
 					calls.Go(func() {
@@ -124,7 +133,7 @@ func TestPrincipalQueuesApart(t *testing.T) {
 				if n := working(h); n != c.want {
 					t.Errorf("the hub works for %d", n)
 				}
-				time.Sleep(300 / worksAtOnce * workTime)
+				time.Sleep(time.Duration(300/worksAtOnce()) * workTime)
 				synctest.Wait()
 				if n := working(h); n != 300 {
 					t.Errorf("%d are under way after a while", n)
