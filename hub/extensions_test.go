@@ -343,6 +343,20 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 	}
 }
 
+// What a server with extensions says of a method that the protocol does not know is the server's word: its "no such method" is
+// no status 404, by which a client takes the hub for an older one. Control: no server has an extension.
+func TestNoSuchMethodOfAnExtension(t *testing.T) {
+	for offers, want := range map[string]int{skillsOnly: http.StatusOK, "": http.StatusNotFound} {
+		play(t, []spec.Spec{played("kid", spec.ShareSession, childtest.Script{Offers: offers})}, func(t *testing.T, h *Hub, _ *stage) {
+			c := bubble(t, h).modern("")
+			c.request("tools/list", `{}`, nil)
+			if m, status := c.outcome(c.once("tools/none", `{}`), nil); status != want || codeOf(m) != jsonrpc.CodeMethodNotFound {
+				t.Errorf("%q: %d %s%s", offers, status, m.Result, m.Error)
+			}
+		})
+	}
+}
+
 // TestContestedExtensions: of several with one key the first is offered, and the
 // others are named wherever the hub tells how things stand.
 func TestContestedExtensions(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -187,5 +188,38 @@ func awaitInstances(t *testing.T, h *Hub, child string, want int) {
 			t.Fatalf("%d instances, want %d: %+v", instancesOf(h, child), want, h.sup.Status())
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// A call that waits for the roots of its client is refused by the rule of a reload that denies the server meanwhile. Control:
+// without the reload it is served.
+func TestACallThatMeetsADenyingReload(t *testing.T) {
+	for _, denies := range []bool{true, false} {
+		play(t, []spec.Spec{played("kid", spec.ShareRoots, childtest.Script{})}, func(t *testing.T, h *Hub, _ *stage) {
+			first, _ := enter(t, h, t.TempDir())
+			first.handshake(declared)
+			first.raw("tools/list", `{}`) // it is known
+			c, _ := enter(t, h)
+			c.roots = nil // it is asked, and does not answer
+			c.handshake(declared)
+			answer := make(chan string, 1)
+			go func() {
+				msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{}`)))
+				answer <- fmt.Sprint(bad, " ", msg)
+			}()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if len(answer) > 0 {
+				t.Fatal("it does not wait: ", <-answer)
+			}
+			if denies {
+				cfg := testConfig(t, played("kid", spec.ShareRoots, childtest.Script{}))
+				cfg.Launcher = h.now().Launcher
+				apply(t, h, under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}}))
+			}
+			if got := <-answer; strings.HasPrefix(got, "true") != denies || strings.Contains(got, `the rule "none"`) != denies {
+				t.Errorf("denied %t: %s", denies, got)
+			}
+		})
 	}
 }

@@ -48,7 +48,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
-		if m.Current.Superseded(c) || m.Current.Now().Denied(name) {
+		if m.Current.Superseded(conf, name) {
 			return spec.Key{}, configuration.ErrSuperseded
 		}
 		select {
@@ -73,7 +73,7 @@ func (m *Member[S]) Acquire(ctx context.Context, conf *configuration.Configurati
 	}
 	lease, err := m.acquireAssigned(ctx, conf, name)
 	switch {
-	case err != nil && m.Current.Superseded(c):
+	case err != nil && m.Current.Superseded(conf, name):
 		return nil, configuration.ErrSuperseded
 	case err != nil:
 		return nil, err

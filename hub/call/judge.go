@@ -355,7 +355,7 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	if now := s.Offering.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.Current.Superseded(tool.By.Child(tool.Child)) {
+	if s.Current.Superseded(tool.By, tool.Child) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}

@@ -107,7 +107,7 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		})
-		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == conf || s.Current.Superseded(conf.Child(from.Child)) {
+		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == conf || s.Current.Superseded(conf, from.Child) {
 			return a, err
 		}
 	}

@@ -55,9 +55,13 @@ func (t *toolTarget) asked(*Call) approval.Request {
 func (t *toolTarget) reset() { t.tool, t.current = t.listed, false }
 
 // renew finds the tool as the instance has it that serves the session now.
-func (t *toolTarget) renew(ctx context.Context, s *Sender) (err error) {
-	if !t.current {
-		t.tool, err = s.toolNow(ctx, t.tool)
+func (t *toolTarget) renew(ctx context.Context, s *Sender) error {
+	if t.current {
+		return nil
+	}
+	now, err := s.toolNow(ctx, t.tool)
+	if err == nil { // else the refusal is of the tool that was asked for
+		t.tool = now
 	}
 	return err
 }
@@ -144,7 +148,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 // It returns the refusal, the error of fits, or ErrSuperseded.
 func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.sender, t.tool
-	if s.Current.Superseded(tool.By.Child(tool.Child)) {
+	if s.Current.Superseded(tool.By, tool.Child) {
 		return configuration.ErrSuperseded
 	}
 	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {

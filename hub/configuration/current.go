@@ -59,8 +59,10 @@ func (c *Current) Followed() *Configuration {
 // its tool and the call: nothing was sent, and the tool must be looked up again.
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
-// Superseded reports whether this is no longer how the child is run.
-func (c *Current) Superseded(child *Child) bool {
-	now := c.Now().Child(child.Spec.Name)
-	return now == nil || now.Spec.Revision != child.Spec.Revision
+// Superseded reports whether a child is no longer run as a Configuration has it, or no longer for
+// whom that is for.
+func (c *Current) Superseded(by *Configuration, child string) bool {
+	was, now := by.Child(child), c.Now()
+	is := now.Child(child)
+	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.Denied(child) && !by.Denied(child)
 }

@@ -112,12 +112,16 @@ func TestAnswersAreDivided(t *testing.T) {
 // A principal that opens connections without end leaves some to another, and is told. When they
 // are closed it has them again. A connection on which another principal comes is that one's.
 func TestConnectionsAreDivided(t *testing.T) {
-	for _, tokens := range [][]admission.Token{both, both[:1]} {
-		t.Run(fmt.Sprint(len(tokens)), func(t *testing.T) {
+	for _, c := range []struct {
+		tokens []admission.Token
+		calls  int // that a principal may have
+	}{{both, 1}, {both, 3}, {both[:1], 1}} {
+		tokens := c.tokens
+		t.Run(fmt.Sprint(len(tokens), c.calls), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 1
-				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens, Sessions: 4})
+				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens, Sessions: 4, Principal: PrincipalLimits{Calls: c.calls}})
 				ask := func(c net.Conn, token string) string {
 					t.Helper()
 					_, _ = io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAuthorization: Bearer "+token+"\r\n\r\n")
@@ -125,7 +129,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 					n, _ := c.Read(answer)
 					return string(answer[:n])
 				}
-				const most = 4*4 + 2*(waitingPosts+2) // mostOpen
+				most := 4*4 + 2*(waitingPosts+2)*c.calls // mostOpen: enough for the calls that one may have
 				var open []net.Conn
 				refused := ""
 				for range 3 * most {

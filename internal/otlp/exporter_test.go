@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,15 +22,51 @@ import (
 // receiver takes what is exported, and counts requests and bytes: it is no collector.
 func receiver(t testing.TB) (requests, bytes *atomic.Int64) {
 	requests, bytes = new(atomic.Int64), new(atomic.Int64)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body)
-		bytes.Add(n)
+	take(t, func(body []byte) {
+		bytes.Add(int64(len(body)))
 		requests.Add(1)
+	})
+	return requests, bytes
+}
+
+func take(t testing.TB, body func([]byte)) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all, _ := io.ReadAll(r.Body)
+		body(all)
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	t.Cleanup(s.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL)
-	return requests, bytes
+}
+
+// Texts of clients and servers, such as an id that was cut within a letter, take no other span with them that is sent with
+// theirs. Control: a name of the SDK's own tracer does.
+func TestTextsThatAreNotValid(t *testing.T) {
+	for _, control := range []bool{false, true} {
+		var mu sync.Mutex
+		var got strings.Builder
+		take(t, func(body []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			got.Write(body)
+		})
+		t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
+		tracer, now := open(t), time.Now()
+		tracer.Begin(tracing.Start{Name: "beside", At: now}).End(now, false)
+		if control {
+			_, s := tracer.tracer.Start(t.Context(), "cut \xc3")
+			s.End()
+		} else {
+			tracer.Begin(tracing.Start{Name: "cut \xc3", At: now, Attributes: []tracing.Attribute{{Name: "jsonrpc.request.id", Value: "\xe2\x82"}}}).End(now, false)
+		}
+		_ = tracer.Close(t.Context())
+		if there := strings.Contains(got.String(), "beside"); there == control {
+			t.Errorf("control %t: the span beside it arrived: %t", control, there)
+		}
+		if !control && !strings.Contains(got.String(), "cut \uFFFD") {
+			t.Error("its own span did not arrive")
+		}
+	}
 }
 
 func open(t testing.TB) *Tracing {

@@ -97,6 +97,7 @@ func TestPrivateWhereNobodyElseReads(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dir, file owned
 		list      bool // it has an access list
+		linked    bool // it has another name, in a folder that is open
 		taken     bool
 		unread    bool // though it is not taken, no stranger of the test reads it
 	}{
@@ -112,6 +113,7 @@ func TestPrivateWhereNobodyElseReads(t *testing.T) {
 		"for a group of another user":       {dir: open, file: owned{0o440, 0, 1}},
 		"for a group that this user is not": {dir: open, file: owned{0o644, 0, 4243}},
 		"with an access list":               {dir: open, file: owned{0o440, 0, group}, list: true},
+		"with a name in an open folder":     {dir: owned{0o700, hub, group}, file: owned{0o644, hub, hub}, linked: true},
 		"its group may write":               {dir: open, file: owned{0o660, 0, group}, unread: true},
 		"others may write, in a closed one": {dir: owned{0o700, hub, group}, file: owned{0o666, hub, hub}, unread: true},
 	} {
@@ -127,6 +129,11 @@ func TestPrivateWhereNobodyElseReads(t *testing.T) {
 			place(filepath.Join(data, "token"), tc.file)
 			place(data, owned{0o755 | os.ModeSetgid, 0, group})
 			place(vol, tc.dir)
+			elsewhere := path
+			if tc.linked {
+				elsewhere = vol + "-other"
+				must(os.Link(filepath.Join(data, "token"), elsewhere))
+			}
 			if tc.list {
 				switch err := unix.Setxattr(filepath.Join(data, "token"), "system.posix_acl_access", accessList(), 0); {
 				case errors.Is(err, unix.ENOTSUP):
@@ -147,7 +154,7 @@ func TestPrivateWhereNobodyElseReads(t *testing.T) {
 			}
 			read := false
 			for _, who := range [][2]uint32{{stranger, stranger}, {1, 1}} {
-				read = read || as(t, program, "read", path, who[0], who[1]) == "<nil>"
+				read = read || as(t, program, "read", elsewhere, who[0], who[1]) == "<nil>"
 			}
 			if want := !tc.taken && !tc.unread; read != want {
 				t.Errorf("another user reads it: %t", read)
