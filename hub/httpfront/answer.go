@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -15,9 +16,7 @@ import (
 const (
 	// parting is how long a body that nothing reads is thrown away, so that the answer
 	// reaches whoever reads it.
-	parting      = time.Second
-	writeTimeout = 30 * time.Second // without the client taking anything
-	writeChunk   = 256 << 10        // written under one writeTimeout
+	parting = time.Second
 )
 
 // The fixed parts of a frame that answers a request.
@@ -90,14 +89,6 @@ func answerWith(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) 
 	}
 }
 
-func writeEvents(w http.ResponseWriter) {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-}
-
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
 
@@ -123,23 +114,10 @@ func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	}
 	c := http.NewResponseController(w)
 	for _, p := range parts {
-		if !writeChunks(w, c, p) {
+		if !events.Write(w, c, p) {
 			return
 		}
 	}
-}
-
-// writeChunks writes to a client that may be slow but must go on taking.
-func writeChunks(w http.ResponseWriter, c *http.ResponseController, b []byte) bool {
-	for len(b) > 0 {
-		n := min(len(b), writeChunk)
-		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := w.Write(b[:n]); err != nil {
-			return false
-		}
-		b = b[n:]
-	}
-	return true
 }
 
 // turnAway refuses a request whose sender may not call, and ends the connection.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -94,8 +95,8 @@ func (b *batchAnswers) write(w http.ResponseWriter) {
 	to := http.NewResponseController(w)
 	between := []byte("[")
 	for _, k := range b.all {
-		_ = to.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := w.Write(between); err != nil || !writeChunks(w, to, k.text()) {
+		_ = to.SetWriteDeadline(time.Now().Add(events.WriteTimeout))
+		if _, err := w.Write(between); err != nil || !events.Write(w, to, k.text()) {
 			return
 		}
 		between = []byte(",")

@@ -9,7 +9,7 @@
 //	routing    POST, GET and DELETE, by session and version (front.go)
 //	body       one message, or a batch, bounded in bytes and time (body.go, batch.go)
 //	delivery   to the session, when the request has its turn (request.go, modern.go)
-//	answer     as JSON, or at the end of a stream of events (answer.go, reply.go)
+//	answer     as JSON, or at the end of a stream of events (answer.go, reply.go, package events)
 //
 // The answer becomes a stream when something has to be said before it, when it takes
 // long, or when the client prefers that. A stream of a session is kept for a while, so

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -74,7 +75,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
-		ReadTimeout: bodyTime, WriteTimeout: writeTimeout,
+		ReadTimeout: bodyTime, WriteTimeout: events.WriteTimeout,
 		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.open.Met, ConnState: f.open.Left,
 	}
 	ended := make(chan error, 1)

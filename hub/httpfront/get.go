@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/events"
 )
 
 // get opens the client's own stream, or goes on with one that broke.
@@ -24,17 +25,17 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	if last := r.Header.Get(headerLast); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
-		if st = c.stream(flow); st == nil || err != nil || !st.knows(n) {
+		if st = c.stream(flow); st == nil || err != nil || !st.Knows(n) {
 			refuse(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headerLast+" any more; send the request again")
 			return
 		}
 		from = n + 1
-		if st.complete(from) { // else it would come again and again
+		if st.Complete(from) { // else it would come again and again
 			w.WriteHeader(http.StatusNoContent) // HTML, Server-sent events: do not reconnect
 			return
 		}
 	} else {
-		from = c.own.unread()
+		from = c.own.Unread()
 	}
 	if refused := c.enter(isGet); refused != nil {
 		refused.answer(w, nil)
@@ -43,7 +44,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	defer c.leave(isGet)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
-	writeEvents(w)
+	events.WriteHeader(w)
 	if control.Flush() != nil {
 		return
 	}
@@ -53,7 +54,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
-	st.follow(over, w, from, primes(c.session.Protocol()), c.news)
+	st.Follow(over, w, from, primes(c.session.Protocol()), c.news)
 }
 
 // delete ends a session.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 )
@@ -84,7 +85,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
 				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+
 					fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
-				time.Sleep(2 * writeTimeout)
+				time.Sleep(2 * events.WriteTimeout)
 				if took := until(c); took > 0 {
 					t.Errorf("the connection was open for %s more", took)
 				}
@@ -106,7 +107,7 @@ func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 			if m == nil || len(m.Result) < 1<<20 {
 				t.Fatal("no answer")
 			}
-			time.Sleep(writeTimeout + 10*time.Second)
+			time.Sleep(events.WriteTimeout + 10*time.Second)
 			if got := body(t, s.request("ping", `{}`)); !strings.Contains(got, `"result":{}`) {
 				t.Fatalf("%s", got)
 			}
@@ -144,7 +145,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 			}
 			return taken
 		}
-		if n := flood(); n == 0 || n > streamAlone {
+		if n := flood(); n == 0 || n > events.MostAlone {
 			t.Errorf("without a stream %d bytes wait", n)
 		}
 		r := s.do("GET", "", headerSession, s.session) // read: what waited arrives
@@ -161,14 +162,14 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := <-got; n == 0 {
 			t.Error("what waited did not arrive")
 		}
-		if n := flood(); n < streamAlone || n > streamWaiting {
+		if n := flood(); n < events.MostAlone || n > events.MostWaiting {
 			t.Errorf("with a stream that nobody reads %d bytes wait", n)
 		}
-		if !c.own.live() {
+		if !c.own.Live() {
 			t.Error("the stream is not there")
 		}
-		time.Sleep(writeTimeout + heartbeat)
-		if c.own.live() {
+		time.Sleep(events.WriteTimeout + events.Heartbeat)
+		if c.own.Live() {
 			t.Error("a stream that nobody reads is kept")
 		}
 		if err := c.Notify(t.Context(), "notifications/x", note); err != nil {
@@ -198,7 +199,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 	for n := range 100 {
 		err := c.Notify(t.Context(), "notifications/x", big)
 		switch {
-		case err == nil && c.unsent.Load() > 2*streamWaiting+2<<20:
+		case err == nil && c.unsent.Load() > 2*events.MostWaiting+2<<20:
 			t.Fatalf("%d bytes wait", c.unsent.Load())
 		case errors.Is(err, errNotReading) && n > 2:
 			return
@@ -270,7 +271,7 @@ func TestHTTPEventsOfAnotherSession(t *testing.T) {
 			}
 		}
 		r = theirs.do("GET", "", headerSession, theirs.session, headerLast, "0-0") // its own stream, from the start
-		time.Sleep(heartbeat)
+		time.Sleep(events.Heartbeat)
 		theirs.do("DELETE", "", headerSession, theirs.session)
 		if got := body(t, r); strings.Contains(got, "secret") || strings.Contains(got, "jsonrpc") {
 			t.Errorf("it heard %q", got)

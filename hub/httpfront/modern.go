@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
@@ -218,7 +219,7 @@ type ModernReply struct {
 
 // Notify tells the client before the answer, or nobody.
 func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if st := mr.base.flow(); st != nil && !st.put(frameOf(nil, method, params), asQuestion) {
+	if st := mr.base.flow(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
 	}
 	return nil
@@ -227,13 +228,13 @@ func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte
 // TryNotify is Notify where there is room.
 func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
 	st := mr.base.flow()
-	return st != nil && st.put(frameOf(nil, method, params), asNote)
+	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // TrySpare is TryNotify where half of the room is free.
 func (mr *ModernReply) TrySpare(method string, params ...[]byte) bool {
 	st := mr.base.flow()
-	return st != nil && st.spare() && st.put(frameOf(nil, method, params), asNote)
+	return st != nil && st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Fits compares the headers of a call with its arguments, where the tool became

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -37,7 +38,7 @@ type Peer struct {
 	principal     string           // the key of whom it belongs to, who may have several of those
 	session       Session          // nil where modern is not
 	modernSession ModernSession    // nil where session is not
-	own           *stream          // what belongs to no request: the client's GET
+	own           *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	share         *share        // of its principal; nil where that has no bounds
@@ -56,8 +57,8 @@ type Peer struct {
 
 // peerTables is what Peer.mu guards.
 type peerTables struct {
-	streams  map[string]*stream // of requests under way, by id
-	finished []*stream
+	streams  map[string]*events.Stream // of requests under way, by id
+	finished []*events.Stream
 	lent     []*Reply
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
@@ -77,11 +78,11 @@ type peerTables struct {
 
 func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
 	c := &Peer{id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit)}
-	c.own = newStream("0", &c.unsent)
-	c.own.lonely = streamAlone
+	c.own = events.New("0", &c.unsent)
+	c.own.Lonely = events.MostAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.tab = peerTables{
-		streams: map[string]*stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
+		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*underway{}, used: time.Now(),
 	}
 	context.AfterFunc(c.ctx, c.endServing)
@@ -232,12 +233,12 @@ func (c *Peer) noteUse() {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (c *Peer) TryNotify(method string, params ...[]byte) bool {
-	return c.own.put(frameOf(nil, method, params), asNote)
+	return c.own.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (c *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !c.own.put(frameOf(nil, method, params), asQuestion) {
+	if !c.own.Put(events.Message(nil, method, params), events.Question) {
 		return c.stuck()
 	}
 	return nil
@@ -253,11 +254,11 @@ func (c *Peer) stuck() error {
 
 // TrySpare is TryNotify where half of the room of the client's own stream is free.
 func (c *Peer) TrySpare(method string, params ...[]byte) bool {
-	return c.own.spare() && c.TryNotify(method, params...)
+	return c.own.Spare() && c.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (c *Peer) Connected() bool { return c.own.live() }
+func (c *Peer) Connected() bool { return c.own.Live() }
 
 // AwaitReady waits until there is a stream that a question can go on.
 func (c *Peer) AwaitReady(ctx context.Context) error {
@@ -288,13 +289,13 @@ var (
 )
 
 // openStream waits for a stream that a question of the hub can go on.
-func (c *Peer) openStream(ctx context.Context) (*stream, error) {
+func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
 		c.mu.Lock()
 		changed := c.tab.changed
 		lent := append([]*Reply(nil), c.tab.lent...)
 		c.mu.Unlock()
-		if c.own.live() {
+		if c.own.Live() {
 			return c.own, nil
 		}
 		for _, reply := range lent {
@@ -322,7 +323,7 @@ func (c *Peer) news() {
 
 // ask puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (c *Peer) ask(ctx context.Context, st *stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
 	c.tab.lastID++
@@ -334,12 +335,12 @@ func (c *Peer) ask(ctx context.Context, st *stream, method string, params [][]by
 		defer c.mu.Unlock()
 		delete(c.tab.asked, id)
 	}()
-	if !st.put(frameOf([]byte(id), method, params), asQuestion) {
+	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
 		return nil, c.stuck()
 	}
 	r, err := c.answerTo(ctx, answer)
 	if err != nil {
-		st.put(frameOf(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), asQuestion)
+		st.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
 	}
 	return r, err
 }
@@ -408,41 +409,41 @@ func (c *Peer) cancelled(m *jsonrpc.Message) {
 }
 
 // flow makes a stream for one request.
-func (c *Peer) flow() *stream {
+func (c *Peer) flow() *events.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.lastFlow++
-	st := newStream(strconv.FormatUint(c.tab.lastFlow, 10), &c.unsent)
-	c.tab.streams[st.id] = st
+	st := events.New(strconv.FormatUint(c.tab.lastFlow, 10), &c.unsent)
+	c.tab.streams[st.ID] = st
 	return st
 }
 
 // finish notes that a request's stream has ended. It is kept for a while, in
 // case the client's connection broke before it had everything.
-func (c *Peer) finish(st *stream) {
+func (c *Peer) finish(st *events.Stream) {
 	c.mu.Lock()
 	all := append(c.tab.finished, st)
 	total := 0
 	for _, old := range all {
-		total += old.holds()
+		total += old.Holds()
 	}
-	var gone []*stream
+	var gone []*events.Stream
 	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
 		gone = append(gone, all[0])
-		total -= all[0].holds()
-		delete(c.tab.streams, all[0].id)
+		total -= all[0].Holds()
+		delete(c.tab.streams, all[0].ID)
 		all = append(all[:0:0], all[1:]...)
 	}
 	c.tab.finished = all
 	c.mu.Unlock()
 	for _, old := range gone {
-		old.drop()
+		old.Drop()
 	}
 }
 
 // stream finds a stream by its id within the session.
-func (c *Peer) stream(id string) *stream {
-	if id == c.own.id {
+func (c *Peer) stream(id string) *events.Stream {
+	if id == c.own.ID {
 		return c.own
 	}
 	c.mu.Lock()
@@ -458,11 +459,11 @@ func (c *Peer) close() {
 		c.tab.expiry.Stop()
 	}
 	streams := c.tab.streams
-	c.tab.streams, c.tab.finished = map[string]*stream{}, nil
+	c.tab.streams, c.tab.finished = map[string]*events.Stream{}, nil
 	c.mu.Unlock()
-	c.own.end()
+	c.own.End()
 	for _, st := range streams {
-		st.end()
+		st.End()
 	}
 	c.news() // who waits for a way to the client waits in vain
 }
@@ -479,7 +480,7 @@ func (c *Peer) follows() bool {
 	c.mu.Lock()
 	streams := slices.Collect(maps.Values(c.tab.streams))
 	c.mu.Unlock()
-	return c.own.live() || slices.ContainsFunc(streams, (*stream).live)
+	return c.own.Live() || slices.ContainsFunc(streams, (*events.Stream).Live)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts

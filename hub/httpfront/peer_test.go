@@ -27,7 +27,7 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			st.follow(ctx, httptest.NewRecorder(), 1, false, nil)
+			st.Follow(ctx, httptest.NewRecorder(), 1, false, nil)
 		}()
 		time.AfterFunc(time.Hour, func() { answer <- &jsonrpc.Response{Result: []byte(`1`)} })
 		if r, err := c.answerTo(context.Background(), answer); err != nil || string(r.Result) != "1" {

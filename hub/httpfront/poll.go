@@ -2,6 +2,8 @@ package httpfront
 
 import (
 	"context"
+
+	"mcphub/hub/httpfront/events"
 )
 
 // This file is about the polling of streams (2025-11-25, Sending Messages to the Server, 6; SEP-1699).
@@ -15,14 +17,14 @@ func (reply *Reply) polls() bool {
 // write writes the stream to the connection of the POST, as long as that lasts.
 func (reply *Reply) write() {
 	defer close(reply.written)
-	writeEvents(reply.w)
+	events.WriteHeader(reply.w)
 	if !reply.polls() {
-		reply.st.follow(reply.ctx, reply.w, 1, !reply.unkept && primes(reply.protocol), nil)
+		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unkept && primes(reply.protocol), nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(reply.ctx, reply.poll)
 	defer cancel()
-	if reply.st.follow(ctx, reply.w, 1, true, nil) {
+	if reply.st.Follow(ctx, reply.w, 1, true, nil) {
 		return
 	}
 	reply.mu.Lock() // late may be at the connection

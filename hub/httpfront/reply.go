@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -27,9 +28,9 @@ type Reply struct {
 	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
 	mu      sync.Mutex
-	st      *stream       // nil until something is said before the answer
-	over    bool          // it was answered
-	written chan struct{} // closed when nothing writes to w any more; nil without a stream
+	st      *events.Stream // nil until something is said before the answer
+	over    bool           // it was answered
+	written chan struct{}  // closed when nothing writes to w any more; nil without a stream
 }
 
 // start gives the reply the connection that its request came on.
@@ -40,8 +41,8 @@ func (reply *Reply) start(ctx context.Context, w http.ResponseWriter, protocol s
 
 // extendWrite gives an answer that comes late its time to be written.
 func (reply *Reply) extendWrite(w http.ResponseWriter) {
-	if time.Since(reply.started) > writeTimeout/2 {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	if time.Since(reply.started) > events.WriteTimeout/2 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(events.WriteTimeout))
 	}
 }
 
@@ -58,7 +59,7 @@ func (reply *Reply) late() {
 
 // flow returns the stream of the reply, opened now if need be; nil where
 // there can be none.
-func (reply *Reply) flow() *stream {
+func (reply *Reply) flow() *events.Stream {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
 	switch {
@@ -70,7 +71,7 @@ func (reply *Reply) flow() *stream {
 		return nil
 	}
 	if reply.unkept {
-		reply.st = newStream("", &reply.c.unsent)
+		reply.st = events.New("", &reply.c.unsent)
 	} else {
 		reply.st = reply.c.flow()
 	}
@@ -93,12 +94,12 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 	}
 	if !cancelled {
 		parts := answerParts(bytes.Clone(reply.id), a) // x.id is a part of the request, which would be kept with it
-		st.put(event{parts: parts[:]}, asReply)
+		st.Put(events.Event{Parts: parts[:]}, events.Reply)
 	}
-	st.end()
+	st.End()
 	<-reply.written
 	if reply.unkept {
-		st.drop()
+		st.Drop()
 	} else {
 		reply.c.finish(st)
 	}
@@ -132,14 +133,14 @@ func (reply *Reply) Reaches() bool { return reply.events }
 // where this request can have none.
 func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
 	if st := reply.flow(); st != nil {
-		return st.put(frameOf(nil, method, params), asNote)
+		return st.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.c.TryNotify(method, params...)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := reply.flow(); st != nil && st.put(frameOf(nil, method, params), asQuestion) {
+	if st := reply.flow(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
 	return reply.c.Notify(ctx, method, params...)
@@ -148,7 +149,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 // TrySpare is TryNotify where half of the room of the stream is free.
 func (reply *Reply) TrySpare(method string, params ...[]byte) bool {
 	if st := reply.flow(); st != nil {
-		return st.spare() && st.put(frameOf(nil, method, params), asNote)
+		return st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.c.TrySpare(method, params...)
 }

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"net/http"
 
+	"mcphub/hub/httpfront/events"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -92,7 +93,7 @@ func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool
 	case !cancelled:
 		writePlain(w, reply.id, a)
 	case reply.events:
-		writeEvents(w) // a stream without an answer
+		events.WriteHeader(w) // a stream without an answer
 	default:
 		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}

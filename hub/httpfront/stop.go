@@ -145,13 +145,13 @@ func (c *Peer) retire(since time.Time) bool {
 		return false
 	}
 	for _, st := range c.tab.finished {
-		if st.awaited(since) {
+		if st.Awaited(since) {
 			return false
 		}
 	}
 	c.tab.ended = true
-	c.own.end()
-	return !c.own.live()
+	c.own.End()
+	return !c.own.Live()
 }
 
 // pending counts the requests whose client waits for an answer.
@@ -162,14 +162,6 @@ func (c *Peer) pending() int {
 		return c.tab.posts
 	}
 	return len(c.tab.serving)
-}
-
-// awaited reports whether the stream has ended since then with something in it that its
-// client has not got yet: it may come back for that.
-func (st *stream) awaited(since time.Time) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return st.over.After(since) && st.sent < st.first+uint64(len(st.events))
 }
 
 // asks reports whether a message, or one of a batch, may be a request.

@@ -1,0 +1,282 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// Bounds of one stream, in bytes and time.
+const (
+	MostWaiting = 8 << 20          // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
+	MostAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
+	replay      = 64 << 10         // written and kept, should the client ask for it again
+	Heartbeat   = 15 * time.Second // of a stream on which nothing happens
+)
+
+// retryTime is how long a client whose connection ended waits before it comes
+// back for the rest of a stream.
+const retryTime = time.Second
+
+// A Stream is an ordered flow of events to one client. What is put in stays
+// until it was written, and a while longer, so that a client whose connection
+// broke can go on where it was (Last-Event-ID). One connection at a time
+// follows it; who comes later takes it over.
+type Stream struct {
+	ID      string        // of this stream within its session; "": nobody comes back to it
+	waiting *atomic.Int64 // unsent of all streams of the session
+	Lonely  int           // most bytes unsent while no connection follows; 0: MostWaiting
+
+	mu     sync.Mutex
+	events []Event
+	first  uint64    // number of events[0]; numbers start at 1
+	held   int       // bytes in events
+	unsent int       // bytes of them that were not written yet
+	sent   uint64    // events below this number were written
+	ended  bool      // no event follows
+	over   time.Time // since when
+	news   chan struct{}
+	kick   chan struct{} // closed when the connection that follows has to leave; nil where there is none
+}
+
+// An Event is one frame. Its Parts are left to the garbage collector and never
+// used again by others: a connection that was given up may still be writing them.
+type Event struct {
+	Parts [][]byte
+	size  int
+}
+
+// New makes a stream. waiting counts the bytes that wait in all streams of its session.
+func New(id string, waiting *atomic.Int64) *Stream {
+	return &Stream{ID: id, waiting: waiting, first: 1, sent: 1, news: make(chan struct{})}
+}
+
+// A Weight is how much an event matters.
+type Weight int
+
+const (
+	Note     Weight = iota // dropped where there is no room
+	Question               // fails where the client has not read for long
+	Reply                  // always taken in: its number is that of the requests
+)
+
+// room reports whether there is room for an event. The caller holds mu.
+func (st *Stream) room(size int, w Weight) bool {
+	waiting := st.waiting.Load()
+	switch w {
+	case Reply:
+		return true
+	case Question:
+		return waiting <= 2*MostWaiting
+	}
+	if st.Lonely > 0 && st.kick == nil && st.unsent+size > st.Lonely {
+		return false
+	}
+	return waiting == 0 || waiting+int64(size) <= MostWaiting
+}
+
+// Put adds an event; false: the stream has ended, or there was no room.
+func (st *Stream) Put(e Event, w Weight) bool {
+	for _, p := range e.Parts {
+		e.size += len(p)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.ended || !st.room(e.size, w) {
+		return false
+	}
+	st.events = append(st.events, e)
+	st.held += e.size
+	st.unsent += e.size
+	st.waiting.Add(int64(e.size))
+	st.wake()
+	return true
+}
+
+// End says that nothing follows.
+func (st *Stream) End() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.ended {
+		st.ended, st.over = true, time.Now()
+		st.wake()
+	}
+}
+
+func (st *Stream) wake() {
+	close(st.news)
+	st.news = make(chan struct{})
+}
+
+// Unread is the number of the first event that was not written yet.
+func (st *Stream) Unread() uint64 {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.sent
+}
+
+// Knows reports whether an event number was given out, or is the one before the
+// first, which streams start with.
+func (st *Stream) Knows(n uint64) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return n < st.first+uint64(len(st.events))
+}
+
+// Complete reports whether nothing follows from an event number on.
+func (st *Stream) Complete(from uint64) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.ended && from >= st.first+uint64(len(st.events))
+}
+
+// Holds is how many bytes the stream keeps.
+func (st *Stream) Holds() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.held
+}
+
+// Live reports whether a connection follows the stream.
+func (st *Stream) Live() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.kick != nil
+}
+
+// Drop ends the stream and lets go of everything that it holds.
+func (st *Stream) Drop() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.waiting.Add(-int64(st.unsent))
+	st.events, st.held, st.unsent, st.ended = nil, 0, 0, true
+	st.first = st.sent
+	st.wake()
+}
+
+// Follow writes the stream to one connection: the events from number from on,
+// as far as they are still held, and what comes, until the stream has ended
+// and all is written (done), ctx ends, the client does not take it, or another
+// connection takes over. started, where set, is called once the stream is live.
+func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64, prime bool, started func()) (done bool) {
+	kick := make(chan struct{})
+	st.mu.Lock()
+	if st.kick != nil {
+		close(st.kick)
+	}
+	st.kick = kick
+	from = max(from, st.first)
+	st.mu.Unlock()
+	defer func() {
+		st.mu.Lock()
+		if st.kick == kick {
+			st.kick = nil
+		}
+		st.mu.Unlock()
+	}()
+	if started != nil {
+		started()
+	}
+	out := &eventWriter{w: w, c: http.NewResponseController(w), stream: st.ID}
+	if prime && !out.prime(from-1) {
+		return false
+	}
+	beat := time.NewTimer(Heartbeat)
+	defer beat.Stop()
+	for {
+		st.mu.Lock()
+		var next []Event
+		if from = max(from, st.first); from-st.first < uint64(len(st.events)) {
+			next = append(next, st.events[from-st.first:]...)
+		}
+		news, over := st.news, st.ended
+		st.mu.Unlock()
+		if len(next) > 0 {
+			for _, e := range next {
+				select {
+				case <-kick: // what is left belongs to who took over
+					return false
+				default:
+				}
+				if !out.event(from, e) {
+					return false
+				}
+				from++
+				st.written(from)
+			}
+			if !out.flush() {
+				return false
+			}
+			continue
+		}
+		if over {
+			return true
+		}
+		beat.Reset(Heartbeat)
+		select {
+		case <-news:
+		case <-beat.C:
+			if !out.comment() {
+				return false
+			}
+		case <-kick:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// written notes that everything below a number is with the client, and lets go
+// of what is more than a client may want again.
+func (st *Stream) written(below uint64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for n := max(st.sent, st.first); n < below && n-st.first < uint64(len(st.events)); n++ {
+		st.unsent -= st.events[n-st.first].size
+		st.waiting.Add(-int64(st.events[n-st.first].size))
+	}
+	st.sent = max(st.sent, below)
+	keep := replay
+	if st.ID == "" {
+		keep = 0
+	}
+	for len(st.events) > 0 && st.first < st.sent && st.held-st.unsent > keep {
+		st.held -= st.events[0].size
+		st.events[0] = Event{}
+		st.events = st.events[1:]
+		st.first++
+	}
+}
+
+// Awaited reports whether the stream has ended since then with something in it that its
+// client has not got yet: it may come back for that.
+func (st *Stream) Awaited(since time.Time) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.over.After(since) && st.sent < st.first+uint64(len(st.events))
+}
+
+// Message is the event of a request or notification of the hub.
+func Message(id []byte, method string, params [][]byte) Event {
+	b := append([]byte(nil), `{"jsonrpc":"2.0",`...)
+	if id != nil {
+		b = append(append(append(b, `"id":`...), id...), ',')
+	}
+	b = jsonrpc.AppendString(append(b, `"method":`...), method)
+	if n := len(bytes.Join(params, nil)); n > 0 {
+		b = append(b, `,"params":`...)
+		for _, p := range params {
+			b = append(b, p...)
+		}
+	}
+	return Event{Parts: [][]byte{append(b, '}')}}
+}
+
+// Spare reports whether half of the session's room is free.
+func (st *Stream) Spare() bool { return st.waiting.Load() <= MostWaiting/2 }

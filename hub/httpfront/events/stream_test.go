@@ -1,0 +1,77 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+var numbered = regexp.MustCompile(`id: 7-(\d+)\ndata: (\d+)\n`)
+
+// A client whose connections break, and which goes on where it was, gets every event, in order and none twice.
+func TestAStreamGoesOn(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 30).Draw(r, "events before each connection")
+		synctest.Test(t, func(t *testing.T) {
+			var waiting atomic.Int64
+			st := New("7", &waiting)
+			put, got := 0, 0
+			for i, n := range steps {
+				for range n {
+					if !st.Put(Event{Parts: [][]byte{fmt.Append(nil, put)}}, Reply) {
+						t.Fatal("it was not taken in")
+					}
+					put++
+				}
+				if i == len(steps)-1 {
+					st.End()
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				w := httptest.NewRecorder()
+				done := make(chan bool)
+				go func() { done <- st.Follow(ctx, w, uint64(got)+1, false, nil) }()
+				synctest.Wait()
+				cancel()
+				if ended := <-done; ended != (i == len(steps)-1) {
+					t.Fatalf("connection %d of %d: ended %t", i+1, len(steps), ended)
+				}
+				for _, e := range numbered.FindAllStringSubmatch(w.Body.String(), -1) {
+					if number, data := e[1], e[2]; number != strconv.Itoa(got+1) || data != strconv.Itoa(got) {
+						t.Fatalf("event %s is %s after %d", number, data, got)
+					}
+					got++
+				}
+				if got != put || waiting.Load() != 0 {
+					t.Fatalf("%d of %d came, %d bytes wait", got, put, waiting.Load())
+				}
+			}
+		})
+	})
+}
+
+// Where a client does not read, notifications are dropped first, then questions fail, and answers are kept. Control: one that reads.
+func TestWhatThereIsRoomFor(t *testing.T) {
+	large := Event{Parts: [][]byte{make([]byte, MostWaiting/2)}}
+	for _, c := range []struct {
+		waits int // events of half of the room
+		want  [3]bool
+	}{{0, [3]bool{true, true, true}}, {2, [3]bool{false, true, true}}, {5, [3]bool{false, false, true}}} {
+		for w := Note; w <= Reply; w++ {
+			var waiting atomic.Int64
+			st := New("7", &waiting)
+			for range c.waits {
+				st.Put(large, Reply)
+			}
+			if ok := st.Put(large, w); ok != c.want[w] {
+				t.Errorf("%d wait, weight %d: taken in %t", c.waits, w, ok)
+			}
+		}
+	}
+}
