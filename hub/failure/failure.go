@@ -146,15 +146,22 @@ func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
 	if kind == NotAvailable {
 		text = UnavailableText(err)
 	}
+	return ToolError(withSent(kind, err, text))
+}
+
+// withSent adds to the text of a failure that the request may have run, where it was sent.
+func withSent(kind Kind, err error, text string) string {
 	if (kind == NotAvailable || kind == TimedOut) && is[*SentError](err) {
 		text += "\n" + mayHaveRun
 	}
-	return ToolError(text)
+	return text
 }
 
 // OfRequest answers another request that was not judged, or that the child did not answer.
 func OfRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	switch Of(ctx, err) {
+	kind := Of(ctx, err)
+	text := fmt.Sprintf("the server %q did not answer %s: %s", child, method, err)
+	switch kind {
 	case NotRecorded:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case Arguments:
@@ -162,9 +169,9 @@ func OfRequest(ctx context.Context, child, method string, err error) jsonrpc.Ans
 	case Abandoned, SessionEnded:
 		return Gone(ctx, err)
 	case NotAvailable:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, UnavailableText(err))
+		text = UnavailableText(err)
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q did not answer %s: %s", child, method, err))
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, withSent(kind, err, text))
 }
 
 // A ChangedToolError says that the running child defines a tool otherwise than

@@ -83,9 +83,10 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"its answer is of no use":    {&SentError{&jsonrpc.BrokenError{}}, false},
 		"it was refused unlooked at": {&SentError{errors.New("401")}, false},
 	} {
-		a := OfTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err)
-		if told := strings.Contains(string(a.Result)+string(a.Error), mayHaveRun); told != tc.told {
-			t.Errorf("%s: %s%s", name, a.Result, a.Error)
+		for _, a := range []jsonrpc.Answer{OfTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err), OfRequest(t.Context(), "kid", "prompts/get", tc.err)} {
+			if told := strings.Contains(string(a.Result)+string(a.Error), mayHaveRun); told != tc.told {
+				t.Errorf("%s: %s%s", name, a.Result, a.Error)
+			}
 		}
 	}
 }

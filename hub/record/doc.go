@@ -12,7 +12,7 @@
 //     and returns when that is written.
 //
 // If the record is required, a request that was not recorded must not be sent.
-// [Writer.May] alone says so, for both ways.
+// [Writer.MaySend] alone says so, for both ways.
 //
 // A Writer and a Group may be used by any goroutine. One is started only to write for
 // calls that go on coming.
