@@ -192,7 +192,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 	a.lines()
 	a.files()
 	a.ends()
-	if a.tries < 1500 || a.cli < 3 {
+	if a.tries < 900 || a.cli < 3 {
 		t.Errorf("%d tries, %d of them on the command line, are too few to mean anything", a.tries, a.cli)
 	}
 	t.Logf("%d ways to spoil a folder of %d files", a.tries, len(a.good))
@@ -201,7 +201,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 // bytes changes each byte, and cuts each file off at each of them: in the short
 // run at some, and at the last ones, where it matters.
 func (a *arena) bytes() {
-	flips, step := []byte{1}, 29
+	flips, step := []byte{1}, 61
 	if world.LongCases(a.t, 1, 3) > 1 {
 		flips, step = []byte{1, 0x20, 0x80}, 1
 	}

@@ -152,7 +152,7 @@ func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 	if counts["accept4"] < 20 {
 		t.Errorf("%v: the connections were not seen", counts)
 	}
-	if counts["/proc"] > 0 {
+	if counts["/proc"] > 2 { // the hub gives pages back once, when its start is over
 		t.Errorf("%d looks at /proc for 20 connections", counts["/proc"])
 	}
 }

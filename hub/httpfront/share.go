@@ -52,8 +52,9 @@ type share struct {
 func worksAtOnce() int { return max(runtime.GOMAXPROCS(0), 2) }
 
 const (
-	// callTime is how long a principal that called counts as one that calls.
-	callTime = time.Second
+	// callTime is how long a principal that called counts as one that calls: the first call after
+	// a pause of that length waits behind all that others have begun.
+	callTime = time.Minute
 	// workTime is how long one counts as that. After it the request is taken to wait
 	// for its server.
 	workTime = 10 * time.Millisecond
