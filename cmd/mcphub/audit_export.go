@@ -23,7 +23,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		Short: "Write decisions with their outcomes as JSON lines or CSV",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := map[string]func(io.Writer, []trail.Decision, trail.Clients) error{"jsonl": exportJSON, "csv": exportCSV}[format]
+			write := exports[format]
 			if write == nil {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
@@ -50,6 +50,9 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "a file, readable by its owner only (default: standard output)")
 	return cmd
 }
+
+// exports writes decisions, by format.
+var exports = map[string]func(io.Writer, []trail.Decision, trail.Clients) error{"jsonl": exportJSON, "csv": exportCSV}
 
 func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {
 	p := auditPage{w: w, json: true, clients: by}

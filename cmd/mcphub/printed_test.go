@@ -17,6 +17,7 @@ var withoutJSON = map[string]string{
 	"approve":      "asks at a terminal; approve list prints",
 	"audit export": "prints JSON lines, or CSV",
 	"call":         "prints what the tool said; --raw prints its whole result as JSON",
+	"console":      "serves a page to a person",
 	"demo":         "shows something to a person",
 	"files":        "speaks MCP",
 	"man":          "prints a manual page",

@@ -21,29 +21,29 @@ const (
 	backBlock = 64 << 10
 	// longestBack is the most bytes of a line that is read so; a record's own are far shorter.
 	longestBack = 4 << 20
-	// lateOutcome is how much later than Filter.Until an outcome is still looked for.
+	// lateOutcome and lateBytes are how far behind Filter.Until an outcome is still looked for.
 	lateOutcome = 10 * time.Minute
+	lateBytes   = 1 << 20
 )
 
 // Newest hands out decisions, the newest first, until each returns false or ctx ends. It reads
 // the files from their ends, so the first ones cost the same however long the record is. reached
-// is the time up to which all was looked at; zero where that is the whole record. Outcomes
-// that came more than ten minutes after f.Until are left out.
+// is the time down to which all was looked at; zero where that is the whole record. Outcomes
+// that came long after f.Until are left out: ten minutes, or a MiB of the log.
 func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool) (reached time.Time, err error) {
 	logs, err := backwardLogs(dir)
 	if err != nil {
 		return reached, err
 	}
+	reached = f.Until
 	var open []*backward
 	defer func() {
 		for _, b := range open {
 			b.close()
 		}
 	}()
-	for n := 0; ; n++ {
-		if n%64 == 0 && ctx.Err() != nil {
-			return reached, nil
-		}
+	for over, n := false, 0; ; n++ {
+		over = over || n%64 == 0 && ctx.Err() != nil
 		top := latest(open)
 		// A file holds nothing that is newer than its last change.
 		for len(logs) > 0 && (top == nil || !logs[0].changed.Before(top.next.Time)) {
@@ -60,6 +60,9 @@ func Newest(ctx context.Context, dir string, f Filter, each func(Decision) bool)
 			return time.Time{}, nil
 		}
 		e := top.next
+		if over && !e.Time.Equal(reached) { // all of one moment, so that the next look begins behind it
+			return cmp.Or(reached, e.Time.Add(time.Nanosecond)), nil
+		}
 		if f.Until.IsZero() || e.Time.Before(f.Until) {
 			reached = e.Time
 		}
@@ -127,9 +130,8 @@ func backwardLogs(dir string) (logs []*backward, err error) {
 func (b *backward) open(until time.Time) error {
 	more, err := b.older()
 	if !until.IsZero() {
-		late := until.Add(lateOutcome)
 		for more && err == nil {
-			if b.at, err = before(b.file, b.at, late); b.at > 0 || err != nil {
+			if b.at, err = nearly(b.file, b.at, until); b.at > 0 || err != nil {
 				break
 			}
 			more, err = b.older()
@@ -143,6 +145,16 @@ func (b *backward) open(until time.Time) error {
 		return notEnd(err)
 	}
 	return b.step()
+}
+
+// nearly is where to begin for the lines before a moment: behind outcomes that are a little later.
+func nearly(file *os.File, size int64, moment time.Time) (int64, error) {
+	late, err := before(file, size, moment.Add(lateOutcome))
+	if err != nil {
+		return 0, err
+	}
+	start, err := before(file, late, moment)
+	return min(late, start+lateBytes), err
 }
 
 // before is the offset of the first line of a file that is not before a moment. Lines of a log

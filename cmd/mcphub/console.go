@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/browser"
+	"mcphub/internal/caller"
+	"mcphub/internal/config/hubfile"
+	webconsole "mcphub/internal/console"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/rundir"
+	"mcphub/internal/setup"
+)
+
+func consoleCommand() *cobra.Command {
+	src := newSource()
+	var noBrowser bool
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Show the hubs, what they decided and why on a page of this machine",
+		Long: "Serves a page on a free port of 127.0.0.1, for as long as it runs: the hubs of this user with\n" +
+			"their servers and sessions, every decision with what changes it, what waits for a person,\n" +
+			"hub.json with what validate and plan say, and the record. The page opens with a code that\n" +
+			"is shown here and counts once. It restarts a server and has hub.json read again where you\n" +
+			"click that, and changes nothing else. Ctrl-C ends it.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := caller.Self(caller.Want{}); err != nil {
+				return exit.Errorf(exit.Failure, "no console: %w", err)
+			}
+			return serveConsole(cmd, src, noBrowser)
+		},
+	}
+	cmd.Flags().BoolVar(&noBrowser, "no-browser", false, "do not open the page, only say where it is")
+	configFlags(cmd, src)
+	return cmd
+}
+
+func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
+	file, err := src.Load(stderr)
+	if err != nil {
+		return err
+	}
+	l, err := webconsole.Listen(cmd.Context())
+	if err != nil {
+		return exit.Failed(err)
+	}
+	c := consoleSource{src: src, record: setup.AuditFolder(file)}
+	server := webconsole.New(c.config(), l)
+	out := cmd.OutOrStdout()
+	layout.Printf(out, "The console is at %s\nThe page asks for this code, once: %s\nCtrl-C ends it.\n", server.Address(), server.Code())
+	if !noBrowser {
+		// The address holds no secret: it stands in the arguments of the browser, and in its history.
+		if err := browser.Open(server.Address()); err != nil {
+			layout.Printf(cmd.ErrOrStderr(), "No browser was opened (%s): open the address yourself.\n", err.Error())
+		}
+	}
+	return exit.Failed(server.Run(cmd.Context(), net.Listener(l)))
+}
+
+// consoleSource is where a console has from what it shows: from the code of the commands that print the same.
+type consoleSource struct {
+	src    *setup.Source
+	record string
+}
+
+func (c *consoleSource) config() webconsole.Config {
+	return webconsole.Config{
+		Version: buildVersion(), Record: c.record,
+		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Export: c.export, File: c.file, Questions: c.questions,
+	}
+}
+
+func (c *consoleSource) hubs(ctx context.Context) (reports []admin.Report, silent []string) {
+	var said bytes.Buffer
+	hubs, unheard := askHubs(ctx, &said, rundir.Sockets(os.Getenv), 0)
+	for _, h := range hubs {
+		reports = append(reports, h.report)
+	}
+	if said.Len() > 0 {
+		silent = append(silent, said.String())
+	}
+	for _, u := range unheard {
+		silent = append(silent, "no answer from "+u.Socket+": "+u.Error)
+	}
+	return reports, silent
+}
+
+// at is the hub with a socket, if it is one of this user's.
+func (c *consoleSource) at(socket string) (admin.Hub, error) {
+	for _, h := range findHubs(io.Discard, rundir.Sockets(os.Getenv)) {
+		if h.Socket == socket {
+			return h, nil
+		}
+	}
+	return admin.Hub{}, fmt.Errorf("that hub runs no more")
+}
+
+func (c *consoleSource) restart(ctx context.Context, socket, server string) (string, error) {
+	h, err := c.at(socket)
+	if err != nil {
+		return "", err
+	}
+	done, err := h.Restart(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	report := restartReport{Server: server, Hubs: []restartHub{{Restarted: done}}}
+	if r, err := h.Status(ctx); err == nil {
+		report.Hubs[0].PID = r.PID
+	}
+	var said bytes.Buffer
+	report.show(&said)
+	return said.String(), nil
+}
+
+func (c *consoleSource) reload(ctx context.Context, socket string) error {
+	h, err := c.at(socket)
+	if err != nil {
+		return err
+	}
+	return h.Reload(ctx)
+}
+
+// mends says what mends refusals, by hub.json as it reads now.
+func (c *consoleSource) mends() func(audit.Refused) (text, command string) {
+	file, err := c.src.Load(io.Discard)
+	w := why{src: c.src}
+	return func(refused audit.Refused) (string, string) {
+		r := reason{Refused: refused}
+		w.mend(&r, err == nil && file.Server(refused.Server) != nil)
+		return strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), r.Command
+	}
+}
+
+func (c *consoleSource) export(w io.Writer, format string, pick trail.Filter) error {
+	all, err := trail.Decisions(c.record, pick)
+	if err != nil {
+		return err
+	}
+	by, err := trail.ReadClients(c.record)
+	if err != nil {
+		return err
+	}
+	return exports[format](w, all, by)
+}
+
+// file is hub.json without secrets, and what two commands say of it.
+func (c *consoleSource) file(ctx context.Context) webconsole.File {
+	path, text, err := hubFile(c.src.Config)
+	f := webconsole.File{Path: path}
+	switch {
+	case err != nil:
+		f.Error = err.Error()
+	case text == nil:
+		f.Path = ""
+	case len(text) > hubfile.MaxSize:
+		f.Error = hubfile.ErrTooLarge.Error()
+	default:
+		if f.Text, err = withoutSecrets(path, text); err != nil {
+			f.Error = err.Error()
+		}
+	}
+	var said bytes.Buffer
+	src := *c.src
+	if err := validateConfig(&src, &said, &said, false); err != nil {
+		layout.Println(&said, err.Error())
+	}
+	f.Validate = said.String()
+	said.Reset()
+	src = *c.src
+	p := planWork{src: &src, say: &said}
+	if err := p.make(ctx); err != nil {
+		layout.Println(&said, err.Error())
+	} else {
+		p.out.show(&said)
+		if err := p.out.outcome(); err != nil {
+			layout.Println(&said, err.Error())
+		}
+	}
+	f.Plan = said.String()
+	return f
+}
+
+func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Question, silent []string) {
+	var said bytes.Buffer
+	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv))
+	for _, w := range calls {
+		all = append(all, webconsole.Question{
+			Title: "A call of session " + w.Session + layout.Suffix(" of ", w.Client) + layout.Suffix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,
+		})
+	}
+	waiting, err := consentStore().Questions()
+	if err != nil {
+		layout.Println(&said, err.Error())
+	}
+	for _, q := range waiting {
+		all = append(all, webconsole.Question{Title: q.Title, Text: strings.Join(q.Lines, "\n"), Command: "mcphub reload"})
+	}
+	for line := range strings.Lines(said.String()) {
+		silent = append(silent, line)
+	}
+	return all, silent
+}

@@ -1,0 +1,234 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	stdlog "log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"mcphub/internal/admin"
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+)
+
+const (
+	headerTime = 5 * time.Second
+	readTime   = 10 * time.Second
+	writeTime  = 3 * time.Minute // a restart waits for the server, an export for the whole record
+	idleTime   = time.Minute
+	headerSize = 16 << 10
+	bodySize   = 64 << 10
+	closeTime  = 300 * time.Millisecond // for requests under way when Run ends
+	codeTime   = 10 * time.Minute       // after which a code that nobody has typed ends the console
+)
+
+//go:embed pages static
+var files embed.FS
+
+// Config is what a console shows, and how it does what a person clicks. Its functions may be called by
+// several goroutines at a time. All text of theirs is taken for foreign.
+type Config struct {
+	Version string
+	// Hubs asks every hub how it is, by the time they started. silent are what went wrong.
+	Hubs func(ctx context.Context) (hubs []admin.Report, silent []string)
+	// Restart and Reload have the hub with this socket do so. said is what came of it.
+	Restart func(ctx context.Context, socket, server string) (said string, err error)
+	Reload  func(ctx context.Context, socket string) error
+	// Record is the folder of the record of decisions; "": none is kept.
+	Record string
+	// Mends returns what says, by hub.json as it reads now, what mends a refusal, and which command
+	// does, where one can.
+	Mends func() func(audit.Refused) (text, command string)
+	// Export writes decisions as a format of `mcphub audit export`.
+	Export func(w io.Writer, format string, pick trail.Filter) error
+	// File reads hub.json, and what validate and plan say of it.
+	File func(ctx context.Context) File
+	// Questions are what waits for a person. silent are what went wrong.
+	Questions func(ctx context.Context) (all []Question, silent []string)
+}
+
+// A File is hub.json as it reads now.
+type File struct {
+	Path     string // "": there is none
+	Text     string // without secrets
+	Error    string // why there is no text
+	Validate string // what `mcphub validate` prints
+	Plan     string // what `mcphub plan` prints
+}
+
+// A Question is one that waits for a person.
+type Question struct {
+	Title   string
+	Text    string
+	Command string // that answers it
+	Since   time.Time
+	Until   time.Time // zero: it waits until it is answered
+}
+
+// A Server is one console.
+type Server struct {
+	cfg     Config
+	pages   *template.Template
+	guard   *guard
+	traffic traffic
+	spent   chan struct{} // closed where too many codes were wrong
+	once    sync.Once     // closes spent
+}
+
+// Errors of Run.
+var (
+	errSpent  = errors.New("too many wrong codes were typed: somebody may be guessing; start the console again")
+	errUnused = errors.New("nobody has typed the code in ten minutes; start the console again")
+)
+
+// Listen opens a port of the loopback address.
+func Listen(ctx context.Context) (net.Listener, error) {
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("no port of 127.0.0.1 can be opened: %w", err)
+	}
+	return l, nil
+}
+
+// New returns the console for a listener of Listen. It starts nothing.
+func New(cfg Config, l net.Listener) *Server {
+	return &Server{cfg: cfg, guard: newGuard(l.Addr().String()), spent: make(chan struct{}), pages: parsed()}
+}
+
+// parsed are the embedded pages, which a test has read.
+func parsed() *template.Template {
+	return template.Must(template.New("").Funcs(functions).ParseFS(files, "pages/*.html"))
+}
+
+// Address is where the page is. It holds no secret.
+func (s *Server) Address() string { return "http://" + s.guard.host + "/" }
+
+// Code is what a person types on the page, once.
+func (s *Server) Code() string { return s.guard.shown() }
+
+// Run serves until ctx ends, and closes the listener. The error says why it ended earlier.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	server := &http.Server{
+		Handler: s.handler(), ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize,
+		ErrorLog: stdlog.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { s.traffic.follow(ctx, s.cfg.Record) })
+	wg.Go(func() {
+		unused := time.NewTimer(codeTime)
+		defer unused.Stop()
+		for wait := true; wait; {
+			select {
+			case <-ctx.Done():
+				wait = false
+			case <-s.spent:
+				stop(errSpent)
+			case <-unused.C:
+				if !s.guard.used() {
+					stop(errUnused)
+				}
+			}
+		}
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+	})
+	err := server.Serve(l)
+	stop(nil)
+	wg.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, errSpent) || errors.Is(cause, errUnused) {
+		return cause
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	static, err := fs.Sub(files, "static")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(static)))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.show(w, http.StatusOK, "open", page{}) })
+	mux.HandleFunc("POST /open", s.open)
+	for path, view := range map[string]func(*http.Request) page{
+		"/now": s.now, "/decisions": s.decisions, "/record": s.record, "/verify": s.verify, "/configuration": s.configuration, "/questions": s.questions,
+		"/restart": s.restart, "/reload": s.reload,
+	} {
+		mux.HandleFunc("POST "+path, s.held(func(w http.ResponseWriter, r *http.Request) {
+			p := view(r)
+			p.Session = s.guard.secret
+			name := "page"
+			if r.Header.Get("Console-Part") != "" { // the script asks for what changes
+				name = "part"
+			}
+			s.show(w, http.StatusOK, name, p)
+		}))
+	}
+	mux.HandleFunc("POST /export", s.held(s.export))
+	// An address of a view that was copied, or asked for again by GET, leads to the first page.
+	mux.HandleFunc("GET /{view}", func(w http.ResponseWriter, _ *http.Request) { s.show(w, http.StatusNotFound, "open", page{}) })
+	return s.guard.fromHere(mux)
+}
+
+// held serves only requests that carry the session's secret.
+func (s *Server) held(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.guard.holds(r) {
+			s.show(w, http.StatusForbidden, "open", page{Refused: "This page belongs to no session of this console. Type its code, or start the console again."})
+			return
+		}
+		serve(w, r)
+	}
+}
+
+func (s *Server) open(w http.ResponseWriter, r *http.Request) {
+	secret, spent := s.guard.exchange(r.PostForm.Get("code"))
+	switch {
+	case spent:
+		s.once.Do(func() { close(s.spent) })
+		s.show(w, http.StatusForbidden, "open", page{Refused: errSpent.Error()})
+	case secret == "":
+		s.show(w, http.StatusForbidden, "open", page{Refused: "That is not the code, or it was used before: it counts once. End the console with Ctrl-C and start it again for another one."})
+	default:
+		p := s.now(r)
+		p.Session = secret
+		s.show(w, http.StatusOK, "page", p)
+	}
+}
+
+// page is what a template is given.
+type page struct {
+	View    string // its name in the list of views
+	Session string
+	Refused string // why the first page is shown again
+	Notice  string // what came of a click
+	Live    bool   // the script may ask for it again
+	Data    any
+}
+
+// show writes a page. All that it holds passes inert.
+func (s *Server) show(w http.ResponseWriter, status int, name string, p page) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	out := inert{w: w}
+	if err := s.pages.ExecuteTemplate(&out, name, p); err == nil {
+		_ = out.flush() // nobody to tell
+	}
+}

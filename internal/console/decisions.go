@@ -1,0 +1,191 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+)
+
+const (
+	pageSize = 50
+	// briefTime bounds the look for one page, patientTime that which a person has asked for.
+	briefTime   = 120 * time.Millisecond
+	patientTime = 5 * time.Second
+)
+
+// A pick is what a person looks for in the record.
+type pick struct {
+	Server, Tool, Path, Decision, Session, Principal string
+
+	Until string // before this moment, of a page that goes on
+}
+
+func pickOf(r *http.Request) pick {
+	f := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
+	return pick{f("server"), f("tool"), f("path"), f("decision"), f("in"), f("principal"), f("until")}
+}
+
+// filter is what trail can pick by; the rest is for matches.
+func (p *pick) filter() trail.Filter {
+	f := trail.Filter{Session: p.Session, Principal: p.Principal, Child: p.Server, Tool: p.Tool, Denied: p.Decision == "refused"}
+	if at, err := time.Parse(time.RFC3339Nano, p.Until); err == nil {
+		f.Until = at
+	}
+	return f
+}
+
+func (p *pick) matches(d *trail.Decision) bool {
+	if p.Decision != "" && p.Decision != "refused" && d.Decision != p.Decision {
+		return false
+	}
+	if p.Path == "" {
+		return true
+	}
+	for _, f := range d.Findings {
+		if strings.Contains(f.Path, p.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// decisionsData is what the view of decisions shows.
+type decisionsData struct {
+	Pick    pick
+	All     []decision
+	Wrong   string
+	Next    string    // the moment from which older ones go on; "": there are none
+	Reached time.Time // where the look ended before the page was full
+	Record  string
+}
+
+// A decision is one of the record, with what mends it.
+type decision struct {
+	trail.Decision
+	Text    string // what was decided
+	Refused bool
+	Mend    string
+	Command string
+}
+
+// Method is the request's.
+func (d *decision) Method() string {
+	if d.Decision.Method == "" && d.Kind != audit.KindDefinition {
+		return "tools/call"
+	}
+	return d.Decision.Method
+}
+
+func (s *Server) decisions(r *http.Request) page {
+	d := decisionsData{Pick: pickOf(r), Record: s.cfg.Record}
+	within := briefTime
+	if r.PostForm.Get("patient") != "" {
+		within = patientTime
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	if s.cfg.Record != "" {
+		d.look(ctx, s.cfg.Record)
+		mend := s.cfg.Mends()
+		for i := range d.All {
+			d.All[i].explain(mend)
+		}
+	}
+	return page{View: "/decisions", Live: d.Pick.Until == "", Data: d}
+}
+
+// look reads a page of the record. A page ends where the time changes, because the next one goes on from there.
+func (d *decisionsData) look(ctx context.Context, dir string) {
+	full := false
+	reached, err := trail.Newest(ctx, dir, d.Pick.filter(), func(one trail.Decision) bool {
+		if n := len(d.All); n >= pageSize && !one.Time.Equal(d.All[n-1].Time) {
+			full = true
+			return false
+		}
+		if d.Pick.matches(&one) {
+			d.All = append(d.All, decision{Decision: one})
+		}
+		return true
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.Wrong = "nothing has been recorded yet"
+	case err != nil:
+		d.Wrong = err.Error()
+	case full:
+		d.Next = d.All[len(d.All)-1].Time.Format(time.RFC3339Nano)
+	case !reached.IsZero():
+		d.Reached = reached
+		d.Next = reached.Format(time.RFC3339Nano)
+	}
+}
+
+// explain says of a decision what it was, and what changes it.
+func (d *decision) explain(mend func(audit.Refused) (text, command string)) {
+	d.Text = d.Decision.Decision
+	switch d.Kind {
+	case audit.KindQuestion:
+		d.Text = "asked: " + d.Text
+	case audit.KindDefinition:
+		d.Text = "defined otherwise"
+	case audit.KindRefusal:
+		d.Text = "refused by the kernel"
+	}
+	if refused, ok := d.Event.Refused(); ok {
+		d.Refused = true
+		d.Mend, d.Command = mend(refused)
+	}
+	if d.Decision.Decision == "refuse" {
+		d.Refused, d.Mend = true, "it could not be judged, or not be made: docs/findings.md says what "+cmp.Or(d.Code, "this")+" means"
+	}
+}
+
+// recordData is what the view of the record shows.
+type recordData struct {
+	Dir     string
+	Checked *trail.Report // nil before a person asks
+	Wrong   string
+}
+
+func (s *Server) record(*http.Request) page {
+	return page{View: "/record", Data: recordData{Dir: s.cfg.Record}}
+}
+
+func (s *Server) verify(*http.Request) page {
+	d := recordData{Dir: s.cfg.Record}
+	if d.Dir == "" {
+		return page{View: "/record", Data: d}
+	}
+	checked, err := trail.Verify(d.Dir)
+	if d.Checked = checked; err != nil {
+		d.Wrong = err.Error()
+	}
+	return page{View: "/record", Data: d}
+}
+
+// formats are those of `mcphub audit export`, with their media types.
+var formats = map[string]string{"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+
+func (s *Server) export(w http.ResponseWriter, r *http.Request) {
+	format := r.PostForm.Get("format")
+	media, ok := formats[format]
+	if !ok || s.cfg.Record == "" {
+		http.Error(w, "there is no such export", http.StatusNotFound)
+		return
+	}
+	chosen := pickOf(r)
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+filepath.Base("decisions."+format)+`"`)
+	if err := s.cfg.Export(w, format, chosen.filter()); err != nil {
+		// Half a file that looks whole would be worse than a connection that breaks.
+		panic(http.ErrAbortHandler)
+	}
+}
