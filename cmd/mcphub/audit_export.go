@@ -23,7 +23,7 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		Short: "Write decisions with their outcomes as JSON lines or CSV",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := exports[format]
+			write := exporter(format)
 			if write == nil {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
@@ -51,8 +51,16 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// exports writes decisions, by format.
-var exports = map[string]func(io.Writer, []trail.Decision, trail.Clients) error{"jsonl": exportJSON, "csv": exportCSV}
+// exporter writes decisions in a format; nil where there is no such format.
+func exporter(format string) func(io.Writer, []trail.Decision, trail.Clients) error {
+	switch format {
+	case "jsonl":
+		return exportJSON
+	case "csv":
+		return exportCSV
+	}
+	return nil
+}
 
 func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {
 	p := auditPage{w: w, json: true, clients: by}

@@ -154,7 +154,11 @@ func (c *consoleSource) export(w io.Writer, format string, pick trail.Filter) er
 	if err != nil {
 		return err
 	}
-	return exports[format](w, all, by)
+	write := exporter(format)
+	if write == nil {
+		return exit.Errorf(exit.Usage, "%q is no format", format)
+	}
+	return write(w, all, by)
 }
 
 // file is hub.json without secrets, and what two commands say of it.

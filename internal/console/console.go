@@ -106,7 +106,7 @@ func New(cfg Config, l net.Listener) *Server {
 
 // parsed are the embedded pages, which a test has read.
 func parsed() *template.Template {
-	return template.Must(template.New("").Funcs(functions).ParseFS(files, "pages/*.html"))
+	return template.Must(template.New("").Funcs(functions()).ParseFS(files, "pages/*.html"))
 }
 
 // Address is where the page is. It holds no secret.

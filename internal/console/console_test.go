@@ -25,7 +25,7 @@ const testHost = "127.0.0.1:4321"
 func fakes(text, record string) Config {
 	at := time.Now().Add(-time.Minute)
 	r := admin.Report{PID: 77, Version: text, Started: at, Socket: "/run/77.sock", Config: admin.ConfigReport{Path: text, Error: text, Waiting: text}}
-	c := status.Child{Server: text, State: "ready", Since: &at, Error: text, Stderr: text, PID: 1}
+	c := status.Child{Server: text, State: "ready", Since: &at, Error: text, Stderr: text}
 	c.Command, c.Args, c.Cwd, c.LastFailure, c.RootsServed = text, []string{text}, text, text, []string{text}
 	c.Lacks, c.Closed, c.Refused, c.LastRefused, c.Mend = []string{text}, []string{text}, 1, text, &status.Mend{Text: text}
 	r.Children = []status.Child{c}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -171,19 +170,27 @@ func (s *Server) verify(*http.Request) page {
 	return page{View: "/record", Data: d}
 }
 
-// formats are those of `mcphub audit export`, with their media types.
-var formats = map[string]string{"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
+// mediaType is that of a format of `mcphub audit export`; "" where there is no such format.
+func mediaType(format string) string {
+	switch format {
+	case "jsonl":
+		return "application/x-ndjson"
+	case "csv":
+		return "text/csv; charset=utf-8"
+	}
+	return ""
+}
 
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	format := r.PostForm.Get("format")
-	media, ok := formats[format]
-	if !ok || s.cfg.Record == "" {
+	media := mediaType(format)
+	if media == "" || s.cfg.Record == "" {
 		http.Error(w, "there is no such export", http.StatusNotFound)
 		return
 	}
 	chosen := pickOf(r)
 	w.Header().Set("Content-Type", media)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+filepath.Base("decisions."+format)+`"`)
+	w.Header().Set("Content-Disposition", `attachment; filename="decisions.`+format+`"`)
 	if err := s.cfg.Export(w, format, chosen.filter()); err != nil {
 		// Half a file that looks whole would be worse than a connection that breaks.
 		panic(http.ErrAbortHandler)

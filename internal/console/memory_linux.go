@@ -6,6 +6,9 @@ import "mcphub/internal/proctree"
 // processes share counts for each.
 func memoryOf(pids []int) map[int]int64 {
 	all := map[int]int64{}
+	if len(pids) == 0 {
+		return all
+	}
 	table, err := proctree.Read()
 	if err != nil {
 		return all // it is shown as not known

@@ -17,25 +17,27 @@ import (
 const mostText = 4000
 
 // functions are what templates may call.
-var functions = template.FuncMap{
-	"ago": func(at any) string {
-		switch t := at.(type) {
-		case time.Time:
-			return layout.Span(time.Since(t)) + " ago"
-		case *time.Time:
-			if t != nil {
-				return layout.Span(time.Since(*t)) + " ago"
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"ago": func(at any) string {
+			switch t := at.(type) {
+			case time.Time:
+				return layout.Span(time.Since(t)) + " ago"
+			case *time.Time:
+				if t != nil {
+					return layout.Span(time.Since(*t)) + " ago"
+				}
 			}
-		}
-		return "-"
-	},
-	"clock":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") },
-	"clip":   func(s string) string { return clip(s) },
-	"join":   func(all []string) string { return clip(strings.Join(all, " ")) },
-	"short":  func(id string) string { return id[:min(8, len(id))] },
-	"memory": memoryText,
-	"took":   func(us int64) string { return (time.Duration(us) * time.Microsecond).String() },
-	"views":  func() []view { return views },
+			return "-"
+		},
+		"clock":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") },
+		"clip":   clip,
+		"join":   func(all []string) string { return clip(strings.Join(all, " ")) },
+		"short":  func(id string) string { return id[:min(8, len(id))] },
+		"memory": memoryText,
+		"took":   func(us int64) string { return (time.Duration(us) * time.Microsecond).String() },
+		"views":  func() []view { return views },
+	}
 }
 
 type view struct{ Path, Name string }
