@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ func TestScripts(t *testing.T) {
 	cmds := scriptHubs()
 	cmds["shows"], cmds["exits"], cmds["prints"] = shows, exits, prints
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
+	maps.Copy(cmds, consoles())
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,

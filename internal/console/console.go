@@ -167,12 +167,15 @@ func (s *Server) handler() http.Handler {
 	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(static)))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.show(w, http.StatusOK, "open", page{}) })
 	mux.HandleFunc("POST /open", s.open)
-	for path, view := range map[string]func(*http.Request) page{
-		"/now": s.now, "/decisions": s.decisions, "/record": s.record, "/verify": s.verify, "/configuration": s.configuration, "/questions": s.questions,
-		"/restart": s.restart, "/reload": s.reload,
+	for _, at := range []struct {
+		path string
+		view func(*http.Request) page
+	}{
+		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions},
+		{"/restart", s.restart}, {"/reload", s.reload},
 	} {
-		mux.HandleFunc("POST "+path, s.held(func(w http.ResponseWriter, r *http.Request) {
-			p := view(r)
+		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {
+			p := at.view(r)
 			p.Session = s.guard.secret
 			name := "page"
 			if r.Header.Get("Console-Part") != "" { // the script asks for what changes

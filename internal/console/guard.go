@@ -71,7 +71,7 @@ func (g *guard) holds(r *http.Request) bool {
 const sessionField = "session"
 
 // policy lets a page load what comes from here as a file, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // headers are the same for every answer.
 //

@@ -92,7 +92,8 @@ type questionsData struct {
 
 func (s *Server) questions(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
-	return page{View: "/questions", Live: true, Data: questionsData{all, silent}}
+	// A hub that answers nothing to this process logs that each time.
+	return page{View: "/questions", Live: len(silent) == 0, Data: questionsData{all, silent}}
 }
 
 // Instance names what an instance serves, where it is one of several.

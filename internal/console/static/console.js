@@ -3,13 +3,14 @@
 // changes is asked for again. All else are forms. The secret of the session stands in those forms, and
 // is kept for this tab alone.
 (() => {
-  const key = "mcphub-session", every = 2000;
+  const key = "mcphub-session", place = "mcphub-view", every = 2000;
   const resume = document.getElementById("resume");
   if (resume) {
     if (document.querySelector("[data-refused]")) sessionStorage.removeItem(key);
     const kept = sessionStorage.getItem(key);
     if (kept) {
       resume.elements.session.value = kept;
+      resume.action = sessionStorage.getItem(place) || resume.action;
       resume.submit();
     }
     return;
@@ -19,6 +20,8 @@
   if (!part || !current) return;
   const form = current.form, session = form.elements.session.value;
   sessionStorage.setItem(key, session);
+  sessionStorage.setItem(place, form.getAttribute("action"));
+  history.replaceState(null, "", "/"); // else a browser would send the form again, a restart too
   live.parentElement.hidden = false;
 
   // fields are those of the view: its filters, where it has some.
