@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -49,15 +50,20 @@ func consoleCommand() *cobra.Command {
 }
 
 func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
+	c := consoleSource{src: src}
 	file, err := src.Load(stderr)
-	if err != nil {
-		return err
+	if err == nil {
+		c.record = setup.AuditFolder(file)
+	} else { // the page says what is wrong; the hubs that run go by what they have read before
+		reports, _ := c.hubs(cmd.Context())
+		for i := range reports {
+			c.record = cmp.Or(c.record, reports[i].Audit.Dir)
+		}
 	}
 	l, err := webconsole.Listen(cmd.Context())
 	if err != nil {
 		return exit.Failed(err)
 	}
-	c := consoleSource{src: src, record: setup.AuditFolder(file)}
 	server := webconsole.New(c.config(), l)
 	out := cmd.OutOrStdout()
 	layout.Printf(out, "The console is at %s\nThe page asks for this code, once: %s\nCtrl-C ends it.\n", server.Address(), server.Code())
