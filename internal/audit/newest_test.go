@@ -159,7 +159,7 @@ func TestNewestSeeks(t *testing.T) {
 	if err := l.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
-	for i := 1; i < 5000; i += 7 {
+	for i := 1; i < 5000; i += 37 {
 		got, _ := newest(t, t.Context(), dir, trail.Filter{Until: first.Add(time.Duration(i) * time.Hour)}, 1)
 		if len(got) != 1 || got[0].Tool != strconv.Itoa(i-1) {
 			t.Fatalf("before line %d: %+v", i, got)
