@@ -59,8 +59,9 @@ type Answer struct {
 }
 
 // Own copies what is in the memory of a read loop, so that a stays valid after the
-// loop goes on.
+// loop goes on, and on another goroutine.
 func (a *Answer) Own() {
+	a.batch = nil
 	if a.lent {
 		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false
 	}
