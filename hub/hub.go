@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
+	"mcphub/hub/results"
 	"mcphub/hub/status"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/telemetry"
@@ -47,6 +48,7 @@ type Hub struct {
 	serverInfo []byte               // raw, for what a result says of its server
 	seal       *seal.Sealer         // of what clients carry
 	suspended  atomic.Int64         // requests that wait for their clients, of all sessions
+	results    results.Shelf        // what was cut of results, of all sessions
 	asked      atomic.Int64         // questions that people have not answered, of all sessions
 	telemetry  *telemetry.Telemetry // nil: nobody watches
 	progress   inflight.Progress

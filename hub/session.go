@@ -24,6 +24,7 @@ import (
 	"mcphub/hub/offering"
 	"mcphub/hub/outbox"
 	"mcphub/hub/record"
+	"mcphub/hub/results"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/tasks"
 	"mcphub/hub/telemetry"
@@ -129,9 +130,13 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.Rights(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
+	life := time.Duration(0)
+	if o.stateless { // it may last as long as its token is used
+		life = results.Lifetime
+	}
 	s.calls = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
-		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Own: s.ownTool, Log: s.log,
+		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Results: results.NewStore(&h.results, life), Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 			return s.tasks.Adopt(ctx, taskSession{s}, lease, tool, a, drop)
 		},
@@ -183,6 +188,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	s.calls.Logins.Stop()
 	s.modernServer.Close()
 	s.tasks.Close()
+	s.calls.Results.Close()
 	cancel()
 	wg.Wait()
 	s.notifier.Stop()

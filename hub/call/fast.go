@@ -66,6 +66,7 @@ type asyncCall struct {
 	ticket   record.Ticket
 	seen     telemetry.Call
 	word     string // the record's, of what the child has answered; "" before
+	max      int    // bytes of text that its result may have: see Sender.shorten
 	talk     *talk  // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
@@ -160,7 +161,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 		a.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a}
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a, max: list.By.ResultMax(tool.Child)}
 	c.seen = seen
 	c.seen.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.seen.Decided(policy.Allow.String(), att.verdict.Rule)
@@ -272,30 +273,39 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	}
 }
 
-// settle ends the call with the answer that the child gave. Where the kernel may have
-// refused it something the file system is looked at, which may take its time.
+// settle ends the call with the answer that the child gave.
 func (c *asyncCall) settle(a jsonrpc.Answer) {
 	c.word = c.ticket.Answered(a)
-	if !failure.MayBeKernels(c.lease, c.word, a) {
+	kernels := failure.MayBeKernels(c.lease, c.word, a)
+	if !kernels && !shortens(a, c.max) {
 		c.end(a, nil)
 		return
 	}
 	a.Own()
-	c.refused(c.word, a)
+	go c.rework(a, kernels)
 }
 
-// refused ends the call with what its answer tells of the kernel, on a goroutine.
-func (c *asyncCall) refused(word string, a jsonrpc.Answer) {
-	go func() {
-		c.end(failure.ByKernel(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, word, failure.Named(c.verdict), a), nil)
-	}()
+// rework ends the call with what is made of its answer, on a goroutine: a large one takes its time to read, and so does the
+// file system, which is looked at where the kernel may have refused the child something.
+func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
+	c.guarded(func() {
+		if kernels {
+			a = failure.ByKernel(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.word, failure.Named(c.verdict), a)
+		}
+		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max), nil)
+	})
+}
+
+// guarded ends the call where f panics.
+func (c *asyncCall) guarded(f func()) {
+	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
+		c.end(jsonrpc.Answer{}, errBroken)
+	}
 }
 
 // converse goes on where the child has asked for something, or made a task.
 func (c *asyncCall) converse(result []byte) {
-	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, func() { c.goOn(result) }) {
-		c.end(jsonrpc.Answer{}, errBroken)
-	}
+	c.guarded(func() { c.goOn(result) })
 }
 
 func (c *asyncCall) goOn(result []byte) {

@@ -12,13 +12,18 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/results"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
 )
 
 // Sources returns the children that may have a resource, the likeliest first, once
-// it is known what they offer. sure: no other child can have it.
+// it is known what they offer. sure: no other child can have it. No child has what the hub
+// itself keeps.
 func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
+	if results.Named(uri) {
+		return nil, true
+	}
 	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
 		s.Offering.AwaitOffers(ctx)
 	}
@@ -47,12 +52,15 @@ func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
 // mostSources bounds how many children are asked for one resource.
 const mostSources = 16
 
-// ServeResource answers resources/read. Where it is not known whose a resource
+// ServeResource answers resources/read. What was cut of a result the hub has itself. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	quoted, uri, err := Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
+	}
+	if results.Named(uri) {
+		return s.Results.Read(uri)
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return RetryOnReload(func() (jsonrpc.Answer, error) {

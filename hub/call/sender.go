@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/login"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
+	"mcphub/hub/results"
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
@@ -40,6 +41,7 @@ type Sender struct {
 	Records   *record.Writer
 	Tasks     *tasks.Table
 	Progress  *inflight.Progress
+	Results   *results.Store // what was cut of results
 	InFlight  Requests
 	// AdoptTask makes a task of a child one of the session. drop ends the progress of
 	// the call that made it.

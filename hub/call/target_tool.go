@@ -84,14 +84,15 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 
 func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
-// settle takes in a task that a child made of the call.
+// settle takes in a task that a child made of the call, and shortens a result that is too large.
 func (t *toolTarget) settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
-		return s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
+		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
+	} else {
+		drop()
 	}
-	drop()
-	return a
+	return s.shorten(s.ClientOf(ctx), a, t.tool.By.ResultMax(t.tool.Child))
 }
 
 func (t *toolTarget) deny(att *attempt) jsonrpc.Answer { return failure.ToolError(att.text(t.at)) }

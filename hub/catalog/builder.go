@@ -21,12 +21,14 @@ type Config struct {
 
 // A Child is one server whose offers are taken in.
 type Child struct {
-	Name     string
-	Prefix   string   // before each tool's name, separator included; "" = unprefixed
-	Include  []string // globs of tool names; empty: all
-	Exclude  []string // globs of tool names, after Include
-	Always   []string // globs of tool names that are listed whatever Config.Expose says
-	Revision uint64   // of how it is run: of another revision it is another server
+	Name    string
+	Prefix  string   // before each tool's name, separator included; "" = unprefixed
+	Include []string // globs of tool names; empty: all
+	Exclude []string // globs of tool names, after Include
+	Always  []string // globs of tool names that are listed whatever Config.Expose says
+
+	CutsResults bool   // results of its tools may be cut, and promise no shape
+	Revision    uint64 // of how it is run: of another revision it is another server
 }
 
 // Own is one of the hub's own tools.

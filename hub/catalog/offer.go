@@ -76,10 +76,10 @@ func (b *Builder) tooMuch(k Kind) string {
 func (o *Offer) By(b *Builder) bool { return o.by == b }
 
 // NamesAlike reports whether b gives the tools of the offer the same names as the
-// Builder that read it.
+// Builder that read it, and as much of their definitions.
 func (o *Offer) NamesAlike(b *Builder) bool {
 	was, now := o.by.byName[o.child], b.byName[o.child]
-	return was != nil && now != nil && was.Prefix == now.Prefix && b.cfg.Names == o.by.cfg.Names &&
+	return was != nil && now != nil && was.Prefix == now.Prefix && was.CutsResults == now.CutsResults && b.cfg.Names == o.by.cfg.Names &&
 		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
 }
 

@@ -24,6 +24,7 @@ type Configuration struct {
 	CommonRoots func() map[string][]guard.Root
 
 	children map[string]*Child // by name
+	cuts     bool              // results of some are cut
 	followed chan struct{}     // closed once the children are run by it
 	replaced chan struct{}     // closed once they are run by a newer one
 
@@ -87,6 +88,7 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 			return fmt.Errorf("hub: two children are called %q", name)
 		}
 		c.children[name] = child
+		c.cuts = c.cuts || child.ResultMax > 0
 		mark(child)
 	}
 	c.Offers = c.builder(own)
@@ -103,7 +105,7 @@ func (c *Configuration) builder(own []catalog.Own) *catalog.Builder {
 	offered := make([]catalog.Child, len(c.Children))
 	for i := range c.Children {
 		child := &c.Children[i]
-		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision}
+		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
 	}
 	return catalog.NewBuilder(catalog.Config{
 		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered,
@@ -140,6 +142,17 @@ func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }
 
 // Child returns how a child is run, nil where there is none of this name.
 func (c *Configuration) Child(name string) *Child { return c.children[name] }
+
+// ResultMax is that of a child, 0 where there is none of this name.
+func (c *Configuration) ResultMax(child string) int {
+	if !c.cuts {
+		return 0
+	}
+	if of := c.children[child]; of != nil {
+		return of.ResultMax
+	}
+	return 0
+}
 
 // Specs returns how the children are run, in the order of hub.json.
 func (c *Configuration) Specs() []spec.Spec {

@@ -19,7 +19,7 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 	return c.views.Get(checker, func() *Configuration {
 		out := &Configuration{
 			Number: c.Number, Settings: c.Settings, Offers: c.Offers, CommonRoots: c.CommonRoots,
-			children: c.children, followed: c.followed, replaced: c.replaced,
+			children: c.children, cuts: c.cuts, followed: c.followed, replaced: c.replaced,
 			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
 		}
 		out.Checker = checker

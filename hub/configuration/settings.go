@@ -70,6 +70,8 @@ type Child struct {
 	Include []string // globs of tool names; empty: all
 	Exclude []string // globs of tool names, after Include
 	Always  []string // globs of tools that are listed whatever Settings.Expose says
+
+	ResultMax int // bytes of text of a tool's result, beyond which it is cut; 0: it never is
 }
 
 // A Broken entry of hub.json cannot be run; it is shown with its reason.

@@ -1,0 +1,199 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file reads a raw result of tools/call, and puts one together of what is left of it.
+
+// knowsLinks is the first version of the protocol that has resource_link.
+const knowsLinks = "2025-06-18"
+
+// A block is one element of content.
+type block struct {
+	raw  []byte
+	at   []byte // the JSON string of its text, a part of raw; nil: it has no text
+	text string
+	from int // where its text begins in that of the result
+}
+
+// A result is what a tool has answered.
+type result struct {
+	raw        []byte
+	blocks     []block
+	structured []byte // structuredContent, raw; nil: none
+	text       string // of all blocks
+}
+
+// Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself where
+// that is so, and where max is 0. protocol is the version that the client speaks; by resource_link it is told of the
+// whole where it knows that. The memory of a is released where another answer takes its place.
+func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string) jsonrpc.Answer {
+	if max <= 0 || len(a.Result) <= max {
+		return a
+	}
+	r := read(a.Result)
+	cutsText := len(r.text) > max
+	if !cutsText && len(r.structured) <= max {
+		return a
+	}
+	var texts []string
+	if cutsText {
+		texts = append(texts, r.text)
+	}
+	if r.structured != nil {
+		texts = append(texts, string(r.structured))
+	}
+	kept, ok := s.keep(max, texts...)
+	if !ok {
+		return a
+	}
+	links := make([][]byte, 0, 2)
+	var content [][]byte
+	if cutsText {
+		c := cutText(r.text, max)
+		content = r.shortened(c, s.notice(r.text, c, kept[0]))
+		links = append(links, kept[0].link("whole result"))
+		kept = kept[1:]
+	} else {
+		for i := range r.blocks {
+			content = append(content, r.blocks[i].raw)
+		}
+	}
+	if r.structured != nil {
+		content = append(content, textBlock(s.omission(kept[0])))
+		links = append(links, kept[0].link("structuredContent"))
+	}
+	if protocol >= knowsLinks {
+		content = append(content, links...)
+	}
+	out := jsonrpc.Answer{Result: r.with(content)}
+	if a.Release != nil {
+		a.Release()
+	}
+	return out
+}
+
+func read(raw []byte) (r result) {
+	r.raw = raw
+	r.structured = jsonrpc.Get(raw, "structuredContent")
+	var texts []string
+	from := 0
+	if content := jsonrpc.Get(raw, "content"); content != nil {
+		_ = jsonrpc.Elements(content, func(value []byte) bool {
+			b := block{raw: value, at: textOf(value)}
+			if b.at != nil && json.Unmarshal(b.at, &b.text) == nil { // half a surrogate pair becomes U+FFFD
+				b.from = from
+				from += len(b.text) + len(between)
+				texts = append(texts, b.text)
+			} else {
+				b.at = nil
+			}
+			r.blocks = append(r.blocks, b)
+			return true
+		})
+	}
+	r.text = strings.Join(texts, between)
+	return r
+}
+
+// between stands between the texts of two blocks.
+const between = "\n"
+
+// textOf is the JSON string that is the text of a block, nil for one without.
+func textOf(raw []byte) (at []byte) {
+	switch kind, _ := jsonrpc.String(jsonrpc.Get(raw, "type")); kind {
+	case "text":
+		at = jsonrpc.Get(raw, "text")
+	case "resource":
+		at = jsonrpc.Get(jsonrpc.Get(raw, "resource"), "text")
+	}
+	if len(at) == 0 || at[0] != '"' {
+		return nil
+	}
+	return at
+}
+
+// shortened are the blocks with what is left of their text: the notice stands in the first that lacks some. Of the
+// others those are left out of which nothing is left.
+func (r *result) shortened(c cut, notice string) (content [][]byte) {
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		end := b.from + len(b.text)
+		if b.at == nil || end <= c.head || b.from >= c.tail {
+			content = append(content, b.raw)
+			continue
+		}
+		head := b.text[:max(0, c.head-b.from)]
+		tail := b.text[min(len(b.text), c.tail-b.from):]
+		if notice != "" && head != "" && !strings.HasSuffix(head, "\n") {
+			head += "\n"
+		}
+		text := head + notice + tail
+		notice = ""
+		if text != "" {
+			content = append(content, jsonrpc.Join(jsonrpc.Splice(b.raw, jsonrpc.Edit{Old: b.at, With: jsonrpc.AppendString(nil, text)})))
+		}
+	}
+	return content
+}
+
+// with is the result with other content, and without structuredContent.
+func (r *result) with(content [][]byte) []byte {
+	n := 0
+	for _, c := range content {
+		n += len(c) + 1
+	}
+	list := append(make([]byte, 0, n+2), '[')
+	for i, c := range content {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, c...)
+	}
+	b := jsonrpc.AppendMember(append(make([]byte, 0, n+128), '{'), "content", append(list, ']'))
+	b = jsonrpc.AppendMembers(b, r.raw, func(name string) bool { return name != "content" && name != "structuredContent" })
+	return append(b, '}')
+}
+
+// notice says what lies between the head and the tail, and where it is.
+func (s *Store) notice(text string, c cut, w *whole) string {
+	left := text[c.head:c.tail]
+	said := fmt.Sprintf("[mcphub: %d of %d bytes (%d line breaks) are left out here. ", len(left), len(text), strings.Count(left, "\n"))
+	if c.note != "" {
+		said += c.note + " "
+	}
+	return said + "The whole text is " + s.where(w) + "]\n"
+}
+
+// omission says that structuredContent is left out, and where it is.
+func (s *Store) omission(w *whole) string {
+	return fmt.Sprintf("[mcphub: structuredContent of %d bytes is left out. It is %s]", len(w.text), s.where(w))
+}
+
+// where says how to read a whole.
+func (s *Store) where(w *whole) string {
+	while := "while this session lasts"
+	if s.life > 0 {
+		while = fmt.Sprintf("for %d minutes at most", int(s.life.Minutes()))
+	}
+	if len(w.pages) == 1 {
+		return fmt.Sprintf("the resource %s, to be read by resources/read %s.", w.uri(), while)
+	}
+	return fmt.Sprintf("the resource %s, to be read by resources/read %s, in %d pages: %s to %s%d.", w.uri(), while, len(w.pages), w.page(1), pageQuery, len(w.pages))
+}
+
+func textBlock(text string) []byte {
+	return append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), text), '}')
+}
+
+// link is the block that leads to a whole.
+func (w *whole) link(name string) []byte {
+	b := jsonrpc.AppendString([]byte(`{"type":"resource_link","uri":`), w.uri())
+	b = jsonrpc.AppendString(append(b, `,"name":`...), name)
+	return fmt.Appendf(b, `,"mimeType":"text/plain","size":%d}`, len(w.text))
+}

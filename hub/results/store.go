@@ -1,0 +1,219 @@
+package results
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/printable"
+)
+
+const (
+	mostKept      = 64        // results of one session
+	mostBytes     = 64 << 20  // of them
+	mostBytesAll  = 256 << 20 // of all sessions
+	mostForgotten = 1024      // ids of one session of which it is known that they were given
+)
+
+// Lifetime is how long a result is kept that belongs to no session of one client.
+const Lifetime = 30 * time.Minute
+
+// A Shelf bounds what the Stores of one hub hold together. The zero value is ready.
+type Shelf struct {
+	mu     sync.Mutex
+	size   int
+	stores map[*Store]struct{} // that hold something
+}
+
+// A Store keeps the results of one session.
+type Store struct {
+	shelf *Shelf
+	life  time.Duration // of each result; 0: as long as the session
+
+	// The mutex of the shelf guards these.
+	kept      []*whole // oldest first
+	size      int
+	forgotten []string // ids, oldest first
+	closed    bool
+}
+
+// A whole is something that was cut. It is not changed.
+type whole struct {
+	id    string
+	text  string
+	pages []int     // where each begins
+	until time.Time // zero: the end of the session
+}
+
+// NewStore makes a Store of a session. Where life is not 0, nothing is kept for longer.
+func NewStore(shelf *Shelf, life time.Duration) *Store { return &Store{shelf: shelf, life: life} }
+
+// Close lets go of everything. Nothing is kept any more.
+func (s *Store) Close() {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	s.closed = true
+	for len(s.kept) > 0 {
+		s.dropOldest()
+	}
+	s.forgotten = nil
+}
+
+// keep keeps some texts, all or none, and lets older ones go for them. size is that of a page,
+// in bytes.
+func (s *Store) keep(size int, texts ...string) ([]*whole, bool) {
+	sum := 0
+	made := make([]*whole, len(texts))
+	for i, text := range texts {
+		sum += len(text)
+		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size)}
+		if s.life > 0 {
+			made[i].until = time.Now().Add(s.life)
+		}
+	}
+	if sum > mostBytes {
+		return nil, false
+	}
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	s.expire()
+	for len(s.kept)+len(made) > mostKept || s.size+sum > mostBytes {
+		s.dropOldest()
+	}
+	for s.shelf.size+sum > mostBytesAll {
+		s.shelf.largest().dropOldest()
+	}
+	s.kept = append(s.kept, made...)
+	s.size += sum
+	s.shelf.size += sum
+	if s.shelf.stores == nil {
+		s.shelf.stores = map[*Store]struct{}{}
+	}
+	s.shelf.stores[s] = struct{}{}
+	return made, true
+}
+
+// largest is the Store that holds most, so that nobody takes the room of those who need little.
+func (h *Shelf) largest() (most *Store) {
+	for s := range h.stores {
+		if most == nil || s.size > most.size {
+			most = s
+		}
+	}
+	return most
+}
+
+// dropOldest lets one result go. The mutex is held.
+func (s *Store) dropOldest() {
+	w := s.kept[0]
+	s.kept[0] = nil
+	if s.kept = s.kept[1:]; len(s.kept) == 0 {
+		s.kept = nil
+		delete(s.shelf.stores, s)
+	}
+	s.size -= len(w.text)
+	s.shelf.size -= len(w.text)
+	if len(s.forgotten) == mostForgotten {
+		s.forgotten = slices.Delete(s.forgotten, 0, 1)
+	}
+	s.forgotten = append(s.forgotten, w.id)
+}
+
+// expire lets go of what is kept no longer. The mutex is held.
+func (s *Store) expire() {
+	for len(s.kept) > 0 && !s.kept[0].until.IsZero() && !time.Now().Before(s.kept[0].until) {
+		s.dropOldest()
+	}
+}
+
+// find finds what an id stands for. was: it stood for something that is kept no longer.
+func (s *Store) find(id string) (w *whole, was bool) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	s.expire()
+	for _, w := range s.kept {
+		if w.id == id {
+			return w, false
+		}
+	}
+	return nil, slices.Contains(s.forgotten, id)
+}
+
+// place begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
+const place = "mcphub://results/"
+
+func (w *whole) uri() string { return place + w.id }
+
+// page is the URI of one page; the first is 1.
+func (w *whole) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n) }
+
+const pageQuery = "?page="
+
+// Named reports whether a URI can only be that of a result. It is for no server, whoever lists it.
+func Named(uri string) bool {
+	_, _, ok := parse(uri)
+	return ok
+}
+
+// parse reads the URI of a result. page is 0 where it names one that cannot be.
+func parse(uri string) (id string, page int, ok bool) {
+	rest, ok := strings.CutPrefix(uri, place)
+	if !ok {
+		return "", 0, false
+	}
+	id, _, query := strings.Cut(rest, "?")
+	if len(id) != idLength || strings.Trim(id, idAlphabet) != "" {
+		return "", 0, false
+	}
+	if !query {
+		return id, 1, true
+	}
+	number, _ := strings.CutPrefix(rest[len(id):], pageQuery)
+	if page, err := strconv.Atoi(number); err == nil && page > 0 {
+		return id, page, true
+	}
+	return id, 0, true
+}
+
+// Of [rand.Text].
+const (
+	idLength   = 26
+	idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+)
+
+// Read answers resources/read of a URI that is [Named].
+func (s *Store) Read(uri string) jsonrpc.Answer {
+	id, n, _ := parse(uri)
+	w, was := s.find(id)
+	switch {
+	case was:
+		return notFound("the result " + place + id + " is kept no longer: newer ones have taken its room, or its time was over. Call the tool again.")
+	case w == nil:
+		return notFound("there is no result " + printable.Quote(uri) + " in this session. Results are kept for the session whose call they answered, until it ends.")
+	case n < 1 || n > len(w.pages):
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.page(1), w.page(len(w.pages))))
+	}
+	end := len(w.text)
+	if n < len(w.pages) {
+		end = w.pages[n]
+	}
+	b := jsonrpc.AppendString([]byte(`{"contents":[{"uri":`), uri)
+	b = jsonrpc.AppendString(append(b, `,"mimeType":"text/plain","text":`...), w.text[w.pages[n-1]:end])
+	b = fmt.Appendf(b, `,"_meta":{"mcphub/page":%d,"mcphub/pages":%d`, n, len(w.pages))
+	if n < len(w.pages) {
+		b = jsonrpc.AppendString(append(b, `,"mcphub/next":`...), w.page(n+1))
+	}
+	return jsonrpc.ResultAnswer(append(b, `}}]}`...))
+}
+
+func notFound(text string) jsonrpc.Answer { return jsonrpc.ErrorAnswer(mcp.RESOURCE_NOT_FOUND, text) }
