@@ -88,6 +88,9 @@ func (c *checker) value(at []string, n *jsonc.Node, s *keys.Spec) (any, bool) {
 	case keys.KindPorts:
 		return c.ports(at, n, s)
 	default:
+		if n.Kind == '"' && slices.Contains(s.Choices, n.Text) {
+			return int64(0), true
+		}
 		if n.Kind == '0' || n.Kind == '"' && s.Kind != keys.KindInt {
 			return c.quantity(at, n, s)
 		}
@@ -319,6 +322,9 @@ func (c *checker) quantity(at []string, n *jsonc.Node, s *keys.Spec) (any, bool)
 	case keys.KindSize:
 		v, bad = size(n)
 		show = formatSize
+		if len(s.Choices) > 0 {
+			hint = "or write " + keys.OneOf(s.Choices)
+		}
 	}
 	switch {
 	case bad != "":

@@ -20,6 +20,7 @@ type File struct {
 	Sandbox  string      `koanf:"sandbox"` // the mode of processes whose entry says none
 	Names    Names       `koanf:"names"`
 	Expose   Expose      `koanf:"expose"`
+	Results  Results     `koanf:"results"`
 	Attach   Attach      `koanf:"attach"`
 	Inputs   []Input     `koanf:"inputs"`
 	Secrets  Secrets     `koanf:"secrets"`
@@ -48,19 +49,20 @@ type Server struct {
 	Builtin  string `koanf:"builtin"` // one of keys.Builtins, or ""
 	Process  `koanf:",squash"`
 	Remote   `koanf:",squash"`
-	Type     string       `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
-	Roots    string       `koanf:"roots"` // args, list, none; "" = not said
-	Paths    Paths        `koanf:"paths"`
-	Prefix   *string      `koanf:"prefix"` // nil = not said: name and separator; "" = none
-	Tools    Tools        `koanf:"tools"`
-	Share    string       `koanf:"share"` // session, roots, all; "" = not said
-	Start    string       `koanf:"start"` // lazy or eager
-	Era      string       `koanf:"era"`   // auto, legacy or modern
-	Timeout  Timeout      `koanf:"timeout"`
-	Sandbox  Sandbox      `koanf:"sandbox"`
-	Limits   ServerLimits `koanf:"limits"`
-	Disabled bool         `koanf:"disabled"`
-	Err      *Problem     `koanf:"-"` // why it must not be started; the first of its errors
+	Type     string        `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
+	Roots    string        `koanf:"roots"` // args, list, none; "" = not said
+	Paths    Paths         `koanf:"paths"`
+	Prefix   *string       `koanf:"prefix"` // nil = not said: name and separator; "" = none
+	Tools    Tools         `koanf:"tools"`
+	Share    string        `koanf:"share"` // session, roots, all; "" = not said
+	Start    string        `koanf:"start"` // lazy or eager
+	Era      string        `koanf:"era"`   // auto, legacy or modern
+	Timeout  Timeout       `koanf:"timeout"`
+	Sandbox  Sandbox       `koanf:"sandbox"`
+	Limits   ServerLimits  `koanf:"limits"`
+	Results  ServerResults `koanf:"results"`
+	Disabled bool          `koanf:"disabled"`
+	Err      *Problem      `koanf:"-"` // why it must not be started; the first of its errors
 }
 
 // Sandbox says what the kernel holds a server's process to.
@@ -158,6 +160,16 @@ const TokenBytes = 4
 type Expose struct {
 	Mode   string `koanf:"mode"`   // direct, search or auto
 	Tokens int    `koanf:"tokens"` // what auto lists at most, at four bytes a token
+}
+
+// Results bounds what one result of a tool brings; 0: nothing does.
+type Results struct {
+	Max int64 `koanf:"max"` // bytes of text
+}
+
+// ServerResults are the Results of one server.
+type ServerResults struct {
+	Max *int64 `koanf:"max"` // nil = those of all
 }
 
 // Attach says whether the clients of a user share one hub.

@@ -107,7 +107,11 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	child.Limits.Memory, child.Limits.Processes = s.Limits.Memory, s.Limits.Processes
 	child.Probe = declare.RootsProbe(s.Command, s.Args)
-	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always})
+	resultMax := file.Results.Max
+	if s.Results.Max != nil {
+		resultMax = *s.Results.Max
+	}
+	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax)})
 	return nil
 }
 

@@ -69,6 +69,9 @@ func (s *Spec) describe() string {
 	case KindDuration:
 		return "duration"
 	case KindSize:
+		if len(s.Choices) > 0 {
+			return OneOf(s.Choices) + ", or size"
+		}
 		return "size"
 	case KindPorts:
 		return OneOf(s.Choices) + ", or list of " + s.Elem.describe()

@@ -17,7 +17,7 @@ const (
 	KindBool                     //
 	KindInt                      // whole number; becomes int
 	KindDuration                 // "10s" or a bare number; becomes time.Duration
-	KindSize                     // "64MiB" or bytes; becomes int64
+	KindSize                     // "64MiB" or bytes, or a word that stands for none; becomes int64, 0 for the word
 	KindChoice                   // one of a few strings
 	KindAllow                    // "allow" or "deny"; becomes bool
 	KindPorts                    // one of a few strings, or a list of TCP ports; becomes config.Network
@@ -28,7 +28,7 @@ type Spec struct {
 	Kind    Kind
 	Keys    []Key               // object
 	Elem    *Spec               // map, list, ports
-	Choices []string            // choice, ports
+	Choices []string            // choice, ports, size
 	Min     int64               // int; duration in ns; size in bytes; list: number of elements
 	Max     int64               // the same; 0 = none
 	Valid   func(string) string // string: what is wrong with it, or ""
@@ -171,6 +171,9 @@ func (s *Spec) Want() string {
 	case KindDuration:
 		return `a duration such as "10s"`
 	case KindSize:
+		if len(s.Choices) > 0 {
+			return OneOf(s.Choices) + `, a size such as "64KiB", or a number of bytes`
+		}
 		return `a size such as "64MiB", or a number of bytes`
 	case KindPorts:
 		return OneOf(s.Choices) + ", or a list of TCP ports"

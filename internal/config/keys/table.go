@@ -32,6 +32,7 @@ var (
 	UrlSpec      = &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true, Valid: notEmpty}
 	EndpointSpec = &Spec{Kind: KindString, Expand: ExpandNow, Valid: isEndpoint}
 	secretSpec   = str(reference.CheckName)
+	resultSpec   = &Spec{Kind: KindSize, Choices: []string{"off"}, Min: 1 << 10, Max: 1 << 30}
 	commandSpec  = &Spec{Kind: KindString, Expand: ExpandNow, Valid: notEmpty}
 )
 
@@ -49,6 +50,9 @@ var Table = object(
 			Text: "`direct` lists every tool of every child. `search` lists the hub's own tools and those of `tools.always`; `find-tools` finds the others, and all can be called. `auto` is `search` where all definitions take more than `tokens`, and `direct` otherwise."},
 		{Name: "tokens", Def: `20000`, Spec: whole(1, 100_000_000), Text: "What `auto` lists at most: tokens of a model's context, at four bytes a token."},
 	}}},
+	Key{Name: "results", Text: "Results of tools that are too large for a client; see [results.md](results.md).", Spec: object(
+		Key{Name: "max", Def: `"off"`, Spec: resultSpec, Text: "The most text that one result brings. Of a larger one the client gets head and tail, and a link to the whole. `\"off\"`: whatever the server sends. Its tools are listed without `outputSchema` where there is such a bound."},
+	)},
 	Key{Name: "attach", Text: "Whether the windows of a user share one hub; see [sharing.md](sharing.md). A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
 		{Name: "mode", Def: `"off"`, Spec: choice(AttachOff, AttachAuto),
 			Text: "`off`: each client that starts `mcphub serve` has a hub of its own. `auto`: it is served by the hub of this file that runs, and the first starts that one. Each has its own roots, environment, questions and servers with a state. Linux only."},
@@ -172,6 +176,9 @@ var Entry = object(
 	Key{Name: "limits", Guard: true, Text: "What all its processes together may take. Beyond it the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guarding(
 		Key{Name: "memory", Guard: true, Note: "no limit", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
 		Key{Name: "processes", Guard: true, Note: "no limit", Spec: whole(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
+	)},
+	Key{Name: "results", Text: "Results of its tools that are too large for a client; see [results.md](results.md).", Spec: object(
+		Key{Name: "max", Note: "that of the top key `results`", Spec: resultSpec, Text: "The most text that one result brings; `\"off\"`: whatever the server sends."},
 	)},
 	Key{Name: "disabled", Guard: true, Def: `false`, Spec: flagSpec, Text: "Leave it out."},
 )
