@@ -1,9 +1,10 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/internal/jsonrpc"
 )
@@ -23,10 +24,10 @@ type block struct {
 
 // A result is what a tool has answered.
 type result struct {
-	raw        []byte
 	blocks     []block
-	structured []byte // structuredContent, raw; nil: none
-	text       string // of all blocks
+	structured []byte           // structuredContent, raw; nil: none
+	others     []jsonrpc.Member // but for content
+	text       string           // of all blocks
 }
 
 // Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself where
@@ -78,20 +79,30 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string) jsonrpc.Answer {
 	return out
 }
 
+// read reads a result, of which it looks at each byte as seldom as can be.
 func read(raw []byte) (r result) {
-	r.raw = raw
-	r.structured = jsonrpc.Get(raw, "structuredContent")
+	var content []byte
+	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
+		switch name {
+		case "content":
+			content = value
+		case "structuredContent":
+			r.structured = value
+		default:
+			r.others = append(r.others, jsonrpc.Member{Name: name, Value: value})
+		}
+		return true
+	})
 	var texts []string
 	from := 0
-	if content := jsonrpc.Get(raw, "content"); content != nil {
+	if content != nil {
 		_ = jsonrpc.Elements(content, func(value []byte) bool {
 			b := block{raw: value, at: textOf(value)}
-			if b.at != nil && json.Unmarshal(b.at, &b.text) == nil { // half a surrogate pair becomes U+FFFD
-				b.from = from
+			if b.at != nil {
+				text, _ := jsontext.AppendUnquote(nil, b.at) // half a surrogate pair becomes U+FFFD
+				b.text, b.from = string(text), from
 				from += len(b.text) + len(between)
 				texts = append(texts, b.text)
-			} else {
-				b.at = nil
 			}
 			r.blocks = append(r.blocks, b)
 			return true
@@ -106,11 +117,23 @@ const between = "\n"
 
 // textOf is the JSON string that is the text of a block, nil for one without.
 func textOf(raw []byte) (at []byte) {
-	switch kind, _ := jsonrpc.String(jsonrpc.Get(raw, "type")); kind {
+	var kind, text, resource []byte
+	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
+		switch name {
+		case "type":
+			kind = value
+		case "text":
+			text = value
+		case "resource":
+			resource = value
+		}
+		return true
+	})
+	switch kind, _ := jsonrpc.String(kind); kind {
 	case "text":
-		at = jsonrpc.Get(raw, "text")
+		at = text
 	case "resource":
-		at = jsonrpc.Get(jsonrpc.Get(raw, "resource"), "text")
+		at = jsonrpc.Get(resource, "text")
 	}
 	if len(at) == 0 || at[0] != '"' {
 		return nil
@@ -156,7 +179,9 @@ func (r *result) with(content [][]byte) []byte {
 		list = append(list, c...)
 	}
 	b := jsonrpc.AppendMember(append(make([]byte, 0, n+128), '{'), "content", append(list, ']'))
-	b = jsonrpc.AppendMembers(b, r.raw, func(name string) bool { return name != "content" && name != "structuredContent" })
+	for _, m := range r.others {
+		b = jsonrpc.AppendMember(b, m.Name, m.Value)
+	}
 	return append(b, '}')
 }
 
