@@ -7,11 +7,12 @@
 // and hyphens; words are reduced to a stem.
 //
 // A model asks in the words of the tools. A person does not. So a word also finds
-// what a table holds beside it (synonyms, abbreviations), at a lower weight. A word
-// that no tool has finds the words that it may be a misspelling or the beginning of.
+// what a table holds beside it (synonyms, abbreviations, some German, French and
+// Spanish), at a lower weight. A word that no tool has finds the words, of tools and
+// of the table, that it may be a misspelling, the beginning or another ending of.
 //
-// An answer must explain enough of the question, and must not be far behind the best
-// one. Where nothing fits there are few answers or none.
+// There is an answer wherever a tool has a word of the question, or one that may stand
+// for it. Where it explains too little of the question it is marked as weak.
 //
 // # State
 //

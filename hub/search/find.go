@@ -10,66 +10,82 @@ import (
 const (
 	longestQuestion = 1 << 10
 	mostWords       = 32
+	longestPhrase   = 3
 )
 
 // What a word counts that stands for the one that was asked for.
 const (
-	asSynonym   = 0.75
+	asSynonym   = 0.7
 	asMisspelt  = 0.6
 	asBeginning = 0.7
 )
 
-// ofFirst is how much of the weight of a word comes of how rare its first variant is,
-// which is the word itself where tools have it. The rest comes of all its variants.
-const ofFirst = 0.3
+// leastOfBest is the share of the best answer's score that the others reach.
+const leastOfBest = 0.35
 
-// asUnknown is how much a word that finds nothing counts against all answers.
-const asUnknown = 0.5
-
-// Cut-offs: an answer explains at least this share of the question, and has at least
-// this share of the best answer's score.
+// What makes an answer more than the nearest one: its share of the question and perWord for each
+// word of it that the tool has are at least strong. Several words seldom meet in one tool by chance.
 const (
-	leastShare  = 0.18
-	leastOfBest = 0.35
+	strong  = 0.39
+	perWord = 0.08
 )
 
-// Find returns the tools that fit a question, the best first, at most limit.
-func (x *Index) Find(question string, limit int) []Hit {
+// Find returns the tools that are nearest to a question, the best first, at most limit.
+// weak says that none of them fits well. There are none where no tool has a word of the
+// question, or one that may stand for it.
+func (x *Index) Find(question string, limit int) (hits []Hit, weak bool) {
 	asked := x.ask(question)
 	if x.tools == 0 || len(asked) == 0 || limit <= 0 {
-		return nil
+		return nil, true
 	}
-	scores, best, all := make([]float64, x.tools), make([]float64, x.tools), 0.0
+	scores, met, whole := make([]float64, x.tools), make([]int, x.tools), 0.0
+	best := make([]float64, x.tools)
 	for _, variants := range asked {
-		if len(variants) == 0 {
-			all += asUnknown * rarity(x.tools, 0)
-			continue
-		}
 		clear(best)
-		having := 0
-		for _, v := range variants {
-			for _, p := range x.terms[v.term] {
-				if best[p.tool] == 0 {
-					having++
-				}
-				best[p.tool] = max(best[p.tool], p.weight*v.weight)
-			}
-		}
-		rare := (1-ofFirst)*rarity(x.tools, having) + ofFirst*rarity(x.tools, len(x.terms[variants[0].term]))
-		all += rare
+		whole += x.weigh(variants, best)
 		for i, b := range best {
-			scores[i] += rare * b
+			if b > 0 {
+				scores[i] += b
+				met[i]++
+			}
 		}
 	}
 	top := slices.Max(scores)
-	var hits []Hit
 	for i, s := range scores {
-		if share := s / all; s > 0 && share >= leastShare && s >= top*leastOfBest {
-			hits = append(hits, Hit{i, share})
+		if s > 0 && s >= top*leastOfBest {
+			hits = append(hits, Hit{i, s / whole})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits[:min(limit, len(hits))]
+	hits = hits[:min(limit, len(hits))]
+	return hits, len(hits) == 0 || hits[0].Score+perWord*float64(met[hits[0].Tool]) < strong
+}
+
+// weigh puts into scores what a word of a question, by its best variant, tells for each tool.
+// It returns how much it tells at most. Of two variants the one that few tools have tells
+// more, and a word tells less the more tools have any of its variants.
+func (x *Index) weigh(variants []variant, scores []float64) (most float64) {
+	if len(variants) == 0 {
+		return rarity(x.tools, 0) // nothing explains it
+	}
+	having := 0
+	for _, v := range variants {
+		for _, p := range x.terms[v.term] {
+			if scores[p.tool] == 0 {
+				having++
+			}
+			scores[p.tool] = 1
+		}
+	}
+	clear(scores)
+	for _, v := range variants {
+		tells := (rarity(x.tools, having) + rarity(x.tools, len(x.terms[v.term]))) / 2
+		most = max(most, tells)
+		for _, p := range x.terms[v.term] {
+			scores[p.tool] = max(scores[p.tool], p.weight*v.weight*tells)
+		}
+	}
+	return most
 }
 
 // A variant is a term that a word of a question may be found by.
@@ -88,26 +104,34 @@ func (x *Index) ask(question string) [][]variant {
 	var asked [][]variant
 	seen := map[string]bool{}
 	for i := 0; i < len(plain) && len(asked) < mostWords; i++ {
-		w := plain[i]
-		if i+1 < len(plain) {
-			pair := stem(w) + " " + stem(plain[i+1])
-			if others := synonyms()[pair]; others != nil && !seen[pair] {
-				seen[pair] = true
-				asked = append(asked, x.variants("", others))
+		if n, phrase := phraseAt(plain[i:]); n > 0 {
+			if !seen[phrase] {
+				seen[phrase] = true
+				asked = append(asked, x.variants("", synonyms().of[phrase]))
 			}
+			i += n - 1
+			continue
 		}
+		w := plain[i]
 		s := stem(w)
-		if seen[s] || len(s) > longestWord {
+		number := strings.Trim(w, "0123456789") == ""
+		if seen[s] || len(s) > longestWord || number || stopWords[w] || fillers[w] {
 			continue
 		}
 		seen[s] = true
-		others := synonyms()[s]
-		if stopWords[w] {
-			continue
-		}
-		asked = append(asked, x.variants(s, others))
+		asked = append(asked, x.variants(s, synonyms().of[s]))
 	}
 	return asked
+}
+
+// phraseAt looks in the table for the longest phrase of several words that words begin with.
+func phraseAt(words []string) (n int, phrase string) {
+	for n := min(longestPhrase, len(words)); n > 1; n-- {
+		if phrase := strings.Join(stemsOf(words[:n]...), " "); synonyms().of[phrase] != nil {
+			return n, phrase
+		}
+	}
+	return 0, ""
 }
 
 // variants looks for the terms that a word may be found by.
@@ -127,12 +151,30 @@ func (x *Index) variants(s string, others []string) (found []variant) {
 		return found
 	}
 	for _, term := range x.known {
-		switch {
-		case len(term) > len(s) && strings.HasPrefix(term, s):
-			add(term, asBeginning)
-		case len(term) >= 4 && near(s, term):
-			add(term, asMisspelt)
+		if w := like(s, term); w > 0 {
+			add(term, w)
+		}
+	}
+	for _, key := range synonyms().words {
+		if w := like(s, key); w > 0 && len(key)-len(s) <= 2 {
+			for _, o := range synonyms().of[key] {
+				add(o, w*asSynonym)
+			}
 		}
 	}
 	return found
+}
+
+// like tells how much a word counts for a term that it may be the beginning, another
+// ending, or a misspelling of; 0 where it is none.
+func like(s, term string) float64 {
+	switch {
+	case len(term) > len(s) && strings.HasPrefix(term, s):
+		return asBeginning
+	case len(term) >= 5 && len(s)-len(term) <= 2 && strings.HasPrefix(s, term):
+		return asBeginning
+	case len(term) >= 4 && near(s, term):
+		return asMisspelt
+	}
+	return 0
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,97 +53,130 @@ func lines(t testing.TB, file string) [][]string {
 	return all
 }
 
-// recall counts the questions of one kind that have a right tool among the first 1, 3, 5.
-type recall struct{ all, at1, at3, at5, answers int }
+// recall counts the questions of one kind that have a right tool among the first 1, 3, 5,
+// and of the last those whose answer is marked weak.
+type recall struct{ all, at1, at3, at5, weak int }
 
-func (r recall) shares() [3]float64 {
+func (r recall) shares() [4]float64 {
 	n := float64(r.all)
-	return [3]float64{float64(r.at1) / n, float64(r.at3) / n, float64(r.at5) / n}
+	return [4]float64{float64(r.at1) / n, float64(r.at3) / n, float64(r.at5) / n, float64(r.weak) / max(1, float64(r.at5))}
 }
 
+// TestRecall holds the figures of docs/search.md: of each kind of questions how many have a right tool
+// among the first 1, 3 and 5, and of those how many answers are marked weak.
 func TestRecall(t *testing.T) {
 	tools, names := realTools(t)
 	x := New(tools)
 	got := map[string]*recall{}
 	for _, q := range lines(t, "testdata/questions.tsv") {
-		kind, right := q[0]+" "+q[1], strings.Fields(q[3])
+		kind, half, question, right := q[0], q[1], q[2], strings.Fields(q[3])
 		for _, r := range right {
 			if !slices.Contains(names, r) {
-				t.Fatalf("%q: there is no tool %s", q[2], r)
+				t.Fatalf("%q: there is no tool %s", question, r)
 			}
 		}
-		if got[kind] == nil {
-			got[kind] = &recall{}
-		}
-		r, place := got[kind], 0
-		hits := x.Find(q[2], 10)
-		for i, h := range hits {
-			if slices.Contains(right, names[h.Tool]) {
-				place = i + 1
-				break
+		hits, weak := x.Find(question, 5)
+		place := 1 + slices.IndexFunc(hits, func(h Hit) bool { return slices.Contains(right, names[h.Tool]) })
+		for _, k := range []string{kind + " " + half, "all " + half} {
+			if got[k] == nil {
+				got[k] = &recall{}
 			}
+			got[k].count(place, weak)
 		}
-		r.all++
-		r.answers += len(hits)
-		if place == 1 {
-			r.at1++
-		}
-		if place >= 1 && place <= 3 {
-			r.at3++
-		}
-		if place >= 1 && place <= 5 {
-			r.at5++
-		}
-		if place != 1 && q[1] == "seen" && testing.Verbose() {
+		if place != 1 && half != "unseen" && half != "blind" && testing.Verbose() {
 			var first []string
 			for _, h := range hits[:min(4, len(hits))] {
 				first = append(first, names[h.Tool])
 			}
-			t.Logf("%s %q at %d: %s", q[0], q[2], place, strings.Join(first, " "))
+			t.Logf("%s %q at %d: %s", kind, question, place, strings.Join(first, " "))
 		}
 	}
-	for kind, least := range floors {
-		r := got[kind]
-		s := r.shares()
-		t.Logf("%-14s %d questions: %.2f %.2f %.2f at 1, 3, 5; %.1f answers", kind, r.all, s[0], s[1], s[2], float64(r.answers)/float64(r.all))
-		for i, f := range least {
-			if s[i] < f {
-				t.Errorf("%s: recall at %d is %.2f, and was %.2f", kind, []int{1, 3, 5}[i], s[i], f)
+	for _, kind := range slices.Sorted(maps.Keys(floors)) {
+		least, s := floors[kind], got[kind].shares()
+		t.Logf("%-14s %3d questions: %.2f %.2f %.2f at 1, 3, 5; %.2f of the right ones marked weak", kind, got[kind].all, s[0], s[1], s[2], s[3])
+		for i, at := range []int{1, 3, 5} {
+			if s[i] < least[i] {
+				t.Errorf("%s: recall at %d is %.3f, and was %.2f", kind, at, s[i], least[i])
 			}
 		}
+		if s[3] > least[3] {
+			t.Errorf("%s: %.3f of the right answers are marked weak, was %.2f", kind, s[3], least[3])
+		}
 	}
 }
 
-// floors are the figures of docs/search.md.
-var floors = map[string][3]float64{
-	"model seen":    {0.90, 1.00, 1.00},
-	"model unseen":  {0.86, 0.96, 0.98},
-	"person seen":   {0.62, 0.86, 0.90},
-	"person unseen": {0.64, 0.76, 0.82},
+func (r *recall) count(place int, weak bool) {
+	r.all++
+	if place == 1 {
+		r.at1++
+	}
+	if place >= 1 && place <= 3 {
+		r.at3++
+	}
+	if place >= 1 {
+		r.at5++
+		if weak {
+			r.weak++
+		}
+	}
 }
 
-// TestNothingFits holds that a question that no tool fits has few answers or none.
+// floors are the figures of docs/search.md: at 1, 3, 5, and what share of the right answers may be marked weak.
+var floors = map[string][4]float64{
+	"model seen":    {0.92, 1.00, 1.00, 0.00},
+	"model unseen":  {0.94, 1.00, 1.00, 0.00},
+	"person seen":   {0.64, 0.90, 0.96, 0.15},
+	"person unseen": {0.74, 0.92, 0.96, 0.09},
+	"model asked":   {0.96, 1.00, 1.00, 0.00},
+	"person asked":  {0.71, 0.86, 0.95, 0.08},
+	"all asked":     {0.84, 0.93, 0.97, 0.04},
+	"model tuned":   {0.87, 0.97, 1.00, 0.03},
+	"person tuned":  {0.54, 0.70, 0.79, 0.26},
+	"all tuned":     {0.67, 0.81, 0.87, 0.16},
+	"model blind":   {0.90, 1.00, 1.00, 0.00},
+	"person blind":  {0.32, 0.55, 0.62, 0.28},
+	"all blind":     {0.51, 0.70, 0.75, 0.16},
+}
+
+// TestNothingFits holds that the answer to a question that no tool fits is marked weak.
 func TestNothingFits(t *testing.T) {
 	tools, names := realTools(t)
 	x := New(tools)
-	for half, most := range map[string]float64{"seen": 1.3, "unseen": 2.5} {
-		questions, answers, none := 0, 0, 0
-		for _, q := range lines(t, "testdata/nothing.tsv") {
-			if q[0] != half {
-				continue
-			}
-			hits := x.Find(q[1], 10)
-			questions++
-			answers += len(hits)
-			if len(hits) == 0 {
-				none++
-			} else if half == "seen" {
-				t.Logf("%q: %d, %s %.2f", q[1], len(hits), names[hits[0].Tool], hits[0].Score)
-			}
+	all, marked := map[string]int{}, map[string]int{}
+	for _, q := range lines(t, "testdata/nothing.tsv") {
+		all[q[0]]++
+		if hits, weak := x.Find(q[1], 5); weak {
+			marked[q[0]]++
+		} else if q[0] != "unseen" && q[0] != "blind" {
+			t.Logf("%q: %s %.2f", q[1], names[hits[0].Tool], hits[0].Score)
 		}
-		t.Logf("%s: of %d questions %d without an answer, %.1f answers each", half, questions, none, float64(answers)/float64(questions))
-		if questions != 10 || none < 7 || float64(answers)/float64(questions) > most {
-			t.Errorf("%s: %d of %d questions without an answer, was 7; %d answers", half, none, questions, answers)
+	}
+	for half, least := range map[string]float64{"seen": 0.80, "unseen": 0.80, "asked": 0.83, "tuned": 0.87, "blind": 0.97} {
+		share := float64(marked[half]) / float64(all[half])
+		t.Logf("%s: of %d questions %d marked weak", half, all[half], marked[half])
+		if share < least {
+			t.Errorf("%s: %.3f of the questions that nothing fits are marked weak, was %.2f", half, share, least)
+		}
+	}
+}
+
+// TestWordsOfAPerson holds what the person's questions among the asked ones claim: no word of them stands in the name,
+// title or first sentence of a right tool, but for the name of its server.
+func TestWordsOfAPerson(t *testing.T) {
+	tools, names := realTools(t)
+	for _, q := range lines(t, "testdata/questions.tsv") {
+		if q[0] != "person" || q[1] != "asked" {
+			continue
+		}
+		asked := map[string]bool{}
+		stems(q[2], func(w string) { asked[w] = true })
+		for _, right := range strings.Fields(q[3]) {
+			tool := tools[slices.Index(names, right)]
+			tool.read(func(field int, w string) {
+				if field <= fieldSummary && asked[w] && w != stem(tool.Server) {
+					t.Errorf("%q: %s says %q itself", q[2], right, w)
+				}
+			})
 		}
 	}
 }
@@ -185,10 +219,43 @@ func TestStem(t *testing.T) {
 	}
 }
 
+// TestTable holds that no line of the table is written so that it can never match.
+func TestTable(t *testing.T) {
+	for line := range strings.Lines(synonymLines) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		left, right, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(right) == "" {
+			t.Errorf("%q has no two sides", line)
+		}
+		for phrase := range strings.SplitSeq(left, ",") {
+			var plain []string
+			words(phrase, func(w string) { plain = append(plain, w) })
+			if len(plain) == 0 || len(plain) > longestPhrase || strings.Join(plain, " ") != strings.TrimSpace(phrase) {
+				t.Errorf("%q in %q is no question's words", phrase, line)
+			} else if w := plain[0]; len(plain) == 1 && (stopWords[w] || fillers[w]) {
+				t.Errorf("%q in %q is a word that questions are read without", w, line)
+			}
+		}
+	}
+}
+
+// TestOtherLanguages holds that words of other languages are found, with and without their accents and endings.
+func TestOtherLanguages(t *testing.T) {
+	x := New([]Tool{{Server: "a", Name: "create_directory"}, {Server: "a", Name: "delete_email"}, {Server: "b", Name: "search_web"}})
+	for question, want := range map[string]int{"créer un dossier": 0, "creer dossier": 0, "neuen Ordner anlegen": 0, "borra el correo": 1, "lösch die Mail": 1, "im Netz suchen": 2, "busca": 2} {
+		if hits, _ := x.Find(question, 5); len(hits) == 0 || hits[0].Tool != want {
+			t.Errorf("%q: %v, want tool %d", question, hits, want)
+		}
+	}
+}
+
 func TestMisspelt(t *testing.T) {
 	x := New([]Tool{{Server: "a", Name: "take_screenshot"}, {Server: "a", Name: "list_repositories"}, {Server: "b", Name: "send"}})
 	for question, want := range map[string]int{"screenshto": 0, "sreenshot": 0, "repositries": 1, "repos": 1, "SEND": 2} {
-		if hits := x.Find(question, 5); len(hits) != 1 || hits[0].Tool != want {
+		if hits, _ := x.Find(question, 5); len(hits) != 1 || hits[0].Tool != want {
 			t.Errorf("%q: %v, want tool %d", question, hits, want)
 		}
 	}
@@ -196,7 +263,7 @@ func TestMisspelt(t *testing.T) {
 
 // TestOdd holds that nothing a server or a client says breaks the search.
 func TestOdd(t *testing.T) {
-	if hits := New(nil).Find("read file", 5); len(hits) != 0 {
+	if hits, weak := New(nil).Find("read file", 5); len(hits) != 0 || !weak {
 		t.Errorf("an empty index: %v", hits)
 	}
 	deep := strings.Repeat(`{"items":`, 500) + `{}` + strings.Repeat(`}`, 500)
@@ -208,10 +275,10 @@ func TestOdd(t *testing.T) {
 	for _, question := range []string{"", " ", "the", "\xff\xfe", strings.Repeat("read ", 1<<16), strings.Repeat("x", 1<<16)} {
 		x.Find(question, 5)
 	}
-	if hits := x.Find("read", 0); hits != nil {
+	if hits, _ := x.Find("read", 0); len(hits) != 0 {
 		t.Errorf("limit 0: %v", hits)
 	}
-	if hits := x.Find("read", 5); len(hits) != 1 || hits[0].Tool != 0 {
+	if hits, _ := x.Find("read", 5); len(hits) != 1 || hits[0].Tool != 0 {
 		t.Errorf("read: %v", hits)
 	}
 }
@@ -221,6 +288,13 @@ func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		New(tools)
+	}
+}
+
+func BenchmarkTable(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		readTable(synonymLines)
 	}
 }
 

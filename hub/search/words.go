@@ -47,6 +47,7 @@ func stems(text string, yield func(string)) {
 // stem cuts the common endings of English off a word, so that lists, listed and
 // listing are one word. It need not be right, only the same for both sides.
 func stem(w string) string {
+	w = strings.Map(unaccented, w)
 	n := len(w)
 	if n < 4 || w[n-1] >= 0x80 {
 		if n == 3 && w[2] == 's' && w[1] != 's' && !strings.ContainsRune("aiu", rune(w[1])) {
@@ -77,6 +78,19 @@ func stem(w string) string {
 	return w
 }
 
+// unaccented takes the accent off a letter, as people leave it out.
+func unaccented(r rune) rune {
+	if r < 0x80 {
+		return r
+	}
+	for _, alike := range []string{"aàáâãäå", "cç", "eèéêë", "iìíîï", "nñ", "oòóôõöø", "sß", "uùúûü", "yýÿ"} {
+		if strings.ContainsRune(alike, r) {
+			return rune(alike[0])
+		}
+	}
+	return r
+}
+
 // undouble makes run of runn, but leaves install.
 func undouble(w string) string {
 	n := len(w)
@@ -103,6 +117,16 @@ var stopWords = set(`a an the of to in on for with and or my me i is are am was 
 	there here what which how do does did we you your our us they their he she by from at as can could would should will
 	have has had please want need some any if then than so not no just about into s t m re ve ll let get got thing stuff
 	tool tools something somebody someone`)
+
+// fillers are words that a question holds and that say nothing, in the languages that
+// the table knows. Tools may mean something by them.
+var fillers = set(`also again really now currently kindly everything anything nothing whose whom myself d one
+	last yet ever even still too very much lot bit kind maybe oops ok somewhere else anybody anyone only own
+	up out down off over under
+	der die das dem den des ein eine einen einem einer mein meine meinen meinem meiner dies diese dieser dieses diesen diesem
+	ich mir mich du wir uns er sie es und oder ist sind habe hat haben wie wo wann auf aus bei mit von vom zu zum zur im am um für über bitte
+	le la les un une du de et ou est sont je moi mon ma mes ce cette ces dans sur pour avec par au aux qui que quoi il elle nous vous l svp
+	el los las una unos unas del y o son yo mi mis su sus este esta estos estas en con por para al como lo se`)
 
 func set(list string) map[string]bool {
 	m := map[string]bool{}
