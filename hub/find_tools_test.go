@@ -10,24 +10,35 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/hub/catalog"
+	"mcphub/hub/search"
 	"mcphub/internal/jsonrpc"
 )
+
+// answered is what find-tools answers to a client.
+type answered struct {
+	Note  string
+	Weak  bool
+	Tools []struct {
+		Name, ServerName, ToolName, Description string
+		Required                                []string
+		InputSchema                             json.RawMessage
+	}
+}
+
+func (c *testClient) find(args string) (got answered) {
+	c.t.Helper()
+	if err := json.Unmarshal(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("find-tools", args))), "structuredContent"), &got); err != nil {
+		c.t.Fatal(err)
+	}
+	return got
+}
 
 // found returns the names that find-tools answers with.
 func (c *testClient) found(args string) (names []string) {
 	c.t.Helper()
-	var got struct {
-		Tools []struct {
-			Name, ServerName, ToolName string
-			InputSchema                json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(jsonrpc.Get([]byte(c.raw("tools/call", toolCall("find-tools", args))), "structuredContent"), &got); err != nil {
-		c.t.Fatal(err)
-	}
-	for _, t := range got.Tools {
-		if t.ServerName == "" || t.ToolName == "" || len(t.InputSchema) == 0 {
-			c.t.Errorf("%s comes without its server, its own name or its schema", t.Name)
+	for _, t := range c.find(args).Tools {
+		if t.ServerName == "" || t.ToolName == "" || len(t.InputSchema) > 0 {
+			c.t.Errorf("%s comes without its server or its own name, or with its schema", t.Name)
 		}
 		names = append(names, t.Name)
 	}
@@ -49,8 +60,13 @@ func TestFindTools(t *testing.T) {
 	if _, bad := text(c.raw("tools/call", toolCall(got[0], `{}`))); bad {
 		t.Errorf("%s is found and cannot be called", got[0])
 	}
-	if got := c.found(`{"query":"bitcoin exchange rate"}`); len(got) != 0 {
-		t.Errorf("nothing fits, and %q are found", got)
+	if got := c.find(`{"query":"echo"}`); got.Weak || got.Note != "" {
+		t.Errorf("the right answer is marked: %+v", got)
+	}
+	for _, question := range []string{"bitcoin exchange rate", "the number of bitcoins for an echo of gold"} {
+		if got := c.find(fmt.Sprintf(`{"query":%q}`, question)); !got.Weak || got.Note != "nothing fits well; nearest:" {
+			t.Errorf("%s: nothing fits, and it is not marked: %+v", question, got)
+		}
 	}
 	if got := c.found(`{"query":"kid","limit":1}`); len(got) > 1 {
 		t.Errorf("limit 1: %q", got)
@@ -58,6 +74,58 @@ func TestFindTools(t *testing.T) {
 	for _, wrong := range []string{`{}`, `{"query":" "}`, `{"query":"echo","limit":0}`, `{"query":"echo","limit":21}`} {
 		if msg, bad := text(c.raw("tools/call", toolCall("find-tools", wrong))); !bad || !strings.Contains(msg, "query") && !strings.Contains(msg, "limit") {
 			t.Errorf("%s: %v %s", wrong, bad, msg)
+		}
+	}
+}
+
+// TestDefinitions holds that find-tools gives a tool's definition on request, as it stands on the list, and also where the
+// tool is asked for by its name.
+func TestDefinitions(t *testing.T) {
+	c := connect(t, runHub(t, testConfig(t, scripted("kid", childtest.Script{Pages: 2}))), t.TempDir())
+	c.handshake(`{"roots":{}}`)
+	listed := map[string]string{}
+	err := jsonrpc.Elements(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
+		listed[name] = string(jsonrpc.Get(def, "inputSchema"))
+		return true
+	})
+	if err != nil || listed["kid__echo"] == "" {
+		t.Fatalf("listed: %v, %v", listed, err)
+	}
+	for query, name := range map[string]string{"echo": "kid__echo", "kid__echo": "kid__echo", " kid__page2_1 ": "kid__page2_1"} {
+		if short := c.found(fmt.Sprintf(`{"query":%q,"limit":1}`, query)); len(short) != 1 || short[0] != name {
+			t.Errorf("%q finds %q", query, short)
+		}
+		whole := c.find(fmt.Sprintf(`{"query":%q,"limit":1,"definitions":true}`, query)).Tools
+		if len(whole) != 1 || whole[0].Name != name || string(whole[0].InputSchema) != listed[name] {
+			t.Errorf("%q: %+v, and on the list %s", query, whole, listed[name])
+		}
+	}
+}
+
+// TestFoundAs holds what find-tools says of a tool in short and whole.
+func TestFoundAs(t *testing.T) {
+	const schema = `{"type":"object","properties":{"lid":{"type":"string"}},"required":["lid"]}`
+	def := func(description, schema string) *catalog.Tool {
+		return &catalog.Tool{Name: "kid__open", Child: "kid", Remote: "open", Def: fmt.Appendf(nil, `{"name":"open","description":%s,"inputSchema":%s}`, description, schema)}
+	}
+	long := strings.Repeat("é", 1000)
+	for _, c := range []struct{ description, schema, short, required string }{
+		{`"Opens it.\nMore of it."`, schema, `"Opens it."`, `["lid"]`},
+		{`"` + long + `"`, schema, `"` + long[:2*longestAbout] + `…"`, `["lid"]`},
+		{`"Opens it."`, `{"type":"object","required":[]}`, `"Opens it."`, ``},
+		{`"Opens it."`, `{"required":["` + long + `"]}`, `"Opens it."`, ``},
+		{`7`, `7`, ``, ``},
+	} {
+		short, whole := foundAs(def(c.description, c.schema), false), foundAs(def(c.description, c.schema), true)
+		if string(short.Description) != c.short || string(short.Required) != c.required || short.InputSchema != nil {
+			t.Errorf("%s in short: %s, %s, %s", c.description, short.Description, short.Required, short.InputSchema)
+		}
+		if string(whole.Description) != c.description || string(whole.InputSchema) != c.schema || whole.Required != nil {
+			t.Errorf("%s: whole %s, %s, %s", c.description, whole.Description, whole.Required, whole.InputSchema)
+		}
+		if _, err := json.Marshal(short); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -129,7 +197,9 @@ func TestCostOfExposure(t *testing.T) {
 	if err != nil || len(files) != 27 {
 		t.Fatalf("%d servers, %v", len(files), err)
 	}
-	tools, direct := 0, 0
+	var tools []*catalog.Tool
+	var said []search.Tool
+	direct := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -142,22 +212,53 @@ func TestCostOfExposure(t *testing.T) {
 		if err := json.Unmarshal(text, &server); err != nil {
 			t.Fatal(err)
 		}
-		for _, tool := range server.Tools {
-			tools++
-			direct += len(tool) + len(server.Server) + len("__")
+		for _, def := range server.Tools {
+			direct += len(def) + len(server.Server) + len("__")
+			var d struct{ Name, Title, Description string }
+			if err := json.Unmarshal(def, &d); err != nil {
+				t.Fatal(err)
+			}
+			tools = append(tools, &catalog.Tool{Name: server.Server + "__" + d.Name, Child: server.Server, Remote: d.Name, Def: def})
+			said = append(said, search.Tool{Server: server.Server, Name: d.Name, Title: d.Title, Description: d.Description, Schema: jsonrpc.Get(def, "inputSchema")})
 		}
 	}
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
 	cfg.Expose = catalog.Exposure{Search: true}
 	c := connect(t, runHub(t, cfg), t.TempDir())
 	c.handshake(`{"roots":{}}`)
-	search := len(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"))
-	row := fmt.Sprintf("| %d tools of 27 servers | %d | %d |", tools, direct/bytesOfAToken, search/bytesOfAToken)
+	list := len(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"))
+
+	questions, err := os.ReadFile("search/testdata/questions.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, asked, short, whole := search.New(said), 0, 0, 0
+	for line := range strings.Lines(string(questions)) {
+		asked++
+		hits, _ := index.Find(strings.Split(line, "\t")[2], 5)
+		var inShort, inWhole foundTools
+		for _, h := range hits {
+			inShort.Tools = append(inShort.Tools, foundAs(tools[h.Tool], false))
+			inWhole.Tools = append(inWhole.Tools, foundAs(tools[h.Tool], true))
+		}
+		for answer, size := range map[*foundTools]*int{&inShort: &short, &inWhole: &whole} {
+			text, err := json.Marshal(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			*size += len(text)
+		}
+	}
 	page, err := os.ReadFile("../docs/search.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(page), row) {
-		t.Errorf("docs/search.md has no row %q", row)
+	for _, row := range []string{
+		fmt.Sprintf("| %d tools of 27 servers | %d | %d |", len(tools), direct/bytesOfAToken, list/bytesOfAToken),
+		fmt.Sprintf("| an answer of 5 tools | %d | %d |", short/asked/bytesOfAToken, whole/asked/bytesOfAToken),
+	} {
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/search.md has no row %q", row)
+		}
 	}
 }

@@ -39,8 +39,9 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: forSession((*Session).listServers)},
 		{Tool: mcp.NewTool(toolFindTools,
-			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, and returns their definitions, the best fit first. Few or no tools mean that nothing fits well. A tool that is found is called by its name, or through call-tool."),
-			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words")),
+			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, the best fit first. Each comes with the start of its description and the arguments that it needs; definitions gives whole descriptions and input schemas. Where nothing fits well the answer says so, and names the nearest. A tool that is found is called by its name, or through call-tool."),
+			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words; or the name of a tool")),
+			mcp.WithBoolean("definitions", mcp.Description("Whole descriptions and input schemas, as tools/list has them")),
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: forSession((*Session).findTools)},
@@ -117,13 +118,30 @@ func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mc
 // mostFound is how many tools find-tools returns at most.
 const mostFound = 20
 
-// foundTool is one answer of find-tools.
+// Bounds of what find-tools gives of a tool where it gives no definitions.
+const (
+	longestAbout    = 160     // characters of the description
+	longestRequired = 1 << 10 // bytes of the names of arguments; of more it gives none
+)
+
+// nothingFits stands before tools of which none fits well.
+const nothingFits = "nothing fits well; nearest:"
+
+// foundTools is the answer of find-tools.
+type foundTools struct {
+	Note  string      `json:"note,omitempty"` // nothingFits
+	Weak  bool        `json:"weak,omitempty"` // none of Tools fits well
+	Tools []foundTool `json:"tools"`          // the best fit first
+}
+
+// foundTool is one of them.
 type foundTool struct {
 	Name        string          `json:"name"` // towards the client
 	ServerName  string          `json:"serverName"`
 	ToolName    string          `json:"toolName"` // the child's own, for call-tool
 	Description json.RawMessage `json:"description,omitempty"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	Required    json.RawMessage `json:"required,omitempty"`    // names of the arguments that it needs; left out beside InputSchema
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"` // with definitions
 }
 
 func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -136,18 +154,43 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
 	}
 	s.AwaitStarted(ctx)
-	found := struct {
-		Tools []foundTool `json:"tools"`
-	}{Tools: []foundTool{}}
-	for _, t := range s.Catalog().Find(query, limit) {
-		found.Tools = append(found.Tools, foundTool{
-			Name: t.Name, ServerName: t.Child, ToolName: t.Remote,
-			Description: jsonrpc.Get(t.Def, "description"), InputSchema: jsonrpc.Get(t.Def, "inputSchema"),
-		})
+	tools, weak := s.Catalog().Find(query, limit)
+	found := foundTools{Weak: weak, Tools: []foundTool{}}
+	if weak {
+		found.Note = nothingFits
 	}
-	text, err := json.Marshal(found) // compact: the schemas are long
+	whole := req.GetBool("definitions", false)
+	for _, t := range tools {
+		found.Tools = append(found.Tools, foundAs(t, whole))
+	}
+	text, err := json.Marshal(found) // compact: schemas are long
 	if err != nil {
 		return nil, err
 	}
 	return mcp.NewToolResultStructured(found, string(text)), nil
+}
+
+// foundAs is what find-tools says of a tool, with its whole definition or in short.
+func foundAs(t *catalog.Tool, whole bool) foundTool {
+	f := foundTool{Name: t.Name, ServerName: t.Child, ToolName: t.Remote, Description: jsonrpc.Get(t.Def, "description")}
+	schema := jsonrpc.Get(t.Def, "inputSchema")
+	if whole {
+		f.InputSchema = schema
+		return f
+	}
+	f.Description = startOf(f.Description)
+	if required := jsonrpc.Get(schema, "required"); len(required) <= longestRequired && string(required) != "[]" {
+		f.Required = required
+	}
+	return f
+}
+
+// startOf is the first line of a description, as JSON, and of a long one its start.
+func startOf(description json.RawMessage) json.RawMessage {
+	text, ok := jsonrpc.String(description)
+	if !ok {
+		return nil
+	}
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return jsonrpc.AppendString(nil, printable.Clip(text, longestAbout))
 }

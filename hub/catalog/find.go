@@ -2,21 +2,29 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"mcphub/hub/search"
 	"mcphub/internal/jsonrpc"
 )
 
-// Find returns the tools of children that fit a question in words, the best first.
+// Find returns the tools of children that are nearest to a question in words, the best first, at most limit, and
+// whether none of them fits well. A question that is the name of a tool finds that one first.
 // The first question makes the index, for all sessions that have this catalogue.
-func (c *Catalog) Find(question string, limit int) []*Tool {
+func (c *Catalog) Find(question string, limit int) (tools []*Tool, weak bool) {
 	found := c.found()
-	hits := found.index.Find(question, limit)
-	tools := make([]*Tool, len(hits))
-	for i, h := range hits {
-		tools[i] = found.tools[h.Tool]
+	hits, weak := found.index.Find(question, limit)
+	named := c.Tool(strings.TrimSpace(question))
+	if named != nil && slices.Contains(found.tools, named) {
+		tools, weak = append(tools, named), false
 	}
-	return tools
+	for _, h := range hits {
+		if t := found.tools[h.Tool]; t != named && len(tools) < limit {
+			tools = append(tools, t)
+		}
+	}
+	return tools, weak
 }
 
 // searched is the index of a catalogue, and its tools in the index's order.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"mcphub/internal/config"
@@ -66,4 +67,41 @@ func (s *Session) Offered(ctx context.Context) (*Offered, error) {
 		out.Tokens += server.Tokens
 	}
 	return out, nil
+}
+
+// Found is what the hub's find-tools answers. Its shape in JSON is that of mcphub tools --find.
+type Found struct {
+	Note  string      `json:"note,omitempty"` // said before the tools where none fits well
+	Weak  bool        `json:"weak,omitempty"` // none of Tools fits well
+	Tools []FoundTool `json:"tools"`          // the best fit first
+}
+
+// FoundTool is one answer.
+type FoundTool struct {
+	Name        string   `json:"name"` // as clients call it
+	ServerName  string   `json:"serverName"`
+	ToolName    string   `json:"toolName"` // as its server calls it
+	Description string   `json:"description,omitempty"`
+	Required    []string `json:"required,omitempty"` // arguments that it needs
+}
+
+// Find asks which tools fit a question in words, at most limit of them.
+func (s *Session) Find(ctx context.Context, question string, limit int) (*Found, error) {
+	args := jsonrpc.AppendString([]byte(`{"query":`), question)
+	result, err := s.CallTool(ctx, "find-tools", fmt.Appendf(args, `,"limit":%d}`, limit))
+	if err != nil {
+		return nil, err
+	}
+	if string(jsonrpc.Get(result, "isError")) == "true" {
+		var refused struct{ Content []struct{ Text string } }
+		_ = json.Unmarshal(result, &refused)
+		if len(refused.Content) > 0 {
+			return nil, errors.New(refused.Content[0].Text)
+		}
+	}
+	var out Found
+	if err := json.Unmarshal(jsonrpc.Get(result, "structuredContent"), &out); err != nil {
+		return nil, fmt.Errorf("what the hub has found: %w", err)
+	}
+	return &out, nil
 }
