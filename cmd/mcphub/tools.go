@@ -23,15 +23,26 @@ func toolsCommand() *cobra.Command {
 	var logs logFlags
 	f := callFlags{dry: true}
 	var asJSON, cost bool
+	var find string
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "tools [SERVER]",
 		Short: "List the tools of the servers, and what they cost a model",
 		Long: "Lists what the servers offer, or the one that is named. Of a server that has run before it\n" +
 			"shows what it offered then, and starts nothing; --anew starts it and asks. --cost adds\n" +
 			"how many tokens the definition of each tool takes of a model's context, at four bytes a\n" +
-			"token.",
+			"token. --find shows the tools that fit some words instead, of all servers, the best fit\n" +
+			"first, as find-tools of the hub answers a client.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("find") {
+				if len(args) > 0 {
+					return exit.Errorf(exit.Usage, "--find looks at the tools of all servers; leave out %s", printable.Word(args[0]))
+				}
+				return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
+					return findTools(ctx, cmd, c, find, limit, asJSON)
+				})
+			}
 			if len(args) > 0 {
 				f.about = theServer(args[0])
 			}
@@ -49,11 +60,39 @@ func toolsCommand() *cobra.Command {
 	}
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&cost, "cost", false, "how many tokens each definition takes")
+	cmd.Flags().StringVar(&find, "find", "", "show the tools that fit these words, the best fit first")
+	cmd.Flags().IntVar(&limit, "limit", 5, "how many tools --find shows at most")
+	cmd.MarkFlagsMutuallyExclusive("find", "cost")
 	cmd.Flags().BoolVar(&f.anew, "anew", false, "start the servers and ask them, also where it is known what they offered last")
 	f.register(cmd, 2*time.Minute)
 	configFlags(cmd, src)
 	logs.register(cmd, "error")
 	return cmd
+}
+
+// findTools prints what the hub's find-tools answers. It asks what is offered first: that waits for the servers.
+func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words string, limit int, asJSON bool) error {
+	all, err := c.Offered(ctx)
+	if err != nil {
+		return exit.Failed(err)
+	}
+	found, err := c.Find(ctx, words, limit)
+	if err != nil {
+		return exit.Failed(err)
+	}
+	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	return output(out, asJSON, found, func() {
+		toolsReport{all}.sayWrong(say)
+		if found.Note != "" {
+			layout.Line(out, "", found.Note)
+		}
+		t := layout.NewTable(out)
+		t.Head("TOOL", "SERVER", "DESCRIPTION")
+		for _, tool := range found.Tools {
+			t.Row(printable.Escape(tool.Name, 100), tool.ServerName, printable.Escape(tool.Description, describedMost))
+		}
+		_ = t.Flush()
+	})
 }
 
 // toolsReport is the result of tools; the shape of --json.
@@ -90,7 +129,17 @@ func (o toolsReport) kept() (names []string) {
 
 const describedMost = 60
 
+// sayWrong says which servers offer nothing, and why.
+func (o toolsReport) sayWrong(say io.Writer) {
+	for i := range o.Servers {
+		if s := &o.Servers[i]; s.Error != "" {
+			layout.Printf(say, "%s: %s: %s\n", s.Name, s.State, s.Error)
+		}
+	}
+}
+
 func (o toolsReport) show(w, say io.Writer, cost bool) {
+	o.sayWrong(say)
 	t := layout.NewTable(w)
 	head := []string{"TOOL", "SERVER", "DESCRIPTION"}
 	if cost {
@@ -99,9 +148,6 @@ func (o toolsReport) show(w, say io.Writer, cost bool) {
 	t.Head(head...)
 	for i := range o.Servers {
 		s := &o.Servers[i]
-		if s.Error != "" {
-			layout.Printf(say, "%s: %s: %s\n", s.Name, s.State, s.Error)
-		}
 		for _, tool := range s.Tools {
 			text, _, _ := strings.Cut(tool.Description, "\n")
 			cells := []string{printable.Escape(tool.Name, 100), s.Name, printable.Escape(text, describedMost)}
