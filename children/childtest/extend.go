@@ -26,6 +26,9 @@ func (p *player) extended(m message) bool {
 		p.raw(m.ID, reply)
 		return true
 	}
+	if p.s.Skills != nil && p.skills(m) {
+		return true
+	}
 	if p.s.Offers == "" || m.Method == "" || slices.ContainsFunc(protocolPrefixes, func(prefix string) bool { return strings.HasPrefix(m.Method, prefix) }) {
 		return false
 	}
@@ -46,6 +49,9 @@ func (p *player) extended(m message) bool {
 func (p *player) offers(caps map[string]any) {
 	var more map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.s.Offers), &more)
+	if p.s.Skills != nil {
+		caps["resources"], caps["extensions"] = struct{}{}, json.RawMessage(`{"io.modelcontextprotocol/skills":{"directoryRead":true}}`)
+	}
 	for name, value := range more {
 		caps[name] = value
 	}

@@ -60,6 +60,7 @@ type Script struct {
 	Stuck string // while this file exists when it starts, it never answers anything
 
 	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
+	Skills  map[string]string // files by their URIs: declares and serves the extension for skills
 	Replies map[string]string // raw results, by method, in place of its own
 
 	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"

@@ -28,7 +28,7 @@ import (
 
 const (
 	// Format starts each file; another format has another one.
-	Format   = "mcphub catalogue 3\n"
+	Format   = "mcphub catalogue 4\n"
 	cacheEnd = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 80 << 20

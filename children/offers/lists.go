@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
@@ -25,6 +26,7 @@ var errNoSuchMethod = errors.New("the child does not know the method")
 // A list is one of the lists that a child offers.
 type list struct {
 	capability string // that says that the child has it
+	extension  bool   // capability is the key of an extension
 	method     string
 	member     string // of the result
 	changed    string // the notification that there is a newer one
@@ -34,10 +36,19 @@ type list struct {
 // lists are all of them. The first is what a child is mostly started for: a
 // child that cannot give it has not started.
 var lists = [...]list{
-	{"tools", methods.ListTools, "tools", methods.ToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
-	{"prompts", methods.ListPrompts, "prompts", methods.PromptsChanged, func(o *Offer) *[][]byte { return &o.Prompts }},
-	{"resources", methods.ListResources, "resources", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
-	{"resources", methods.ListTemplates, "resourceTemplates", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
+	{"tools", false, methods.ListTools, "tools", methods.ToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
+	{"prompts", false, methods.ListPrompts, "prompts", methods.PromptsChanged, func(o *Offer) *[][]byte { return &o.Prompts }},
+	{"resources", false, methods.ListResources, "resources", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
+	{"resources", false, methods.ListTemplates, "resourceTemplates", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
+	{methods.ExtensionSkills, true, methods.ListSkills, "skills", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Skills }}, // a skill is made of resources, and has no notification of its own
+}
+
+// declared reports whether a child with these capabilities has the list.
+func (l *list) declared(capabilities []byte) bool {
+	if l.extension {
+		return DeclaresExtension(capabilities, l.capability)
+	}
+	return Declares(capabilities, l.capability)
 }
 
 // whole asks for all pages of a list. Entries stay as the child sent them, odd
@@ -107,6 +118,18 @@ type Lists uint32
 // AllLists picks every list.
 const AllLists Lists = 1<<len(lists) - 1
 
+// Unannounced are the lists of an offer of whose changes no notification tells, and for how long they may be kept by what
+// the child said; 0, 0 where it has none.
+func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
+	for i := range lists {
+		if lists[i].extension && lists[i].declared(o.Capabilities) {
+			which |= 1 << i
+			fresh = o.Lives.Lists[i].Fresh
+		}
+	}
+	return which, fresh
+}
+
 // Changed returns the lists that a notification is about; 0 for none.
 func Changed(method string) (which Lists) {
 	for i := range lists {
@@ -124,7 +147,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 	var all [len(lists)]catalogue
 	var errs [len(lists)]error
 	var wg sync.WaitGroup
-	asked := func(i int) bool { return which&(1<<i) != 0 && Declares(base.Capabilities, lists[i].capability) }
+	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].declared(base.Capabilities) }
 	for i := range lists {
 		if l := &lists[i]; asked(i) {
 			wg.Go(func() { all[i], errs[i] = l.whole(ctx, conn) })
@@ -159,9 +182,10 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 				told = append(told, all[i].note)
 			}
 			o.Private, o.Lives.Lists[i] = o.Private || all[i].private, all[i].life
-			if i == 0 {
+			switch {
+			case i == 0:
 				o.Fresh = all[i].life.Fresh
-			} else {
+			case !l.extension: // see Unannounced
 				o.Fresh = min(o.Fresh, all[i].life.Fresh)
 			}
 		}

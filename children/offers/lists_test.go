@@ -69,3 +69,41 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 		})
 	}
 }
+
+// endless is a Link to a child whose every page of every list has one more.
+type endless struct {
+	link.Link
+	asked map[string]int
+}
+
+func (e *endless) Call(_ context.Context, method string, _ ...[]byte) (*jsonrpc.Response, error) {
+	e.asked[method]++
+	return &jsonrpc.Response{Result: fmt.Appendf(nil, `{"tools":[],"skills":[{"uri":"skill://s%d/SKILL.md"}],"nextCursor":"%d"}`, e.asked[method], e.asked[method])}, nil
+}
+
+// TestSkillsAreAList: they are read like the lists of the protocol, where the extension is declared, and within the same bounds.
+func TestSkillsAreAList(t *testing.T) {
+	for caps, want := range map[string]int{
+		`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`:   maxPages,
+		`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":7}}`:    0,
+		`{"tools":{},"experimental":{"io.modelcontextprotocol/skills":{}}}`: 0,
+		`{"tools":{}}`: 0,
+	} {
+		e := &endless{nil, map[string]int{}}
+		o, notes, err := Read(t.Context(), e, &Offer{Capabilities: []byte(caps)}, AllLists&^1)
+		if err != nil || len(o.Skills) != want || e.asked["skills/list"] != want {
+			t.Errorf("%s: %d after %d pages, %v", caps, len(o.Skills), e.asked["skills/list"], err)
+		}
+		if ends := !strings.Contains(strings.Join(notes, " "), "skills/list does not end"); ends != (want == 0) {
+			t.Errorf("%s: %q", caps, notes)
+		}
+		if which, _ := Unannounced(o); (which != 0) != (want > 0) {
+			t.Errorf("%s: %b", caps, which)
+		}
+		c, _ := testCache(t)
+		c.store(someDigest, o)
+		if got := c.load(someDigest); !got.Equal(o) || len(got.Skills) != want {
+			t.Errorf("%d of them are kept", len(got.Skills))
+		}
+	}
+}

@@ -23,6 +23,7 @@ type Offer struct {
 	Prompts       [][]byte // of prompts/list
 	Resources     [][]byte // of resources/list
 	Templates     [][]byte // of resources/templates/list
+	Skills        [][]byte // of skills/list, of a child that declares the extension
 
 	// Fresh is how long the lists may be kept by what the child said (ttlMs); 0
 	// where it said nothing of use. Private: it said that they are not for others
@@ -59,7 +60,7 @@ type Life struct {
 // Lives are those of what a child offers.
 type Lives struct {
 	Self  Life    // of what it says of itself (server/discover)
-	Lists [4]Life // of its tools, prompts, resources and resource templates, in the order of lists
+	Lists [5]Life // of its tools, prompts, resources, resource templates and skills, in the order of lists
 }
 
 // and is the life of two parts together.
@@ -117,6 +118,11 @@ func freshFor(result []byte) time.Duration {
 		return 0
 	}
 	return time.Duration(min(ms, float64(time.Hour.Milliseconds()))) * time.Millisecond
+}
+
+// DeclaresExtension reports whether raw capabilities have an extension.
+func DeclaresExtension(capabilities []byte, key string) bool {
+	return jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), key))
 }
 
 // Declares reports whether a raw capabilities object has a member that is not

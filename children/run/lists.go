@@ -60,17 +60,23 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var sessions uint64
+	read := time.Now() // when the lists were, of whose changes nothing tells
 	for {
 		old, stop := outlived(base)
+		which, unannounced, stopUnannounced := outlivedUnannounced(base, read)
 		select {
 		case <-ctx.Done():
 			stop()
+			stopUnannounced()
 			return
 		case <-old:
 			r.stale.Or(uint32(offers.AllLists))
+		case <-unannounced:
+			r.stale.Or(uint32(which))
 		case <-r.relist:
 		}
 		stop()
+		stopUnannounced()
 		select {
 		case <-ctx.Done():
 			return
@@ -80,7 +86,11 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			sessions = now
 			r.level.tellAgain(ctx, r.Link(), base)
 		}
-		o, notes, err := offers.Read(ctx, r.Link(), base, offers.Lists(r.stale.Swap(0)))
+		asked := offers.Lists(r.stale.Swap(0))
+		o, notes, err := offers.Read(ctx, r.Link(), base, asked)
+		if asked&which != 0 {
+			read = time.Now()
+		}
 		pause.Reset(relistPause)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -109,4 +119,15 @@ func outlived(o *offers.Offer) (<-chan time.Time, func()) {
 	}
 	t := time.NewTimer(max(o.Fresh, leastFresh))
 	return t.C, func() { t.Stop() }
+}
+
+// outlivedUnannounced tells when lists are to be read again of whose changes no notification tells, after they were read at a
+// time: when the time to live is over that the child gave them, but not soon. Never, where it has none.
+func outlivedUnannounced(o *offers.Offer, read time.Time) (which offers.Lists, old <-chan time.Time, stop func()) {
+	which, fresh := offers.Unannounced(o)
+	if which == 0 {
+		return 0, nil, func() {}
+	}
+	t := time.NewTimer(time.Until(read.Add(max(fresh, leastFresh))))
+	return which, t.C, func() { t.Stop() }
 }

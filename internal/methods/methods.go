@@ -72,6 +72,8 @@ type Method struct {
 	Asks   bool   // its result may ask for input (2026-07-28)
 	Tasks  bool   // its result may be a task (2026-07-28)
 	Keeps  bool   // its result, made by a child, says how long it may be kept (2026-07-28)
+
+	Extension string // the key of the extension that it is of; "" where it is the protocol's, or that is not known
 }
 
 // table has the methods that come often first: it is searched from there.
@@ -118,14 +120,37 @@ var table = [...]Method{
 	{Name: Acknowledged, Kind: Notification},
 }
 
-// Of is what the protocol says of a method. One that it does not know has only its name.
+// Of is what the protocol, or an extension, says of a method. One that neither knows has only its name.
 func Of(name string) Method {
 	for i := range table {
 		if table[i].Name == name {
 			return table[i]
 		}
 	}
+	for i := range extensions {
+		if extensions[i].Name == name {
+			return extensions[i]
+		}
+	}
 	return Method{Name: name}
+}
+
+// ExtensionSkills is the key of the extension for skills (modelcontextprotocol/ext-skills, specification/stable/skills.mdx).
+const ExtensionSkills = "io.modelcontextprotocol/skills"
+
+// Methods of extensions that the hub knows.
+const (
+	ListSkills    = "skills/list"
+	GetSkill      = "skills/get"
+	ReadDirectory = "resources/directory/read"
+)
+
+// extensions has them: of no other is known more than its name. A list is merged as those of the protocol are; what has a
+// uri in its params goes to whoever has that.
+var extensions = [...]Method{
+	{Name: ListSkills, Extension: ExtensionSkills},
+	{Name: GetSkill, Extension: ExtensionSkills, Keeps: true},
+	{Name: ReadDirectory, Extension: ExtensionSkills},
 }
 
 // OfProtocol reports whether a request or notification is one of the protocol, in any of its versions. All
