@@ -65,12 +65,12 @@ func TestExtensionsPass(t *testing.T) {
 								t.Errorf("told %q", got)
 							}
 						}
-						result = c.raw("skills/list", params)
+						result = c.raw("skills/own", params)
 					case "stdio modern":
 						c, _ := enterModern(t, h, `{}`)
 						c.raw("tools/list", `{}`)
 						caps = string(jsonrpc.Get([]byte(c.raw("server/discover", `{}`)), "capabilities"))
-						result = c.raw("skills/list", params)
+						result = c.raw("skills/own", params)
 						told = func() {
 							_ = c.conn.Notify(t.Context(), "notifications/skills/changed", []byte(params))
 							synctest.Wait()
@@ -83,7 +83,7 @@ func TestExtensionsPass(t *testing.T) {
 						r := c.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 						caps = string(jsonrpc.Get(jsonrpc.Get([]byte(body(t, r)), "result"), "capabilities"))
 						c.initialized()
-						result = string(c.frames(c.request("skills/list", params), nil).Result)
+						result = string(c.frames(c.request("skills/own", params), nil).Result)
 						told = func() {
 							c.send(note)
 							synctest.Wait()
@@ -97,7 +97,7 @@ func TestExtensionsPass(t *testing.T) {
 						c.request("tools/list", `{}`, nil)
 						m, _ := c.outcome(c.once("server/discover", `{}`), nil)
 						caps = string(jsonrpc.Get(m.Result, "capabilities"))
-						m, status := c.outcome(c.once("skills/list", params), nil)
+						m, status := c.outcome(c.once("skills/own", params), nil)
 						if result = string(m.Result); status != http.StatusOK {
 							t.Errorf("status %d, %s", status, m.Error)
 						}
@@ -138,7 +138,7 @@ func TestExtensionsPass(t *testing.T) {
 // same child says without it: but for the id of the request nothing differs.
 func TestUnknownMethodsPassAsBytes(t *testing.T) {
 	script := childtest.Script{Offers: skills}
-	methods := []string{"skills/list", "skills/get", "odd", "a/b/c", "x.y/z", `sk\u0069lls/list`}
+	methods := []string{"skills/own", "skills/get", "odd", "a/b/c", "x.y/z", `sk\u0069lls/own`}
 	params := []string{
 		``, `,"params":{}`, `,"params":{"_meta":{"a":1.0,"b/c":[1e2]}}`, `,"params": { "z" : 1.0 , "a" : [ ] , "n":-0.0 }`,
 		`,"params":{"text":"\u00e9\/\ud83d\ude00é","n":12345678901234567890,"e":1E+2,"_meta":{"x":null}}`, `,"params":{"deep":[[[{"a":{"b":[{}]}}]]],"cursor":"c","name":"n","uri":"skill://x"}`,
@@ -265,14 +265,14 @@ func TestParamsOfUnknownMethodsAreJudged(t *testing.T) {
 // TestUnknownMethodsAreRecorded: they have lines like any other request.
 func TestUnknownMethodsAreRecorded(t *testing.T) {
 	r := newRecorded(t, Audit{}, childtest.Script{Library: true, Offers: skills})
-	r.raw("skills/list", `{}`)
+	r.raw("skills/own", `{}`)
 	_ = r.refused("skills/get", `{"path":"/etc/passwd"}`)
 	_ = r.refused("mcphub/unknown", `{}`)
 	var got []string
 	for _, d := range r.decisions(t) {
 		got = append(got, fmt.Sprint(d.Method, " ", d.Child, " ", d.Decision))
 	}
-	for _, want := range []string{"skills/list kid allow", "skills/get kid deny"} {
+	for _, want := range []string{"skills/own kid allow", "skills/get kid deny"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("there is no line %q: %q", want, got)
 		}
@@ -311,12 +311,12 @@ func TestWhoGetsAnUnknownMethod(t *testing.T) {
 		method, params, sent string
 		who                  string
 	}{
-		{[]spec.Spec{plain, one}, "skills/list", `{}`, `{}`, "[one]"},
+		{[]spec.Spec{plain, one}, "skills/own", `{}`, `{}`, "[one]"},
 		{[]spec.Spec{one, charts}, "charts/draw", `{}`, `{}`, "[charts]"},
 		{[]spec.Spec{plain, one}, "resources/directory/read", `{"uri":"x:y"}`, `{"uri":"x:y"}`, "[one]"},
-		{[]spec.Spec{plain}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{plain}, "skills/own", `{}`, `-32601`, "[]"},
 		{[]spec.Spec{one, charts}, "other/thing", `{}`, `-32601`, "[]"},
-		{[]spec.Spec{one, two}, "skills/list", `{}`, `-32601`, "[]"},
+		{[]spec.Spec{one, two}, "skills/own", `{}`, `-32601`, "[]"},
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/SKILL.md"}`, `{"uri":"skill://two/SKILL.md"}`, "[two]"},
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"skill://two/b/SKILL.md"}`, `{"uri":"skill://two/b/SKILL.md"}`, "[two]"}, // nobody else lists any
 		{[]spec.Spec{one, two}, "skills/get", `{"uri":"mcphub://two/note://1"}`, `{"uri":"note://1"}`, "[two]"},
@@ -495,7 +495,7 @@ func TestExtensionsOfALazyChild(t *testing.T) {
 		if now, _ := s.count("kid"); now != before {
 			t.Fatalf("%d started before it was needed", now-before)
 		}
-		c.raw("skills/list", `{}`)
+		c.raw("skills/own", `{}`)
 		if now, _ := s.count("kid"); now != before+1 {
 			t.Errorf("%d were started", now-before)
 		}
@@ -531,11 +531,11 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
 // shows its extensions. Nobody has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {
-	play(t, []spec.Spec{extended("kid", skills, "modern")}, func(t *testing.T, h *Hub, s *stage) {
+	play(t, []spec.Spec{extended("kid", chartsOnly, "modern")}, func(t *testing.T, h *Hub, s *stage) {
 		c := bubble(t, h).modern("")
 		shown := func() bool {
 			m, _ := c.outcome(c.once("server/discover", `{}`), nil)
-			return strings.Contains(string(m.Result), "io.modelcontextprotocol/skills")
+			return strings.Contains(string(m.Result), "com.example/charts")
 		}
 		if shown() {
 			t.Fatal("it is known before anything has started: this shows nothing")

@@ -190,6 +190,9 @@ func (r *modernRequest) Mirrors() []mirror.Mark {
 
 func (r *modernRequest) HasMethod() bool {
 	how := r.s.handlerOf(r.m.Method)
+	if r.m.Method == methods.ListSkills {
+		return r.s.listsSkills()
+	}
 	if how.modern != nil && how.Kind == methods.Extension { // a server may have it, and the request may have been there
 		return len(r.s.calls.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
 	}

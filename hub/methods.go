@@ -36,6 +36,8 @@ func (s *Session) handlerOf(name string) handler {
 		h.modern = (*Session).discover // a client may go on with the handshake
 	case methods.ListTools, methods.ListPrompts, methods.ListResources, methods.ListTemplates:
 		h.handshake, h.modern = (*Session).list, (*Session).listModern
+	case methods.ListSkills:
+		h.Kind, h.handshake, h.modern = methods.List, (*Session).list, (*Session).listModern
 	case methods.Listen:
 		h.modern = (*Session).listen
 	case methods.CallTool:

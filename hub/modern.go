@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"mcphub/hub/call"
@@ -129,7 +130,12 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	if s.Catalog().Tasks() {
 		known = `"` + tasks.Extension + `":{}`
 	}
-	b = append(s.Catalog().Extensions().Append(b, known), `},"instructions":`...)
+	all := s.Catalog().Extensions()
+	conf, offers := s.Offers()
+	if maybe := s.maybe(conf, offers, all); maybe != "" {
+		known = strings.TrimPrefix(known+","+maybe, ",")
+	}
+	b = append(all.Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
 	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
 }

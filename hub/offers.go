@@ -7,8 +7,10 @@ import (
 
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -24,6 +26,9 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	} else {
 		s.AwaitOffers(ctx)
 	}
+	if k == catalog.Skills && !s.listsSkills() {
+		return noSkills(m)
+	}
 	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {
 		p = s.Catalog().Pages(k)
@@ -36,8 +41,29 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
 	s.AwaitOffers(ctx)
+	if k == catalog.Skills && !s.listsSkills() {
+		return noSkills(m)
+	}
 	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	return s.modernServer.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
+}
+
+// listsSkills reports whether the client may list skills: a server has some, or the client was told so while that was not known.
+func (s *Session) listsSkills() bool { return s.maySkills.Load() || s.Catalog().HasSkills() }
+
+func noSkills(m *jsonrpc.Message) jsonrpc.Answer {
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers "+methods.ExtensionSkills+", which "+m.Method+" belongs to")
+}
+
+// maybe are raw members of extensions that the hub offers as long as a server may turn out to have them: a client asks
+// for capabilities once, and servers have not started then. offers are those that are known.
+func (s *Session) maybe(conf *configuration.Configuration, offers map[string]*catalog.Offer, all catalog.Extensions) string {
+	unknown := func(name string) bool { return offers[name] == nil }
+	if all.Owners(methods.ExtensionSkills) != nil || !slices.ContainsFunc(conf.ServedNames(), unknown) {
+		return ""
+	}
+	s.maySkills.Store(true)
+	return `"` + methods.ExtensionSkills + `":{"directoryRead":true}`
 }
 
 // listTTL is how long a list of children that do not say for how long may be kept
@@ -58,11 +84,11 @@ func (s *Session) keeping(k catalog.Kind) modern.Caching {
 		}
 		life, announces := st.Lives.Self, true // another process says it anew
 		if k != catalog.Kinds {
-			capability := jsonrpc.Get(o.Raw.Capabilities, k.Capability())
-			if capability == nil || string(capability) == "null" {
+			var has bool
+			if has, announces = k.Announced(o.Raw.Capabilities); !has {
 				continue
 			}
-			life, announces = st.Lives.Lists[k], string(jsonrpc.Get(capability, "listChanged")) == "true"
+			life = st.Lives.Lists[k]
 		}
 		left := listTTL
 		switch {
@@ -88,11 +114,12 @@ func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	conf, offers := s.Offers()
 	all := conf.Offers.Extensions(offers)
-	if !jsonrpc.IsObject(caps) || len(all) == 0 {
+	known := s.maybe(conf, offers, all)
+	if !jsonrpc.IsObject(caps) || len(all) == 0 && known == "" {
 		return result
 	}
 	b := jsonrpc.AppendMembers([]byte{'{'}, caps, func(string) bool { return true })
-	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: append(all.Append(b, ""), '}')}))
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: append(all.Append(b, known), '}')}))
 }
 
 // expects reports whether a notification that the protocol does not know may go to

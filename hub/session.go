@@ -66,6 +66,8 @@ type Session struct {
 	records   *record.Writer
 	seen      *telemetry.Session // nil: nobody watches
 
+	maySkills atomic.Bool // it was told of the extension for skills before that was known: see maybe
+
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
 	notifier *subscribe.Notifier // tells the client what changes

@@ -29,9 +29,12 @@ type stage struct {
 	launched []*actor
 	served   map[string]*actor // by the tag in a call's arguments
 	sent     map[string]string // the params of the last request, by method
+	calls    map[string]int    // how many requests there were, by method
 }
 
-func newStage() *stage { return &stage{served: map[string]*actor{}, sent: map[string]string{}} }
+func newStage() *stage {
+	return &stage{served: map[string]*actor{}, sent: map[string]string{}, calls: map[string]int{}}
+}
 
 // actor is one run of a child on a stage.
 type actor struct {
@@ -74,6 +77,7 @@ func (a *actor) Call(ctx context.Context, method string, params ...[]byte) (*jso
 	raw := slices.Concat(params...)
 	a.stage.mu.Lock()
 	a.stage.sent[method] = string(raw)
+	a.stage.calls[method]++
 	a.stage.mu.Unlock()
 	if method == "tools/call" {
 		if tag, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(raw, "arguments"), "tag")); ok {
@@ -104,6 +108,13 @@ func (s *stage) last(method string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[method]
+}
+
+// asked returns how many requests of a method children got.
+func (s *stage) asked(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[method]
 }
 
 // count returns how many runs of a child there were and are; "" is any child.

@@ -36,7 +36,7 @@ func (e *exchange) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 }
 
 func (e *exchange) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
-	return e.s.Offering.Catalog().WithApps(e.attempt.child, e.from.Answer(e.attempt.lease, e.method, resp))
+	return e.s.Offering.Catalog().WithNames(e.attempt.child, e.from.Answer(e.attempt.lease, e.method, resp))
 }
 
 // Again sees to it that the request may be sent once more: the answers may have

@@ -144,7 +144,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.RenamesApps(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	a := pooledCalls.Get().(*pooledCall)

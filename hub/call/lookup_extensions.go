@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/validate"
 )
@@ -38,6 +39,11 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	s.Offering.AwaitOffers(ctx)
 	c := s.Offering.Catalog()
+	if of := methods.Of(m.Method).Extension; of != "" && m.ID != nil {
+		if uri, ok := jsonrpc.String(m.Param("uri")); ok && c.Extensions().Owners(of) != nil {
+			return s.extendByURI(ctx, m, of, uri)
+		}
+	}
 	among := c.Extensions().Speakers(m.Method)
 	named, edits := s.namedBy(c, m, among)
 	switch {
@@ -55,6 +61,35 @@ func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
 	}
 	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
+	if ownType(a.Result) {
+		s.ClientOf(ctx).Typed()
+	}
+	return a, err
+}
+
+// extendByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
+// extension whoever has that is asked.
+func (s *Sender) extendByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
+	list, sure := s.Sources(ctx, uri)
+	c := s.Offering.Catalog()
+	owners := c.Extensions().Owners(extension)
+	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !slices.Contains(owners, from.Child) })
+	if len(owners) == 1 && len(list) == 0 && !sure { // it does not say that it has resources, as it should
+		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, By: c.By}}
+	}
+	if len(list) == 0 {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "no server behind this hub that offers "+extension+" has "+printable.Quote(uri)), nil
+	}
+	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		var edits []jsonrpc.Edit
+		if from.URI != uri {
+			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}
+		}
+		return s.extendTo(ctx, from.By, from.Child, m, edits)
+	})
+	if err == nil && a.Error == nil {
+		a = c.WithURIs(from.Child, uri, from.URI, a)
+	}
 	if ownType(a.Result) {
 		s.ClientOf(ctx).Typed()
 	}

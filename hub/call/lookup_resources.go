@@ -68,8 +68,8 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)
 		})
-		if err == nil && a.Error == nil && from.URI != uri {
-			return renamedContents(a, from.URI, uri), nil
+		if err == nil && a.Error == nil {
+			a = s.Offering.Catalog().WithURIs(from.Child, uri, from.URI, a)
 		}
 		return a, err
 	})
@@ -129,18 +129,4 @@ func notFound(a jsonrpc.Answer) bool {
 		return true
 	}
 	return false
-}
-
-// renamedContents puts the client's URI in the place of the child's own.
-func renamedContents(a jsonrpc.Answer, remote, uri string) jsonrpc.Answer {
-	var edits []jsonrpc.Edit
-	with := jsonrpc.AppendString(nil, uri)
-	_ = jsonrpc.Elements(jsonrpc.Get(a.Result, "contents"), func(content []byte) bool {
-		at := jsonrpc.Get(content, "uri")
-		if text, ok := jsonrpc.String(at); ok && text == remote {
-			edits = append(edits, jsonrpc.Edit{Old: at, With: with})
-		}
-		return true
-	})
-	return a.Edited(edits...)
 }

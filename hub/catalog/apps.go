@@ -141,21 +141,27 @@ func (a *apps) edit(child string, at []byte) []jsonrpc.Edit {
 	return nil
 }
 
-// RenamesApps reports whether an app of a child is called otherwise towards the
+// Renames reports whether an app of a child, or a skill, is called otherwise towards the
 // client.
-func (c *Catalog) RenamesApps(child string) bool { return c.apps.renames(child) }
+func (c *Catalog) Renames(child string) bool { return c.apps.renames(child) || c.skillsRenamed[child] }
 
-// WithApps returns a child's answer with the names towards the client where it names
-// its apps: in _meta, and in the content of a tool's result.
-func (c *Catalog) WithApps(child string, said jsonrpc.Answer) jsonrpc.Answer {
+// WithNames returns a child's answer with the names towards the client where it names
+// its apps, in _meta, and its apps and skills in the content of a tool's result.
+func (c *Catalog) WithNames(child string, said jsonrpc.Answer) jsonrpc.Answer {
 	a := &c.apps
-	if !a.renames(child) || said.Result == nil {
+	if !c.Renames(child) || said.Result == nil {
 		return said
 	}
 	edits := a.inMeta(child, said.Result)
+	edit := func(object []byte) {
+		edits = append(edits, a.edit(child, jsonrpc.Get(object, "uri"))...)
+		if c.skillsRenamed[child] {
+			edits = append(edits, c.editsOf(child, object, nil)...)
+		}
+	}
 	_ = jsonrpc.Elements(jsonrpc.Get(said.Result, "content"), func(block []byte) bool {
-		edits = append(edits, a.edit(child, jsonrpc.Get(block, "uri"))...)
-		edits = append(edits, a.edit(child, jsonrpc.Get(jsonrpc.Get(block, "resource"), "uri"))...)
+		edit(block)
+		edit(jsonrpc.Get(block, "resource"))
 		return true
 	})
 	return said.Edited(edits...)

@@ -16,7 +16,8 @@ type Config struct {
 	Checker  *validate.Checker
 	Own      []Own
 	Expose   Exposure
-	Children []Child // in the order in which they are listed
+	Children []Child    // in the order in which they are listed
+	URIs     *SkillURIs // nil: those of this Builder alone
 }
 
 // A Child is one server whose offers are taken in.
@@ -47,6 +48,9 @@ type Builder struct {
 
 // NewBuilder makes a Builder.
 func NewBuilder(cfg Config) *Builder {
+	if cfg.URIs == nil {
+		cfg.URIs = NewSkillURIs()
+	}
 	b := &Builder{cfg: cfg, byName: map[string]*Child{}}
 	for i := range cfg.Children {
 		b.byName[cfg.Children[i].Name] = &cfg.Children[i]

@@ -30,6 +30,11 @@ type Catalog struct {
 	extensions   Extensions
 	apps         apps
 
+	skillful      bool                         // some have the extension for skills
+	claimed       bool                         // some child claims a URI of a skill
+	skillsRenamed map[string]bool              // children with URIs of skills that are called otherwise
+	refused       map[string]map[string]string // URIs of skills that are not offered, by child
+
 	onLists     []*Tool                                // tools, with those that are being replaced: what pages are made of
 	itemsOnList [Kinds][]*Item                         // likewise, of the other kinds
 	views       *memo.Map[*validate.Checker, *Catalog] // what For returns
@@ -75,6 +80,9 @@ func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child]
 // Subscribable reports whether a child tells of changes of its resources.
 func (c *Catalog) Subscribable(child string) bool { return c.subscribable[child] }
 
+// HasSkills reports whether some child has the extension for skills, so that there is a list of them.
+func (c *Catalog) HasSkills() bool { return c.skillful }
+
 // Tasks reports whether some child has the extension for tasks.
 func (c *Catalog) Tasks() bool { return c.tasks }
 
@@ -118,6 +126,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		}
 	}
 	b.nameTools(c, wanted)
+	b.claimSkills(c, offers)
 	b.addItems(c, offers)
 	c.onLists = c.tools // those too that are taken out now
 	c.dropReplaced()
@@ -195,12 +204,13 @@ func (b *Builder) addItems(c *Catalog, offers []*Offer) {
 			for i, it := range items {
 				items[i] = c.apps.named(k, it)
 			}
-			all[k] = append(all[k], items)
+			all[k] = append(all[k], c.withSkillNames(k, name, items))
 		}
 		resources := jsonrpc.Get(offer.Raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
 		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), tasks.Extension) != nil
+		c.skillful = c.skillful || offer.skillful
 		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
 		for _, k := range []Kind{Resources, Templates} {
 			for _, it := range offer.items[k] {

@@ -17,6 +17,9 @@
 // names its child (mcphub://CHILD/URI, or ui://CHILD/REST for an app). What a tool,
 // or its result, says of the app that it belongs to follows.
 //
+// Skills are known by URIs, and these are more than names: a person has agreed to one. So what was decided of
+// them outlives a catalogue and a configuration ([SkillURIs]), and depends on which child came first.
+//
 // # Children that are being replaced
 //
 // An offer that another Builder read stays on the lists for as long as its child is
@@ -29,7 +32,7 @@
 // and so is what all calls of a tool without paths have in common ([Tool.Plain]).
 // It stands here because it lives as long as the tool. A Builder remembers its last
 // catalogues behind a mutex of its own, so that sessions with the same offers share
-// one. [Redefinitions] have a mutex of their own as well.
+// one. [Redefinitions] and [SkillURIs] have mutexes of their own as well.
 //
 // # What it refuses to do
 //

@@ -128,6 +128,16 @@ func (all Extensions) Append(b []byte, known string) []byte {
 	return b
 }
 
+// Owners returns the children that have an extension.
+func (all Extensions) Owners(key string) []string {
+	for i := range all {
+		if all[i].Key == key && !all[i].Experimental {
+			return all[i].Owners
+		}
+	}
+	return nil
+}
+
 // Speakers returns the children that a method or notification which the protocol
 // does not know may belong to: those with an extension that it is of, else
 // those with any.

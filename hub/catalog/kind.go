@@ -1,6 +1,10 @@
 package catalog
 
-import "mcphub/internal/methods"
+import (
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
+)
 
 // A Kind is one of the lists that a client may ask for.
 type Kind uint8
@@ -11,6 +15,7 @@ const (
 	Prompts
 	Resources
 	Templates // of resources
+	Skills    // of the extension for skills
 	Kinds     // how many there are
 )
 
@@ -23,12 +28,13 @@ var kinds = [Kinds]struct {
 	changed string
 	use     string // the method that asks for what an entry stands for; "" of tools
 
-	capability string // that says that a child has such a list
+	capability string // that says that a child has such a list; "" of skills
 }{
 	Tools:     {methods.ListTools, "tools", "name", "tool", methods.ToolsChanged, "", "tools"},
 	Prompts:   {methods.ListPrompts, "prompts", "name", "prompt", methods.PromptsChanged, methods.GetPrompt, "prompts"},
 	Resources: {methods.ListResources, "resources", "uri", "resource", methods.ResourcesChanged, methods.ReadResource, "resources"},
 	Templates: {methods.ListTemplates, "resourceTemplates", "uriTemplate", "resource template", methods.ResourcesChanged, methods.ReadResource, "resources"},
+	Skills:    {methods.ListSkills, "skills", "uri", "skill", methods.ResourcesChanged, methods.GetSkill, ""},
 }
 
 // KindOf returns the kind that a method lists; Kinds for none.
@@ -44,5 +50,11 @@ func KindOf(method string) Kind {
 // Changed is the notification that tells of another list of this kind.
 func (k Kind) Changed() string { return kinds[k].changed }
 
-// Capability is what a child declares that has such a list.
-func (k Kind) Capability() string { return kinds[k].capability }
+// Announced reports whether a child with these raw capabilities has such a list, and whether it tells of changes.
+func (k Kind) Announced(capabilities []byte) (has, tells bool) {
+	if k == Skills {
+		return offers.DeclaresExtension(capabilities, methods.ExtensionSkills), false // skills have no notification
+	}
+	capability := jsonrpc.Get(capabilities, kinds[k].capability)
+	return offers.Declares(capabilities, kinds[k].capability), string(jsonrpc.Get(capability, "listChanged")) == "true"
+}

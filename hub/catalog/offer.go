@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // An Offer is what one child offers, read: each tool with the name it would
@@ -20,6 +21,8 @@ type Offer struct {
 	items      [Kinds][]*Item // but for tools
 	extensions []extension
 	apps       []string // URIs of apps: see appURIs
+	skillful   bool     // it has the extension for skills
+	claimed    []claim  // URIs of skills
 }
 
 // An Omission is a tool, or another thing, that a child defines and that is not
@@ -57,13 +60,14 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		seen[t.Remote] = true
 		out.Tools = append(out.Tools, t)
 	}
-	for k, entries := range [Kinds][][]byte{Prompts: raw.Prompts, Resources: raw.Resources, Templates: raw.Templates} {
+	for k, entries := range [Kinds][][]byte{Prompts: raw.Prompts, Resources: raw.Resources, Templates: raw.Templates, Skills: raw.Skills} {
 		items, omitted := b.readItems(Kind(k), child, entries)
 		out.items[k], out.Omitted = items, append(out.Omitted, omitted...)
 	}
 	var omitted []Omission
 	out.extensions, omitted = readExtensions(raw.Capabilities)
 	out.Omitted, out.apps = append(out.Omitted, omitted...), out.appURIs()
+	out.skillful, out.claimed = offers.DeclaresExtension(raw.Capabilities, methods.ExtensionSkills), out.claims()
 	return out
 }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 
+	"mcphub/internal/methods"
 	"mcphub/validate"
 )
 
@@ -29,7 +30,7 @@ func (c *Catalog) without(by *validate.Checker) *Catalog {
 		refused := map[string]bool{}
 		for i := range c.by.cfg.Children {
 			name := c.by.cfg.Children[i].Name
-			refused[name] = by.Refuses(name, kinds[k].use)
+			refused[name] = by.Refuses(name, kinds[k].use) || k == Skills && (by.Refuses(name, methods.ListSkills) || by.Refuses(name, methods.ReadResource))
 		}
 		out.itemsOnList[k] = slices.DeleteFunc(slices.Clone(c.itemsOnList[k]), func(it *Item) bool { return refused[it.Child] })
 		same = same && len(out.itemsOnList[k]) == len(c.itemsOnList[k])

@@ -13,7 +13,7 @@ type Source struct{ Child, URI string }
 // Sources are what is known of whose a resource is: the children that may have it,
 // the likeliest first.
 type Sources struct {
-	Sure   bool     // Likely is one, and no other child can have it
+	Sure   bool     // Likely is one, or none, and no other child can have it
 	Likely []Source // a template of theirs fits
 	Alike  []Source // they list something of the same scheme
 	Others []Source // they may know more than they list
@@ -25,6 +25,12 @@ type Sources struct {
 func (c *Catalog) Sources(uri string) (w Sources) {
 	sure := func(child, remote string) Sources {
 		return Sources{Sure: true, Likely: []Source{{child, remote}}}
+	}
+	if at, ok := c.by.cfg.URIs.Source(uri); ok {
+		if c.by.byName[at.Child] == nil {
+			return Sources{Sure: true} // its server is gone, and nobody has taken its place
+		}
+		return sure(at.Child, at.URI)
 	}
 	if it := c.items[Resources][uri]; it != nil {
 		return sure(it.Child, it.Remote)
@@ -38,6 +44,11 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		}
 		if c.apps.renames(child) { // or it is a resource that is really called so
 			w.Likely = append(w.Likely, Source{child, rest})
+		}
+	}
+	if child, rest, ok := skillAddressee(uri); ok && c.by.byName[child] != nil {
+		if has, known := c.resourceful[child]; has || !known { // a skill of its own may really be called so
+			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
 		}
 	}
 	for i := range c.by.cfg.Children {
@@ -62,7 +73,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 // for it; false where that cannot be told.
 func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
 	from := c.Sources(uri)
-	if from.Sure {
+	if from.Sure && len(from.Likely) > 0 {
 		return from.Likely[0], true
 	}
 	for _, rank := range [][]Source{from.Likely, from.Alike} {

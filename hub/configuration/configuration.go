@@ -39,6 +39,8 @@ type Configuration struct {
 
 	denied map[string]bool // children of which the rules deny everything; of one that is For nobody in particular, those that no principal is served
 
+	skills *catalog.SkillURIs // of the hub: they outlive a configuration
+
 	mu   sync.Mutex
 	read map[*Child]*catalog.Offer // the last that was read of each; guarded by mu
 }
@@ -47,9 +49,9 @@ type Configuration struct {
 // are the hub's own tools. Children that are described as in old keep their revision,
 // but for those that are to start anew.
 func New(set Settings, own []catalog.Own, old *Configuration, anew ...string) (*Configuration, error) {
-	c := newConfiguration(1)
+	c := newConfiguration(1, nil)
 	if old != nil {
-		c.Number = old.Number + 1
+		c.Number, c.skills = old.Number+1, old.skills
 		set = set.keep(&old.Settings)
 		c.restarts(old, anew)
 	}
@@ -64,9 +66,13 @@ func New(set Settings, own []catalog.Own, old *Configuration, anew ...string) (*
 	})
 }
 
-func newConfiguration(number uint64) *Configuration {
+// newConfiguration makes an empty one. skills are those of the hub, nil for the first one.
+func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
+	if skills == nil {
+		skills = catalog.NewSkillURIs()
+	}
 	return &Configuration{
-		Number: number, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
+		Number: number, skills: skills, children: map[string]*Child{}, followed: make(chan struct{}), replaced: make(chan struct{}), read: map[*Child]*catalog.Offer{},
 	}
 }
 
@@ -108,7 +114,7 @@ func (c *Configuration) builder(own []catalog.Own) *catalog.Builder {
 		offered[i] = catalog.Child{Name: child.Spec.Name, Prefix: child.Prefix, Include: child.Include, Exclude: child.Exclude, Always: child.Always, Revision: child.Spec.Revision, CutsResults: child.ResultMax > 0}
 	}
 	return catalog.NewBuilder(catalog.Config{
-		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered,
+		Names: c.Names, Limit: c.Limits.Definitions, Checker: c.Checker, Own: own, Expose: c.Expose, Children: offered, URIs: c.skills,
 	})
 }
 

@@ -60,7 +60,7 @@ func (c *Configuration) In(s *Surroundings) (Settings, error) {
 // ForClient makes the Configuration of sessions in the surroundings that set is for. c is that
 // of the hub's own.
 func (c *Configuration) ForClient(set Settings, own []catalog.Own) (*Configuration, error) {
-	e := newConfiguration(c.Number)
+	e := newConfiguration(c.Number, c.skills)
 	e.base, e.given = c, set.Children
 	environ, dir := set.Environ, set.Dir
 	set = set.keep(&c.Settings)

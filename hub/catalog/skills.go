@@ -1,0 +1,334 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// This file is about skills (the extension io.modelcontextprotocol/skills): folders of resources, known by the URI of their
+// SKILL.md. A URI is one server's: of two that claim it the second one's gets the name of its server, and so do the URIs of
+// all files of that skill.
+
+const (
+	skillScheme = "skill://"
+	skillFile   = "/SKILL.md"
+)
+
+// Bounds of what one server may claim while the hub runs.
+const (
+	mostClaims    = 20_000
+	maxClaimed    = 1 << 10 // bytes of a URI
+	deepestClaim  = 32      // folders of a URI
+	tooManyClaims = "this server has named more skills since the hub was started than it keeps apart: restart the hub"
+)
+
+// SkillURIs say whose a URI of a skill is, and how it is called towards clients. What was decided once stays while the hub
+// runs, whichever servers come and go: whoever comes later takes over no URI, and no URI changes. Of servers that come
+// together the order of the configuration decides. Its mutex is a leaf.
+type SkillURIs struct {
+	mu     sync.RWMutex
+	names  map[string]map[string]string   // towards the client; by child, by the child's own URI
+	whose  map[string]claim               // by the URI towards the client
+	below  map[string]map[Source]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
+	others map[string]bool                // children with URIs that are called otherwise
+}
+
+// A claim is a URI of a child.
+type claim struct {
+	Source
+	folder bool // and all below it
+}
+
+// NewSkillURIs makes one where nobody has claimed anything.
+func NewSkillURIs() *SkillURIs {
+	return &SkillURIs{names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}}
+}
+
+// claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
+// of skills besides.
+func (o *Offer) claims() (all []claim) {
+	for _, it := range o.items[Skills] {
+		all = append(all, claim{Source{o.child, strings.TrimSuffix(it.Remote, skillFile)}, true})
+	}
+	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
+	for _, it := range o.items[Resources] {
+		if isSkill(it.Remote) {
+			all = append(all, claim{Source{o.child, it.Remote}, false})
+		}
+	}
+	return all
+}
+
+// claim decides whose these URIs are, where that is not decided. Those that nobody can keep apart are refused, by the
+// child's own URI, with the reason.
+func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range all {
+		if _, known := u.own(c.Source); known {
+			continue
+		}
+		reason := ""
+		switch {
+		case len(c.URI) > maxClaimed || strings.Count(c.URI, "/") > deepestClaim:
+			reason = fmt.Sprintf("its URI has more than %d bytes, or more than %d folders", maxClaimed, deepestClaim)
+		case len(u.names[c.Child]) >= mostClaims:
+			reason = tooManyClaims
+		}
+		if reason == "" {
+			u.decide(c)
+			continue
+		}
+		if refused == nil {
+			refused = map[string]string{}
+		}
+		refused[c.URI] = reason
+	}
+	return refused
+}
+
+// decide gives a URI its name. mu is held.
+func (u *SkillURIs) decide(c claim) {
+	name := c.URI
+	for size := markSize - 1; u.taken(c, name); size++ {
+		child := c.Child
+		if size >= markSize { // somebody else has the name of this server in a URI
+			child += "-" + mark(c.Child, c.URI, size)
+		}
+		name = addressedSkill(child, c.URI)
+	}
+	if u.names[c.Child] == nil {
+		u.names[c.Child] = map[string]string{}
+	}
+	u.names[c.Child][c.URI] = name
+	u.whose[name] = c
+	u.others[c.Child] = u.others[c.Child] || name != c.URI
+	for at := range folders(name) {
+		if u.below[at] == nil {
+			u.below[at] = map[Source]struct{}{}
+		}
+		folder, ok := strings.CutSuffix(c.URI, name[len(at):])
+		if !ok {
+			folder = ""
+		}
+		u.below[at][Source{c.Child, folder}] = struct{}{}
+	}
+}
+
+// taken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
+// not where it means the same by the name.
+func (u *SkillURIs) taken(c claim, name string) bool {
+	if at, ok := u.source(name); ok && at != c.Source {
+		return true
+	}
+	if !c.folder {
+		return false
+	}
+	for folder := range u.below[name] {
+		if folder != c.Source {
+			return true
+		}
+	}
+	return false
+}
+
+// find is the claim that a URI towards the client is under. mu is held.
+func (u *SkillURIs) find(uri string) (claim, bool) {
+	if c, ok := u.whose[uri]; ok {
+		return c, true
+	}
+	for at := range folders(uri) {
+		if c, ok := u.whose[at]; ok && c.folder {
+			return c, true
+		}
+	}
+	return claim{}, false
+}
+
+// own is what a child's URI was named, or a folder that it is in. mu is held.
+func (u *SkillURIs) own(at Source) (name string, ok bool) {
+	names := u.names[at.Child]
+	if len(names) == 0 {
+		return "", false
+	}
+	if name, ok := names[at.URI]; ok {
+		return name, true
+	}
+	for folder := range folders(at.URI) {
+		if name, ok := names[folder]; ok && u.whose[name].folder {
+			return name + at.URI[len(folder):], true
+		}
+	}
+	return "", false
+}
+
+// folders are those that a URI is in, the innermost first; none that is longer than what can be claimed.
+func folders(uri string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		_, rest, ok := strings.Cut(uri[:min(len(uri), maxClaimed+1)], "://")
+		root := len(uri[:min(len(uri), maxClaimed+1)]) - len(rest)
+		for end := root + len(rest); ok; {
+			i := strings.LastIndexByte(uri[root:end], '/')
+			if i < 0 {
+				return
+			}
+			if end = root + i; !yield(uri[:end]) {
+				return
+			}
+		}
+	}
+}
+
+// Source is the child that a URI towards the client belongs to, and its own URI; false where nobody has claimed it.
+func (u *SkillURIs) Source(uri string) (Source, bool) {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return u.source(uri)
+}
+
+// source is Source for callers that hold mu.
+func (u *SkillURIs) source(uri string) (Source, bool) {
+	c, ok := u.find(uri)
+	if !ok {
+		return Source{}, false
+	}
+	name := u.names[c.Child][c.URI]
+	return Source{c.Child, c.URI + uri[len(name):]}, true
+}
+
+// Name is what a child's URI is called towards the client. One that another has claimed gets the name of its server.
+func (u *SkillURIs) Name(child, uri string) string {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	if name, ok := u.own(Source{child, uri}); ok {
+		return name
+	}
+	if c, ok := u.find(uri); ok && c.Child != child {
+		return addressedSkill(child, uri)
+	}
+	return uri
+}
+
+// renamed are the children with URIs that are called otherwise. any: something is claimed at all.
+func (u *SkillURIs) renamed() (children map[string]bool, any bool) {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	return maps.Clone(u.others), len(u.whose) > 0
+}
+
+// addressedSkill is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it
+// is. One of another scheme is as that of any resource.
+func addressedSkill(child, uri string) string {
+	if !isSkill(uri) {
+		return addressed(child, uri)
+	}
+	return uri[:len(skillScheme)] + url.PathEscape(child) + "/" + uri[len(skillScheme):]
+}
+
+// skillAddressee reads such a URI. One may look like one and be none.
+func skillAddressee(uri string) (child, rest string, ok bool) {
+	if !isSkill(uri) {
+		return "", "", false
+	}
+	child, rest, ok = strings.Cut(uri[len(skillScheme):], "/")
+	if name, err := url.PathUnescape(child); ok && err == nil {
+		return name, uri[:len(skillScheme)] + rest, true
+	}
+	return "", "", false
+}
+
+// isSkill reports whether a URI has the scheme of skills.
+func isSkill(uri string) bool {
+	return len(uri) >= len(skillScheme) && strings.EqualFold(uri[:len(skillScheme)], skillScheme)
+}
+
+// claimSkills decides whose the URIs of offers are. What is refused is left out, and noted.
+func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
+	c.refused = map[string]map[string]string{}
+	for _, offer := range offers {
+		if offer == nil || len(offer.claimed) == 0 {
+			continue
+		}
+		refused := b.cfg.URIs.claim(offer.claimed)
+		c.refused[offer.child] = refused
+		for _, uri := range slices.Sorted(maps.Keys(refused)) {
+			c.omitted[offer.child] = append(slices.Clip(c.omitted[offer.child]), Omission{"skill " + uri, refused[uri]})
+		}
+	}
+	c.skillsRenamed, c.claimed = b.cfg.URIs.renamed()
+}
+
+// withSkillNames returns items under their URIs towards the client, without those that were refused.
+func (c *Catalog) withSkillNames(k Kind, child string, items []*Item) []*Item {
+	if !c.claimed || k != Resources && k != Skills {
+		return items
+	}
+	out := items[:0]
+	for _, it := range items {
+		if c.refused[child][it.Remote] != "" || k == Skills && c.refused[child][strings.TrimSuffix(it.Remote, skillFile)] != "" {
+			continue
+		}
+		if edits := c.editsOf(child, it.Def, nil); len(edits) > 0 {
+			mine := *it
+			mine.Name, mine.Def = c.by.cfg.URIs.Name(child, it.Remote), jsonrpc.Join(jsonrpc.Splice(it.Def, edits...))
+			it = &mine
+		}
+		out = append(out, it)
+	}
+	return out
+}
+
+// WithURIs returns a child's answer about a resource or a skill with the URIs that the client knows. asked is the one that it
+// asked by, and own the child's own for that. Where they differ, skills that are not listed are called in the same way.
+func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrpc.Answer {
+	if said.Result == nil || asked == own && !c.claimed {
+		return said
+	}
+	name := func(uri string) string {
+		switch now := c.by.cfg.URIs.Name(child, uri); {
+		case uri == own:
+			return asked
+		case now == uri && asked != own && isSkill(uri) && isSkill(asked):
+			return addressedSkill(child, uri)
+		default:
+			return now
+		}
+	}
+	edits := c.editsOf(child, jsonrpc.Get(said.Result, "skill"), name)
+	for _, list := range []string{"skills", "resources", "contents"} {
+		_ = jsonrpc.Elements(jsonrpc.Get(said.Result, list), func(entry []byte) bool {
+			edits = append(edits, c.editsOf(child, entry, name)...)
+			return true
+		})
+	}
+	return said.Edited(edits...)
+}
+
+// editsOf puts names in the place of the URIs of a raw entry: its own, and those of its resources. name is URIs.Name where it
+// is nil.
+func (c *Catalog) editsOf(child string, entry []byte, name func(string) string) (edits []jsonrpc.Edit) {
+	if name == nil {
+		name = func(uri string) string { return c.by.cfg.URIs.Name(child, uri) }
+	}
+	edit := func(at []byte) {
+		if uri, ok := jsonrpc.String(at); ok {
+			if now := name(uri); now != uri {
+				edits = append(edits, jsonrpc.Edit{Old: at, With: jsonrpc.AppendString(nil, now)})
+			}
+		}
+	}
+	edit(jsonrpc.Get(entry, "uri"))
+	if files := jsonrpc.Get(entry, "resources"); len(files) > 0 && files[0] == '[' {
+		_ = jsonrpc.Elements(files, func(file []byte) bool {
+			edit(jsonrpc.Get(file, "uri"))
+			return true
+		})
+	}
+	return edits
+}

@@ -1,0 +1,228 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
+	"mcphub/validate"
+	"mcphub/validate/policy"
+)
+
+// skillsOf is what a server offers that has these skills, by their folders, each with one more file.
+func skillsOf(folders ...string) *offers.Offer {
+	o := &offers.Offer{Capabilities: []byte(`{"resources":{},"extensions":{"` + methods.ExtensionSkills + `":{}}}`)}
+	for _, at := range folders {
+		o.Skills = append(o.Skills, fmt.Appendf(nil, `{"uri":"%[1]s/SKILL.md","frontmatter":{"name":"x","description":"\u202e"},"resources":[{"uri":"%[1]s/SKILL.md","digest":"d","size":1},{"uri":"%[1]s/a/b.md","digest":"e","size":2}]}`, at))
+		o.Resources = append(o.Resources, raw(`{"uri":"`+at+`/SKILL.md","name":"s"}`, `{"uri":"`+at+`/a/b.md","name":"f"}`)...)
+	}
+	return o
+}
+
+// TestSkillsAreMerged: URIs that one server alone has stay. Those of a later one get its name, with all files of the skill, on the list
+// of resources too, and nothing else of an entry changes.
+func TestSkillsAreMerged(t *testing.T) {
+	b := builder(t, "a", "b", "c")
+	offers := map[string]*Offer{
+		"a": b.Read("a", skillsOf("skill://x", "skill://b/y", "skill://only")),
+		"b": b.Read("b", skillsOf("skill://x", "skill://y", "skill://only/nested", "gist://x")), // nested: in a folder that is another's
+		"c": b.Read("c", skillsOf("skill://y", "gist://x")),
+	}
+	c := b.Catalog(offers)
+	want := []string{
+		"skill://x", "skill://b/y", "skill://only",
+		"skill://b/x", "skill://y", "skill://b/only/nested", "gist://x",
+		"skill://c/y", "mcphub://c/gist://x",
+	}
+	own := []Source{
+		{"a", "skill://x"}, {"a", "skill://b/y"}, {"a", "skill://only"},
+		{"b", "skill://x"}, {"b", "skill://y"}, {"b", "skill://only/nested"}, {"b", "gist://x"}, {"c", "skill://y"}, {"c", "gist://x"},
+	}
+	var skills, files []string
+	for _, at := range want {
+		skills, files = append(skills, at+"/SKILL.md"), append(files, at+"/SKILL.md", at+"/a/b.md")
+	}
+	if got := listed(c, Skills, "uri"); !slices.Equal(got, skills) {
+		t.Errorf("%q", got)
+	}
+	if got := listed(c, Resources, "uri"); !slices.Equal(got, files) {
+		t.Errorf("%q", got)
+	}
+	for i, at := range want {
+		for _, rest := range []string{"", "/SKILL.md", "/a", "/a/b.md", "/unlisted"} {
+			if w := c.Sources(at + rest); !w.Sure || len(w.Likely) != 1 || w.Likely[0] != (Source{own[i].Child, own[i].URI + rest}) {
+				t.Errorf("%s is of %+v", at+rest, w)
+			}
+		}
+	}
+	entry := string(c.itemsOnList[Skills][3].Def)
+	if entry != strings.ReplaceAll(string(offers["b"].Raw.Skills[0]), "skill://x", "skill://b/x") {
+		t.Errorf("%s", entry)
+	}
+	if entry := c.itemsOnList[Skills][0].Def; string(entry) != string(offers["a"].Raw.Skills[0]) {
+		t.Errorf("%s", entry)
+	}
+}
+
+// TestNobodyTakesOverASkill: the name of a server in another's URI leads nowhere else, be it there before or after.
+func TestNobodyTakesOverASkill(t *testing.T) {
+	b := builder(t, "a", "b")
+	a, late := b.Read("a", skillsOf("skill://x", "skill://b/x")), b.Read("b", skillsOf("skill://x"))
+	c := b.Catalog(map[string]*Offer{"a": a, "b": late})
+	got := listed(c, Skills, "uri")
+	if len(got) != 3 || got[1] != "skill://b/x/SKILL.md" || !strings.HasPrefix(got[2], "skill://b-") || !strings.HasSuffix(got[2], "/x/SKILL.md") {
+		t.Fatalf("%q", got)
+	}
+	if w := c.Sources(got[1]); w.Likely[0] != (Source{"a", "skill://b/x/SKILL.md"}) {
+		t.Errorf("%+v", w)
+	}
+	if w := c.Sources(got[2]); w.Likely[0] != (Source{"b", "skill://x/SKILL.md"}) {
+		t.Errorf("%+v", w)
+	}
+	// Once a is gone its URI is nobody's: b has it under another.
+	c = b.Catalog(map[string]*Offer{"b": late})
+	if w := c.Sources("skill://x/SKILL.md"); !w.Sure || w.Likely[0].Child != "a" {
+		t.Errorf("%+v", w)
+	}
+	alone := NewBuilder(Config{Names: b.cfg.Names, Limit: 1 << 20, Checker: b.cfg.Checker, Children: b.cfg.Children[1:], URIs: b.cfg.URIs})
+	if w := alone.Catalog(map[string]*Offer{"b": alone.Read("b", skillsOf("skill://x"))}).Sources("skill://x/SKILL.md"); !w.Sure || len(w.Likely) > 0 {
+		t.Errorf("%+v", w)
+	}
+	// What is not listed is asked of the server that a URI names, and of nobody else.
+	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Sure || len(w.Alike)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestAnswersAboutSkills: URIs in an answer are those that the client knows.
+func TestAnswersAboutSkills(t *testing.T) {
+	b := builder(t, "a", "b")
+	c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://x")), "b": b.Read("b", skillsOf("skill://x", "skill://z"))})
+	for _, test := range []struct{ child, asked, own, said, want string }{
+		{"b", "skill://b/x/SKILL.md", "skill://x/SKILL.md", `{"contents":[{"uri":"skill://x/SKILL.md"},{"uri":"skill://x/more"}]}`, `{"contents":[{"uri":"skill://b/x/SKILL.md"},{"uri":"skill://b/x/more"}]}`},
+		{"b", "skill://z", "skill://z", `{"resources":[{"uri":"skill://z/a"},{"uri":"skill://x/stolen"}]}`, `{"resources":[{"uri":"skill://z/a"},{"uri":"skill://b/x/stolen"}]}`},
+		{"b", "skill://b/new", "skill://new", `{"skill":{"uri":"skill://new","resources":[{"uri":"skill://new/a"}]}}`, `{"skill":{"uri":"skill://b/new","resources":[{"uri":"skill://b/new/a"}]}}`},
+		{"a", "skill://x/SKILL.md", "skill://x/SKILL.md", `{"skill":{"uri":"skill://x/SKILL.md","resources":"dynamic"}}`, `{"skill":{"uri":"skill://x/SKILL.md","resources":"dynamic"}}`},
+	} {
+		if got := c.WithURIs(test.child, test.asked, test.own, jsonrpc.ResultAnswer([]byte(test.said))); string(got.Result) != test.want {
+			t.Errorf("%s: %s", test.said, got.Result)
+		}
+	}
+	link := `{"content":[{"type":"resource_link","uri":"skill://x/SKILL.md"},{"type":"resource","resource":{"uri":"skill://x/a"}}]}`
+	if got := c.WithNames("b", jsonrpc.ResultAnswer([]byte(link))); string(got.Result) != strings.ReplaceAll(link, "skill://x", "skill://b/x") {
+		t.Errorf("%s", got.Result)
+	}
+}
+
+// TestSkillsThatMayNotBeReadAreNotListed: what the rules deny of a server altogether takes its skills off the list.
+func TestSkillsThatMayNotBeReadAreNotListed(t *testing.T) {
+	for _, method := range []string{"skills/list", "skills/get", "resources/read", "tools/list"} {
+		b := builder(t, "a", "b")
+		var err error
+		if b.cfg.Checker, err = validate.NewChecker(validate.Config{
+			Home: t.TempDir(), Children: []validate.ChildConfig{{Name: "a"}, {Name: "b"}},
+			Policy: policy.Policy{Rules: []policy.Rule{{Name: "no", Then: policy.Deny, Servers: []string{"a"}, Tools: []string{method}}}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://x")), "b": b.Read("b", skillsOf("skill://x"))}).For(b.cfg.Checker)
+		want := []string{"skill://b/x/SKILL.md"}
+		if method == "tools/list" { // the control
+			want = []string{"skill://x/SKILL.md", "skill://b/x/SKILL.md"}
+		}
+		if got := listed(c, Skills, "uri"); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", method, got)
+		}
+	}
+}
+
+// TestSkillsAreBounded: a server that names others again and again is cut off, and what it had stays.
+func TestSkillsAreBounded(t *testing.T) {
+	b := builder(t, "a")
+	var first string
+	for round := range 4 {
+		var folders []string
+		for i := range mostClaims / 3 {
+			folders = append(folders, fmt.Sprintf("skill://r%d/s%d", round, i))
+		}
+		o := skillsOf(folders...)
+		o.Resources = nil
+		b.cfg.Limit = 1 << 30
+		c := b.Catalog(map[string]*Offer{"a": b.Read("a", o)})
+		if round == 0 {
+			first = listed(c, Skills, "uri")[0]
+		}
+		if n := len(c.Omitted("a")); (n > 0) != (round == 3) {
+			t.Errorf("round %d: %d are left out", round, n)
+		}
+	}
+	if n := len(b.cfg.URIs.whose); n > mostClaims {
+		t.Errorf("%d are kept", n)
+	}
+	long := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://r0/s0", "skill://"+strings.Repeat("x", maxClaimed), "skill://"+strings.Repeat("x/", deepestClaim)+"y"))})
+	if got := listed(long, Skills, "uri"); !slices.Equal(got, []string{first}) || len(long.Omitted("a")) != 6 {
+		t.Errorf("%q, %d", got, len(long.Omitted("a")))
+	}
+}
+
+// TestURIsOfSkillsStay: servers come and go, and change what they have, in any order. Each skill keeps its URI for as long as the hub
+// runs, and a URI never becomes that of another.
+func TestURIsOfSkillsStay(t *testing.T) {
+	servers := []string{"a", "b", "c"}
+	with := builder(t, servers...)
+	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w", "gist://o/x"}
+	orders := func(t *rapid.T) {
+		b := NewBuilder(Config{Names: with.cfg.Names, Limit: 1 << 20, Checker: with.cfg.Checker, Children: with.cfg.Children})
+		names, whose := map[Source]string{}, map[string]Source{}
+		up := map[string]*Offer{}
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			server := rapid.SampledFrom(servers).Draw(t, "server")
+			if up[server] != nil && rapid.Bool().Draw(t, "goes") {
+				delete(up, server)
+			} else {
+				up[server] = b.Read(server, skillsOf(rapid.SliceOfNDistinct(rapid.SampledFrom(roots), 1, 4, rapid.ID[string]).Draw(t, "skills")...))
+			}
+			if rapid.IntRange(0, 5).Draw(t, "reload") == 0 { // hub.json is read again, with the servers in another order
+				cfg := b.cfg
+				cfg.Children = slices.Clone(cfg.Children)
+				slices.Reverse(cfg.Children)
+				b = NewBuilder(cfg)
+				for name, offer := range up {
+					up[name] = b.Read(name, offer.Raw)
+				}
+			}
+			c := b.Catalog(maps.Clone(up))
+			for _, it := range c.itemsOnList[Skills] {
+				own := Source{it.Child, it.Remote}
+				if was, known := names[own]; known && was != it.Name {
+					t.Fatalf("%v was %s and is %s", own, was, it.Name)
+				}
+				if was, known := whose[it.Name]; known && was != own {
+					t.Fatalf("%s was that of %v and is that of %v", it.Name, was, own)
+				}
+				names[own], whose[it.Name] = it.Name, own
+				for _, file := range []string{it.Name, strings.TrimSuffix(it.Name, "SKILL.md") + "a/b.md"} {
+					remote := strings.TrimSuffix(it.Remote, "SKILL.md") + strings.TrimPrefix(file, strings.TrimSuffix(it.Name, "SKILL.md"))
+					if w := c.Sources(file); !w.Sure || w.Likely[0] != (Source{it.Child, remote}) {
+						t.Fatalf("%s leads to %+v, and is %s of %s", file, w, remote, it.Child)
+					}
+				}
+			}
+			for name, own := range whose { // those too whose server is gone
+				if w := c.Sources(name); !w.Sure || w.Likely[0] != own {
+					t.Fatalf("%s leads to %+v, and was %v", name, w, own)
+				}
+			}
+		}
+	}
+	for range 10 { // 1,000 orders, where a check has 100
+		rapid.Check(t, orders)
+	}
+}
