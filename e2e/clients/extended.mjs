@@ -46,7 +46,9 @@ server.setRequestHandler(ReadResourceRequestSchema, (request) => ({
 server.fallbackRequestHandler = async ({ method, params }) => {
   switch (method) {
     case 'skills/list':
-      return { skills: [{ uri: 'skill://a/SKILL.md', frontmatter: { name: 'a', big: 1e21 } }], ttlMs: 5, cacheScope: 'public', asked: params };
+      return { skills: [{ uri: 'skill://a/SKILL.md', frontmatter: { name: 'a', big: 1e21 } }], ttlMs: 5, cacheScope: 'public' };
+    case 'skills/own':
+      return { big: 1e21, asked: params };
     case 'skills/get':
       if (params?.uri === 'skill://gone/SKILL.md') throw new McpError(ErrorCode.InvalidParams, 'unknown skill', { uri: params.uri });
       return { skill: { uri: params?.uri }, asked: params };

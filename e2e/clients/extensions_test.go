@@ -30,7 +30,7 @@ func TestExtensionsOfARealServer(t *testing.T) {
 	w := world.New(t)
 	entry, args := extended(n, t, "one")
 	same := []obj{
-		request("skills/list", obj{"cursor": "c", "deep": obj{"n": []any{1, 2.5}}, "_meta": obj{"com.example/x": true}}),
+		request("skills/own", obj{"cursor": "c", "deep": obj{"n": []any{1, 2.5}}, "_meta": obj{"com.example/x": true}}),
 		request("skills/get", obj{"uri": "skill://a/SKILL.md"}), request("skills/get", obj{"uri": "skill://gone/SKILL.md"}),
 		request("skills/unknown", obj{}),
 		{"do": "notify", "method": "notifications/skills/opened", "params": obj{"uri": "skill://a/SKILL.md", "n": 2.5}},
@@ -98,7 +98,7 @@ func TestAppsOfTwoRealServers(t *testing.T) {
 		obj{"do": "awaitTool", "name": "a__view"}, obj{"do": "awaitTool", "name": "b__view"}, obj{"do": "tools"},
 		request("resources/read", obj{"uri": "ui://view/main.html"}), request("resources/read", obj{"uri": "ui://b/view/main.html"}),
 		obj{"do": "rawCall", "name": "refresh-two", "arguments": obj{}}, obj{"do": "rawCall", "name": "b__view", "arguments": obj{}},
-		obj{"do": "rawCall", "name": "view", "arguments": obj{}}, request("skills/list", obj{}))
+		obj{"do": "rawCall", "name": "view", "arguments": obj{}}, request("skills/own", obj{}), request("skills/list", obj{}))
 	tools := string(hub.Results[2].Value)
 	for _, c := range []struct{ what, got, want string }{
 		{"tools", tools, `"ui://view/main.html"`}, {"tools", tools, `"ui://b/view/main.html"`},
@@ -115,5 +115,8 @@ func TestAppsOfTwoRealServers(t *testing.T) {
 	}
 	if e := hub.Results[8].Error; e == nil || e.Code != -32601 {
 		t.Errorf("a method of both: %+v", hub.Results[8])
+	}
+	if skills := string(hub.Results[9].Value); !strings.Contains(skills, `"uri":"skill://a/SKILL.md"`) || !strings.Contains(skills, `"uri":"skill://b/a/SKILL.md"`) {
+		t.Errorf("the skills of both: %+v", hub.Results[9])
 	}
 }

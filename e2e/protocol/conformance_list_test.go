@@ -96,6 +96,12 @@ server-sse-polling wants. The suite names text/event-stream first among what it 
 **As a client.** The suite's server is the only server of the hub. The official TypeScript SDK client in front of the hub does
 what the scenario wants. If a scenario needs a login, the client runs ` + "`mcphub auth login`" + ` each time the hub's answer names it, and
 opens the page that it prints. That client has a handshake, so for 2026-07-28 the server's entry has ` + "`\"era\": \"modern\"`" + `.
+
+**Skills.** The scenarios of the extension ` + "`io.modelcontextprotocol/skills`" + ` (` + "`sep-2640-skills-enumeration`" + `, ` + "`-manifest`" + `,
+` + "`-directory`" + `) belong to no revision. ` + "`TestSkillsConform`" + ` runs them through the hub, over HTTP and for 2026-07-28: with one
+server, with two, and with two whose skills have the same URIs, before the hub knows what they offer and then. Every check passes,
+and none is skipped, but for one: of two servers with the same skills
+` + "`sep-2640-names-should-be-unique`" + ` warns that names come twice, since the hub changes no frontmatter.
 `)
 	for _, l := range legs {
 		fmt.Fprintf(&b, "\n## %s\n\n", l.title())
