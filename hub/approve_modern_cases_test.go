@@ -140,14 +140,14 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			_, result, _ := c.until(ctx, params)
 			ended <- result
 		}()
-		id := a.pending(1)[0].ID
-		code := a.code(id)
+		q := a.pending(1)[0]
+		code := a.code(q.ID)
 		cancel()
 		if got := <-ended; !strings.HasPrefix(got, "!") {
 			a.Errorf("answered %s", got)
 		}
 		a.pending(0)
-		if err := a.h.Terminal().Answer(id, code, "directory"); !errors.Is(err, approval.ErrNoQuestion) {
+		if err := a.answer(q, code, "directory"); !errors.Is(err, approval.ErrNoQuestion) {
 			a.Errorf("the question is answered all the same: %v", err)
 		}
 		a.holds(0, 0)
@@ -160,8 +160,8 @@ func TestModernCallThatIsCancelled(t *testing.T) {
 			_, result, _ := c.until(context.Background(), params)
 			ended <- result
 		}()
-		id = a.pending(1)[0].ID
-		if err := a.h.Terminal().Answer(id, a.code(id), "directory"); err != nil {
+		q = a.pending(1)[0]
+		if err := a.answer(q, a.code(q.ID), "directory"); err != nil {
 			a.Error(err)
 		}
 		msg, denied := text(<-ended)

@@ -53,7 +53,7 @@ type Hub struct {
 	telemetry  *telemetry.Telemetry // nil: nobody watches
 	progress   inflight.Progress
 	subs       subscribe.Table
-	terminal   approval.Terminal // answers what clients cannot ask
+	terminal   approval.Terminal // holds what people answer outside of clients
 	redefined  catalog.Redefinitions
 	recent     audit.Recent // refusals, where no log is kept
 	recorded   *record.Group

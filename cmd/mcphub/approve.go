@@ -26,7 +26,7 @@ func approveCommand() *cobra.Command {
 		Use:   "approve",
 		Short: "Answer, at a terminal, what the hubs ask a person",
 		Long: "Shows the calls that wait for the approval of a person because a rule of the policy\n" +
-			"escalates them and their client cannot ask (approval.local in hub.json is \"tty\").\n" +
+			"escalates them (approval.from in hub.json has \"terminal\").\n" +
 			"To allow one, type the code that is shown for it, and what it is to open where the\n" +
 			"question leaves a choice: the code alone opens the file, the code and the word\n" +
 			"directory its directory. It works at a terminal only, and not in one that the client\n" +
@@ -52,15 +52,14 @@ func approveListCommand() *cobra.Command {
 		Short: "List the calls that wait for approval at a terminal",
 		Long: "Lists the calls that wait for mcphub approve, with what is asked about each. It makes no\n" +
 			"code and answers nothing. Its output may go to a file, but as with approve it is for a\n" +
-			"person: on Linux, hubs tell a process that has a terminal, and none that their client has\n" +
-			"started. The exit status is 0 where nothing waits.",
+			"person. The exit status is 0 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), rundir.Sockets(os.Getenv))
+			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), rundir.Sockets(os.Getenv), false)
 			out := cmd.OutOrStdout()
 			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
 			for _, w := range list {
-				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Folder, w.Process, w.Token, w.Text, w.Choices, w.Since, w.Until})
+				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Folder, w.Process, w.Token, w.From, w.Server, w.What, w.Rules, w.Paths, w.Text, w.Choices, w.Since, w.Until})
 			}
 			if err := output(out, asJSON, report, func() {
 				for i, w := range list {
@@ -90,15 +89,20 @@ type waitingReport struct {
 }
 
 type waitingReportCall struct {
-	Session string    `json:"session"` // the beginning of its id
-	Client  string    `json:"client,omitempty"`
-	Folder  string    `json:"folder,omitempty"` // its working directory, where it shares the hub
-	Process int       `json:"process,omitempty"`
-	Token   string    `json:"token,omitempty"` // name of the token that the client came with
-	Text    string    `json:"text"`            // what is asked
-	Choices []string  `json:"choices"`         // that allow the call, the narrower first
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until"`
+	Session string                 `json:"session"` // the beginning of its id
+	Client  string                 `json:"client,omitempty"`
+	Folder  string                 `json:"folder,omitempty"` // its working directory, where it shares the hub
+	Process int                    `json:"process,omitempty"`
+	Token   string                 `json:"token,omitempty"` // name of the token that the client came with
+	From    []string               `json:"from"`            // who may answer
+	Server  string                 `json:"server"`
+	What    string                 `json:"what"` // the tool or the method
+	Rules   []string               `json:"rules"`
+	Paths   []approval.PendingPath `json:"paths"`   // all that the call names
+	Text    string                 `json:"text"`    // what is asked
+	Choices []string               `json:"choices"` // that allow the call, the narrower first
+	Since   time.Time              `json:"since"`
+	Until   time.Time              `json:"until"`
 }
 
 // A console is the terminal that approve speaks to.
@@ -117,12 +121,12 @@ type waitingCall struct {
 
 // approve goes through all that waits, one after the other.
 func approve(ctx context.Context, t console, folders []string) error {
-	list, failed := waitingCalls(ctx, t, folders)
+	list, failed := waitingCalls(ctx, t, folders, true)
 	if len(list) == 0 {
 		if failed > 0 {
 			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
 		}
-		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does where a rule escalates it, approval.local is \"tty\" and its client cannot ask")
+		return exit.Errorf(exit.NoHub, "no call waits for approval at a terminal; one does where a rule escalates it and approval.from has \"terminal\"")
 	}
 	layout.Printf(t, "%s for your answer. Ctrl-C ends this, and leaves what you have not answered waiting.\n", layout.When(len(list) == 1, "1 call waits")+layout.When(len(list) > 1, fmt.Sprintf("%d calls wait", len(list))))
 	in := bufio.NewReader(t)
@@ -141,15 +145,20 @@ func (w *waitingCall) show(out io.Writer, n, of int) {
 		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
 }
 
-func waitingCalls(ctx context.Context, t io.Writer, folders []string) (list []waitingCall, failed int) {
+// waitingCalls lists what waits. To answer takes somebody at a terminal: a hub that takes no
+// answer from here is told of, and counts as failed.
+func waitingCalls(ctx context.Context, t io.Writer, folders []string, toAnswer bool) (list []waitingCall, failed int) {
 	for _, h := range findHubs(t, folders) {
-		pending, err := h.PendingApprovals(ctx)
+		waiting, err := h.PendingApprovals(ctx)
+		if toAnswer && err == nil && waiting.Refused != "" {
+			err = errors.New(waiting.Refused)
+		}
 		if err != nil {
 			layout.Printf(t, "%s: %s\n", printable.Escape(h.Socket, 200), printable.Escape(err.Error(), 300))
 			failed++
 			continue
 		}
-		for _, p := range pending {
+		for _, p := range waiting.Approvals {
 			list = append(list, waitingCall{hub: h, Pending: p})
 		}
 	}
@@ -174,7 +183,7 @@ func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) err
 			return nil
 		}
 		typed, choice := readDecision(line, len(code), w.Choices)
-		err = w.hub.AnswerApproval(ctx, w.ID, typed, choice)
+		err = w.hub.AnswerApproval(ctx, approval.Reply{ID: w.ID, Digest: w.Digest, From: approval.AskedTerminal, Code: typed, Decision: choice})
 		switch {
 		case err != nil && (err.Error() == approval.ErrWrongCode.Error() || err.Error() == approval.ErrNoChoice.Error()):
 			layout.Println(t, printable.Escape(err.Error(), 300))

@@ -402,7 +402,7 @@ func (p page) sessions(all []status.Session) {
 				printable.Escape(g.URI, 300), layout.When(g.File, " alone"), printable.Escape(g.Lifetime, 10), p.ago(&g.Since))
 		}
 		for _, q := range s.Questions {
-			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 10), p.ago(&q.Since))
+			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.ago(&q.Since))
 		}
 		if s.Folder != "" || s.Process != 0 {
 			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), number(s.Process))

@@ -207,7 +207,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 	case validate.CodeRuleDeny:
 		m.Text = fmt.Sprintf("the rule %q of hub.json denies it: change that, or put a rule before it that allows it", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRuleEscalate, "approval":
-		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and nobody has agreed", strings.TrimPrefix(r.Rule, "rule "))
+		m.Text = fmt.Sprintf("the rule %q of hub.json has a person asked, and nobody has agreed; mcphub approve shows what waits for an answer, where approval.from in hub.json has the terminal", strings.TrimPrefix(r.Rule, "rule "))
 	case validate.CodeRootsUnsupported, validate.CodeRootsEmpty, validate.CodeRootsFailed:
 		m.Text = "the client gave no folder: open one there, or name folders with --roots or roots.fallback in hub.json"
 	case validate.CodeOutside, validate.CodeOutsideLink, validate.CodeCeiling:

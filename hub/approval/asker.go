@@ -11,7 +11,7 @@ import (
 // when ctx ends, and then takes the question back.
 type Asker interface {
 	Ask(ctx context.Context, q *Question) Answer
-	// Who names whom it asks: AskedClient, AskedTerminal or AskedNobody.
+	// Who names whom it asks: AskedClient and so on, several with commas between.
 	Who() string
 }
 
@@ -19,6 +19,7 @@ type Asker interface {
 const (
 	AskedClient   = "client"
 	AskedTerminal = "terminal"
+	AskedConsole  = "console"
 	AskedNobody   = "nobody"
 )
 
@@ -36,11 +37,14 @@ const (
 type Answer struct {
 	offer  *offer // that was chosen; nil: it was not allowed
 	why    string // it was not allowed
+	by     string // who answered; "" for all whom the Asker asks
 	silent bool   // nobody could be asked: it tells nothing of what a person wants
+	late   bool   // nobody has answered in time
+	others *others
 }
 
 // Unanswered is the answer where nobody has answered in time.
-func Unanswered() Answer { return Answer{why: whyUnanswered} }
+func Unanswered() Answer { return Answer{why: whyUnanswered, late: true} }
 
 // NotAsked is the answer where nobody could be asked.
 func NotAsked(why string) Answer { return Answer{why: why, silent: true} }
@@ -64,12 +68,17 @@ func (a *Answer) granted() (list []policy.Grant) {
 }
 
 // Nobody is the Asker where nobody can be asked.
-type Nobody struct{}
+type Nobody struct {
+	From From // who may answer
+}
 
 // Who implements [Asker].
 func (Nobody) Who() string { return AskedNobody }
 
 // Ask says why nobody can be asked.
-func (Nobody) Ask(context.Context, *Question) Answer {
-	return NotAsked(`the client cannot ask (it declares no elicitation), and approval.local in hub.json does not say that a terminal may`)
+func (n Nobody) Ask(context.Context, *Question) Answer {
+	if !n.From.Client {
+		return NotAsked("approval.from in hub.json names nobody who can be asked on this system")
+	}
+	return NotAsked("the client cannot ask (it declares no elicitation), and approval.from in hub.json names nobody else who can be asked")
 }

@@ -1,7 +1,9 @@
 package approval
 
 import (
+	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
@@ -9,14 +11,31 @@ import (
 	"mcphub/validate/access"
 )
 
-// A Question is what a person is asked about one request. Immutable.
+// A Question is what a person is asked about one request. Immutable, but for who has
+// allowed it.
 type Question struct {
 	child    *spec.Spec
 	name     string // of the tool or the method
 	text     string
 	proposal *proposal
-	checker  *validate.Checker // by whose policy it is asked
-	key      Digest            // of the request and of all that the question says
+	checker  *validate.Checker       // by whose policy it is asked
+	key      Digest                  // of the request and of all that the question says
+	allowed  *atomic.Pointer[string] // who was the first to say yes; of an empty one nobody has
+}
+
+// claim reports whether by is the one whose yes counts: the first.
+func (q *Question) claim(by string) bool {
+	return q.allowed.CompareAndSwap(nil, &by) || *q.allowed.Load() == by
+}
+
+// digest names what was asked and which answers are offered, for who shows it.
+func (q *Question) digest() string {
+	parts := [][]byte{q.key[:]}
+	for _, o := range q.proposal.offers {
+		parts = append(parts, []byte(o.choice))
+	}
+	d := DigestOf(parts...)
+	return hex.EncodeToString(d[:])
 }
 
 // question makes the question for a request that was escalated. why says that
@@ -40,7 +59,7 @@ func (q *Queue) question(r *Request, j *Judgement) (asked *Question, why string)
 		return nil, why
 	}
 	text := questionText(j.Child.Name, r, proposal, q.perCall)
-	return &Question{child: j.Child, name: r.Name, text: text, proposal: proposal, checker: j.Checker, key: DigestOf(r.Digest[:], []byte(text))}, ""
+	return &Question{child: j.Child, name: r.Name, text: text, proposal: proposal, checker: j.Checker, key: DigestOf(r.Digest[:], []byte(text)), allowed: new(atomic.Pointer[string])}, ""
 }
 
 // The form of a question. The names of the choices are what a client shows.

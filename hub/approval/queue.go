@@ -17,14 +17,25 @@ import (
 
 // Options say how a person is asked about what a rule escalates.
 type Options struct {
-	Timeout  time.Duration // how long a question stands; 0: 2 min
-	Terminal bool          // a client that cannot be asked waits for `mcphub approve` on a terminal
+	Timeout time.Duration // how long a question stands; 0: 2 min
+	From    *From         // who may answer; nil: the client
 }
 
 // WithDefaults fills in what is not set.
 func (o Options) WithDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = 2 * time.Minute
+	}
+	if o.From == nil {
+		o.From = &From{Client: true}
+	}
+	return o
+}
+
+// ClientOnly is the same where nobody but the client can be asked.
+func (o Options) ClientOnly() Options {
+	if o.From != nil {
+		o.From = &From{Client: o.From.Client}
 	}
 	return o
 }
@@ -78,8 +89,23 @@ func (q *Queue) PerCall() { q.perCall = true }
 // CountIn has the questions that stand counted in n. It is called before the first request.
 func (q *Queue) CountIn(n *atomic.Int64) { q.pending = n }
 
-// waitsFor is what a client is told while a person is asked, or others are.
+// waitsFor is what a client is told while others are asked, and waitsAt while a person is.
 const waitsFor = "waiting for approval"
+
+func waitsAt(who string) string {
+	if at := where(who); at != "" {
+		return waitsFor + ": a person can answer " + at
+	}
+	return waitsFor
+}
+
+// unansweredAt is told where nobody whom an Asker names has answered in time.
+func unansweredAt(who string) string {
+	if at := where(who); at != "" {
+		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why` there)"
+	}
+	return whyUnanswered
+}
 
 // An outcome is what all get who wait for one question.
 type outcome struct {
@@ -120,7 +146,11 @@ func (q *Queue) Ask(ctx context.Context, r *Request, j *Judgement, c Caller) (re
 		case out != nil && out.approval == nil:
 			return cmp.Or(out.why, whyUnanswered), nil
 		case out != nil:
-			return q.resume(ctx, r, j, asked, out, c)
+			refusal, err = q.resume(ctx, r, j, asked, out, c)
+			if first {
+				q.settle(ctx, asked, out, c)
+			}
+			return refusal, err
 		case next.Verdict.Decision != policy.Escalate:
 			return "", nil
 		}
@@ -155,20 +185,30 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 		c.Release(ctx)
 	}
 	asker := c.Asker(ctx)
-	defer c.Waiting(ctx, waitsFor)()
+	defer c.Waiting(ctx, waitsAt(asker.Who()))()
 	q.start(e, asker.Who(), time.Now())
 	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("asked", asker.Who()).Strs("rules", asked.proposal.rules).Msg("a person is asked to approve a call")
 	until, cancel := context.WithTimeoutCause(ctx, q.inForce().Timeout, ErrUnanswered)
-	defer cancel()
+	var answer Answer
+	defer func() {
+		if out == nil || out.approval == nil || !answer.others.keep(cancel) {
+			answer.others.close()
+			cancel()
+		}
+	}()
 	c.Record(ctx, &Event{What: EventAsked, By: asker.Who()})
-	answer := q.ask(until, asker, asked)
+	answer = q.ask(until, asker, asked)
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
 	}
+	answer.by = cmp.Or(answer.by, asker.Who())
+	if answer.late {
+		answer.by, answer.why = asker.Who(), unansweredAt(asker.Who())
+	}
 	q.note(e.child, &answer, time.Now())
-	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choice()).Str("why", answer.why).Msg("the question was answered")
-	out = q.grant(asked, answer, asker.Who())
-	event := Event{What: EventDeclined, By: asker.Who(), Why: out.why, Granted: out.granted()}
+	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choice()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
+	out = q.grant(asked, answer)
+	event := Event{What: EventDeclined, By: answer.by, Why: out.why, Granted: out.granted()}
 	if out.approval != nil {
 		event.What = EventAllowed
 	}
@@ -193,7 +233,7 @@ func (q *Queue) same(asked *Question, r *Request, j *Judgement) bool {
 
 // grant opens what was allowed. Where something else stands there by now nothing
 // is opened.
-func (q *Queue) grant(asked *Question, answer Answer, by string) *outcome {
+func (q *Queue) grant(asked *Question, answer Answer) *outcome {
 	if answer.offer == nil {
 		return &outcome{Answer: answer}
 	}
@@ -204,7 +244,7 @@ func (q *Queue) grant(asked *Question, answer Answer, by string) *outcome {
 		}
 	}
 	now := time.Now()
-	out := &outcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: by}}
+	out := &outcome{Answer: answer, approval: &Approval{rules: asked.proposal.rules, by: answer.by}}
 	given := make([]*grant, 0, len(grants))
 	for i := range grants {
 		given = append(given, &grant{
@@ -239,5 +279,24 @@ func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Que
 	if next.Verdict.Decision == policy.Escalate {
 		return "it was allowed, but where the call leads has changed since the question was asked", nil
 	}
+	if no := out.others.close(); no != nil {
+		q.take(out.approval)
+		return no.why + afterYes, nil
+	}
 	return "", nil
+}
+
+// afterYes is said of a no that came after the yes of another.
+const afterYes = ", after it was allowed elsewhere and before it was sent"
+
+// settle ends what an answer has left open: nobody is asked any more. A no that came
+// after the yes is noted and recorded.
+func (q *Queue) settle(ctx context.Context, asked *Question, out *outcome, c Caller) {
+	no := out.others.close()
+	if no == nil {
+		return
+	}
+	q.take(out.approval)
+	q.note(asked.child.Name, no, time.Now())
+	c.Record(ctx, &Event{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

@@ -33,6 +33,7 @@ type session struct {
 	view    rootsmgr.View
 	specs   map[string]*spec.Spec
 	asker   *person
+	all     Asker // in place of asker, where it is set
 
 	mu     sync.Mutex
 	events []Event
@@ -121,8 +122,14 @@ func (c *call) Judge(_ context.Context, a *Approval) (*Judgement, error) {
 
 func (c *call) Release(context.Context)                             {}
 func (c *call) Waiting(context.Context, string) (over func())       { return func() {} }
-func (c *call) Asker(context.Context) Asker                         { return c.s.asker }
 func (c *call) AwaitServed(_ context.Context, version uint64) error { c.served = version; return nil }
+
+func (c *call) Asker(context.Context) Asker {
+	if c.s.all != nil {
+		return c.s.all
+	}
+	return c.s.asker
+}
 
 func (c *call) Record(_ context.Context, e *Event) {
 	c.s.mu.Lock()

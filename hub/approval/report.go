@@ -22,7 +22,7 @@ type GrantReport struct {
 	Served   bool      `json:"served"`   // the server is told of it as a root
 	Lifetime string    `json:"lifetime"` // session or call
 	Since    time.Time `json:"since"`
-	By       string    `json:"approvedBy"` // client or terminal
+	By       string    `json:"approvedBy"` // client, terminal or console
 	Rules    []string  `json:"rules"`      // that asked
 }
 
@@ -30,7 +30,7 @@ type GrantReport struct {
 type QuestionReport struct {
 	Server string    `json:"server"`
 	What   string    `json:"what"`  // the tool, or the method
-	Asked  string    `json:"asked"` // client or terminal
+	Asked  string    `json:"asked"` // client, terminal, console; several with commas between
 	Since  time.Time `json:"since"`
 	Calls  int       `json:"calls"` // that wait for its answer
 }

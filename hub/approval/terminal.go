@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"mcphub/internal/printable"
 )
 
 const (
@@ -26,49 +28,78 @@ const (
 
 	mostPending = 256 // questions that wait for a terminal, of all sessions
 	mostOfToken = 32  // of one token, or of all clients without one
+	mostGone    = 256 // questions that were answered elsewhere, that are remembered
 )
 
-// A Pending is a question that waits for a terminal. Its ID is for
-// [Terminal.Answer] and must not be shown to a client.
+// A Pending is a question that waits at a Terminal. Its ID is for [Terminal.Answer] and
+// must not be shown to a client. All its texts are safe to show.
 type Pending struct {
-	ID      string    `json:"id"`
-	Session string    `json:"session"`          // the beginning of its id
-	Client  string    `json:"client,omitempty"` // as it calls itself
-	Folder  string    `json:"folder,omitempty"` // working directory of a client that shares the hub with others
-	Process int       `json:"process,omitempty"`
-	Token   string    `json:"token,omitempty"` // name of the token it came with
-	Text    string    `json:"text"`            // safe to show
-	Choices []string  `json:"choices"`         // that allow the call, the narrower first
-	Since   time.Time `json:"since"`
-	Until   time.Time `json:"until"`
+	ID      string   `json:"id,omitempty"`
+	Digest  string   `json:"digest"`           // of what is asked and offered; an answer brings it along
+	From    []string `json:"from"`             // who may answer: client, terminal, console
+	Session string   `json:"session"`          // the beginning of its id
+	Client  string   `json:"client,omitempty"` // as it calls itself
+	Folder  string   `json:"folder,omitempty"` // working directory of a client that shares the hub with others
+	Process int      `json:"process,omitempty"`
+	Token   string   `json:"token,omitempty"` // name of the token it came with
+
+	Server  string        `json:"server"`
+	What    string        `json:"what"`    // the tool or the method
+	Rules   []string      `json:"rules"`   // that ask
+	Paths   []PendingPath `json:"paths"`   // all that the call names
+	Text    string        `json:"text"`    // the whole question
+	Choices []string      `json:"choices"` // that allow the call, the narrower first
+	Since   time.Time     `json:"since"`
+	Until   time.Time     `json:"until"`
 }
 
-// Errors of the terminal's side.
+// A PendingPath is one path of a call that waits.
+type PendingPath struct {
+	Path string `json:"path"`           // where it leads
+	Sent string `json:"sent,omitempty"` // as the call names it, where that is otherwise
+	Role string `json:"role"`           // read, write or delete
+	Asks bool   `json:"asks"`           // it is asked about; else it is open already
+}
+
+// A Reply is what a person answers to a Pending.
+type Reply struct {
+	ID       string `json:"id"`
+	Digest   string `json:"digest"`         // of the Pending that they were shown
+	From     string `json:"from"`           // terminal or console
+	Code     string `json:"code,omitempty"` // to allow from a terminal
+	Decision string `json:"decision"`       // deny, or one of its Choices
+}
+
+// Errors of a person's side.
 var (
 	ErrNoQuestion  = errors.New("that question does not wait any more: it was answered, withdrawn, or its time is over")
+	ErrElsewhere   = errors.New("that question was answered elsewhere")
+	ErrSwapped     = errors.New("that question is not what was shown; look at it again")
+	ErrNotAsked    = errors.New("approval.from in hub.json does not say that such questions may be allowed from there")
 	ErrWrongCode   = errors.New("that is not the code; ask for a new one")
 	ErrNoChoice    = errors.New("that is none of the answers that the question offers")
 	ErrTooMany     = errors.New("too many wrong codes: the call is denied")
 	ErrTooManyAsks = errors.New("too many codes were asked for; wait a minute")
 )
 
-// A Terminal holds the questions that wait for a person at a terminal of the
-// hub's user, of all sessions: for clients that cannot ask (approval.local in
-// hub.json). Whoever shows the questions (mcphub approve) gets a code for one of
-// them, shows it on the terminal, and hands in what was typed. Neither the id of a
-// question nor a code goes anywhere else: not to a client, a log or a status.
+// A Terminal holds the questions that wait for a person at a terminal of the hub's
+// user, or on the console's page, of all sessions (approval.from in hub.json). mcphub
+// approve gets a code for one of them, shows it on the terminal, and hands in what was
+// typed. The console needs none. Neither the id of a question nor a code goes anywhere
+// else: not to a client, a log or a status.
 //
 // The zero value is ready. Its methods may be called by several goroutines.
 type Terminal struct {
 	mu     sync.Mutex
 	open   map[string]*pendingEntry
 	issued []time.Time // codes, of late
+	gone   []string    // ids of questions that were answered elsewhere, the oldest first
 }
 
 // A pendingEntry is one question. Terminal.mu guards what changes.
 type pendingEntry struct {
 	Pending
-	offers []offer
+	asked  *Question
 	code   string // "" when none is good
 	coded  time.Time
 	codes  int
@@ -79,12 +110,10 @@ type pendingEntry struct {
 // put enters a question until away is called; ok is false where there is no
 // room. Nobody looks over more, and whoever asks so much is not to keep out
 // others.
-func (t *Terminal) put(p Pending, offers []offer) (answer <-chan Answer, away func(), ok bool) {
-	p.ID, p.Choices = randomID(), []string{}
-	for _, o := range offers {
-		p.Choices = append(p.Choices, o.choice)
-	}
-	e := &pendingEntry{Pending: p, offers: offers, answer: make(chan Answer, 1)}
+func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away func(elsewhere bool), ok bool) {
+	p.ID, p.Digest = randomID(), asked.digest()
+	asked.describe(&p)
+	e := &pendingEntry{Pending: p, asked: asked, answer: make(chan Answer, 1)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
@@ -100,11 +129,48 @@ func (t *Terminal) put(p Pending, offers []offer) (answer <-chan Answer, away fu
 		return nil, nil, false
 	}
 	t.open[p.ID] = e
-	return e.answer, func() {
+	return e.answer, func(elsewhere bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
+		if elsewhere && t.open[p.ID] != nil {
+			t.gone = append(t.gone[max(0, len(t.gone)-mostGone+1):], p.ID)
+		}
 		delete(t.open, p.ID)
 	}, true
+}
+
+// describe fills in what is asked, so that it is safe to show.
+func (q *Question) describe(p *Pending) {
+	p.Server, p.What, p.Text = printable.Escape(q.child.Name, 100), printable.Escape(q.name, 100), q.text
+	p.Rules, p.Choices, p.Paths = []string{}, []string{}, []PendingPath{}
+	for _, r := range q.proposal.rules {
+		p.Rules = append(p.Rules, printable.Escape(r, 100))
+	}
+	for _, o := range q.proposal.offers {
+		p.Choices = append(p.Choices, o.choice)
+	}
+	add := func(list []askedPath, asks bool) {
+		for _, path := range list {
+			shown := PendingPath{Path: legible(clip(path.leads, 2*longestAsked)), Role: path.role.String(), Asks: asks}
+			if path.sent != path.leads {
+				shown.Sent = legible(clip(path.sent, 200))
+			}
+			p.Paths = append(p.Paths, shown)
+		}
+	}
+	add(q.proposal.paths, true)
+	add(q.proposal.others, false)
+}
+
+// find finds a question that waits. t.mu is held.
+func (t *Terminal) find(id string) (*pendingEntry, error) {
+	switch e := t.open[id]; {
+	case e != nil:
+		return e, nil
+	case slices.Contains(t.gone, id):
+		return nil, ErrElsewhere
+	}
+	return nil, ErrNoQuestion
 }
 
 func randomID() string {
@@ -144,9 +210,12 @@ func (t *Terminal) Code(id string) (string, error) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.open[id]
-	if e == nil {
-		return "", ErrNoQuestion
+	e, err := t.find(id)
+	switch {
+	case err != nil:
+		return "", err
+	case !slices.Contains(e.From, AskedTerminal):
+		return "", ErrNotAsked
 	}
 	t.issued = slices.DeleteFunc(t.issued, func(at time.Time) bool { return now.Sub(at) >= codesWindow })
 	switch {
@@ -162,33 +231,56 @@ func (t *Terminal) Code(id string) (string, error) {
 	return e.code, nil
 }
 
-// Answer answers a question with "deny" or one of its Choices. To allow takes its
-// code, which is used up either way.
-func (t *Terminal) Answer(id, code, choice string) error {
+// Answer answers a question. To allow it from a terminal takes its code, which is used up
+// either way. A no takes none, and counts also where somebody else has said yes already, as
+// long as the question waits.
+func (t *Terminal) Answer(r Reply) error {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.open[id]
-	if e == nil || now.After(e.Until) {
-		return ErrNoQuestion
-	}
-	chosen, why := choose(choice, e.offers)
+	e, err := t.find(r.ID)
 	switch {
-	case choice == choiceDeny:
-		t.close(e, Answer{why: why})
+	case err != nil:
+		return err
+	case now.After(e.Until):
+		return ErrNoQuestion
+	case subtle.ConstantTimeCompare([]byte(r.Digest), []byte(e.Digest)) != 1:
+		return ErrSwapped
+	case r.From != AskedTerminal && r.From != AskedConsole:
+		return ErrNotAsked
+	}
+	chosen, why := choose(r.Decision, e.asked.proposal.offers)
+	switch {
+	case r.Decision == choiceDeny:
+		t.close(e, Answer{why: why, by: r.From})
 		return nil
+	case !slices.Contains(e.From, r.From):
+		return ErrNotAsked
 	case chosen == nil:
 		return ErrNoChoice
 	}
+	if r.From == AskedTerminal {
+		if err := t.spend(e, r.Code, now); err != nil {
+			return err
+		}
+	}
+	if !e.asked.claim(r.From) {
+		return ErrElsewhere
+	}
+	t.close(e, Answer{offer: chosen, by: r.From})
+	return nil
+}
+
+// spend uses up the code of a question. t.mu is held.
+func (t *Terminal) spend(e *pendingEntry, code string, now time.Time) error {
 	good := e.code != "" && now.Sub(e.coded) < codeLife &&
 		subtle.ConstantTimeCompare([]byte(strings.ToUpper(strings.TrimSpace(code))), []byte(e.code)) == 1
 	e.code = ""
 	if good {
-		t.close(e, Answer{offer: chosen})
 		return nil
 	}
 	if e.tries++; e.tries >= mostTries {
-		t.close(e, Answer{why: "wrong codes were typed at the terminal"})
+		t.close(e, Answer{why: "wrong codes were typed at the terminal", by: AskedTerminal})
 		return ErrTooMany
 	}
 	return ErrWrongCode
@@ -200,32 +292,53 @@ func (t *Terminal) close(e *pendingEntry, a Answer) {
 	e.answer <- a
 }
 
-// Asker asks at the terminal. from says who asks: Session, Client and Token. A
-// person has to look for the question, so log tells that there is one.
-func (t *Terminal) Asker(from Pending, log zerolog.Logger) Asker { return atTerminal{t, from, log} }
+// Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
+// may. A person has to look for the question, so log tells that there is one.
+func (t *Terminal) Asker(from Pending, may From, log zerolog.Logger) Asker {
+	from.From = may.names()
+	return atTerminal{t, from, may.Local().String(), log}
+}
 
 type atTerminal struct {
 	t    *Terminal
 	from Pending
+	who  string
 	log  zerolog.Logger
 }
 
-func (atTerminal) Who() string { return AskedTerminal }
+func (a atTerminal) Who() string { return a.who }
 
 func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 	p := a.from
-	p.Text, p.Since = q.text, time.Now()
+	p.Since = time.Now()
 	p.Until, _ = ctx.Deadline()
-	answer, away, ok := a.t.put(p, q.proposal.offers)
+	answer, away, ok := a.t.put(p, q)
 	if !ok {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
-	defer away()
-	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person at a terminal: run mcphub approve there")
+	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commandsFor(a.who) + " at a terminal")
 	select {
 	case given := <-answer:
 		return given
 	case <-ctx.Done():
-		return Answer{why: whyUnanswered + " at a terminal"}
 	}
+	away(errors.Is(context.Cause(ctx), errElsewhere))
+	select {
+	case given := <-answer: // it came before that
+		return given
+	default:
+		return Unanswered()
+	}
+}
+
+// commandsFor are the commands by which a person answers.
+func commandsFor(who string) string {
+	var list []string
+	if strings.Contains(who, AskedTerminal) {
+		list = append(list, "mcphub approve")
+	}
+	if strings.Contains(who, AskedConsole) {
+		list = append(list, "mcphub console")
+	}
+	return strings.Join(list, " or ")
 }

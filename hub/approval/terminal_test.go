@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,11 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 		var term Terminal
 		answers := make(chan Answer, 1)
 		ask := func() string {
-			q := &Question{child: &spec.Spec{Name: "kid"}, text: "the text", proposal: &proposal{offers: []offer{{choice: choiceFile}, {choice: choiceDirectory}}}}
+			q := textQuestion()
 			go func() {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, ErrUnanswered)
 				defer cancel()
-				answers <- term.Asker(Pending{}, zerolog.Nop()).Ask(ctx, q)
+				answers <- term.Asker(Pending{}, From{Terminal: true}, zerolog.Nop()).Ask(ctx, q)
 			}()
 			synctest.Wait()
 			return term.Pending()[0].ID
@@ -42,6 +43,24 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 	})
 }
 
+func textQuestion() *Question {
+	return &Question{
+		child: &spec.Spec{Name: "kid"}, text: "the text", allowed: new(atomic.Pointer[string]),
+		proposal: &proposal{offers: []offer{{choice: choiceFile}, {choice: choiceDirectory}}},
+	}
+}
+
+// reply answers from a terminal what was shown last of a question.
+func reply(term *Terminal, id, code, decision string) Reply {
+	r := Reply{ID: id, Code: code, Decision: decision, From: AskedTerminal}
+	for _, p := range term.Pending() {
+		if p.ID == id {
+			r.Digest = p.Digest
+		}
+	}
+	return r
+}
+
 func newCode(t *testing.T, term *Terminal, id string) string {
 	t.Helper()
 	code, err := term.Code(id)
@@ -56,36 +75,36 @@ func TestCodesOfATerminal(t *testing.T) {
 		// Without a code, with an empty one, and with another question's.
 		id := ask()
 		for _, code := range []string{"", "AAAAAAAA"} {
-			if err := term.Answer(id, code, choiceDirectory); !errors.Is(err, ErrWrongCode) {
+			if err := term.Answer(reply(term, id, code, choiceDirectory)); !errors.Is(err, ErrWrongCode) {
 				t.Errorf("%q: %v", code, err)
 			}
 		}
-		if err := term.Answer("", "", choiceDirectory); !errors.Is(err, ErrNoQuestion) {
+		if err := term.Answer(reply(term, "", "", choiceDirectory)); !errors.Is(err, ErrNoQuestion) {
 			t.Errorf("no question: %v", err)
 		}
-		if err := term.Answer(id, "", choiceDirectory); !errors.Is(err, ErrTooMany) {
+		if err := term.Answer(reply(term, id, "", choiceDirectory)); !errors.Is(err, ErrTooMany) {
 			t.Errorf("a third time: %v", err)
 		}
 		over(choiceDeny, "wrong codes")
 		// A code is void once another was made, once one was typed wrong, and after its time.
 		id = ask()
 		old, now := newCode(t, term, id), newCode(t, term, id)
-		if err := term.Answer(id, old, choiceDirectory); !errors.Is(err, ErrWrongCode) {
+		if err := term.Answer(reply(term, id, old, choiceDirectory)); !errors.Is(err, ErrWrongCode) {
 			t.Errorf("the former code: %v", err)
 		}
-		if err := term.Answer(id, now, choiceDirectory); !errors.Is(err, ErrWrongCode) {
+		if err := term.Answer(reply(term, id, now, choiceDirectory)); !errors.Is(err, ErrWrongCode) {
 			t.Errorf("after a wrong one: %v", err)
 		}
-		if err := term.Answer(id, newCode(t, term, id), "call"); !errors.Is(err, ErrNoChoice) {
+		if err := term.Answer(reply(term, id, newCode(t, term, id), "call")); !errors.Is(err, ErrNoChoice) {
 			t.Errorf("what is not offered: %v", err)
 		}
-		if err := term.Answer(id, newCode(t, term, id), choiceFile); err != nil {
+		if err := term.Answer(reply(term, id, newCode(t, term, id), choiceFile)); err != nil {
 			t.Errorf("the control: %v", err)
 		}
 		over(choiceFile, "")
 		// A no needs none.
 		id = ask()
-		if err := term.Answer(id, "", choiceDeny); err != nil {
+		if err := term.Answer(reply(term, id, "", choiceDeny)); err != nil {
 			t.Error(err)
 		}
 		over(choiceDeny, WhyDeclined)
@@ -101,8 +120,8 @@ func TestCodesOfATerminal(t *testing.T) {
 		// In time.
 		id = ask()
 		code := newCode(t, term, id)
-		over(choiceDeny, "nobody has answered in time at a terminal")
-		if err := term.Answer(id, code, choiceDirectory); !errors.Is(err, ErrNoQuestion) {
+		over(choiceDeny, "nobody has answered in time")
+		if err := term.Answer(reply(term, id, code, choiceDirectory)); !errors.Is(err, ErrNoQuestion) {
 			t.Errorf("late: %v", err)
 		}
 	})
@@ -112,17 +131,17 @@ func TestCodesOfATerminal(t *testing.T) {
 func TestCodesAreRateLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var term Terminal
-		put := func() (id string, away func()) {
-			_, away, _ = term.put(Pending{Until: time.Now().Add(time.Hour)}, nil)
+		put := func() (id string, away func(bool)) {
+			_, away, _ = term.put(Pending{From: []string{AskedTerminal}, Until: time.Now().Add(time.Hour)}, textQuestion())
 			return term.Pending()[0].ID, away
 		}
 		for range mostInTime {
 			id, away := put()
 			newCode(t, &term, id)
-			away()
+			away(false)
 		}
 		id, away := put()
-		defer away()
+		defer away(false)
 		if _, err := term.Code(id); !errors.Is(err, ErrTooManyAsks) {
 			t.Errorf("after %d codes: %v", mostInTime, err)
 		}
@@ -159,7 +178,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	var d Terminal
 	until := time.Now().Add(time.Hour)
 	put := func(token string) bool {
-		_, _, ok := d.put(Pending{Token: token, Until: until}, nil)
+		_, _, ok := d.put(Pending{Token: token, Until: until}, textQuestion())
 		return ok
 	}
 	for range mostOfToken {
@@ -178,7 +197,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	if put("b") {
 		t.Error("more than there may be")
 	}
-	_, away, _ := d.put(Pending{}, nil)
+	_, away, _ := d.put(Pending{}, textQuestion())
 	if away != nil {
 		t.Error("without a token more than there may be")
 	}

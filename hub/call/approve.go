@@ -78,21 +78,28 @@ func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
 	return inflight.Waiting(ctx, func() string { return what })
 }
 
-// Asker chooses by what the client can do: one that can show a form is asked, and
-// nobody else.
+// Asker is all whom approval.from names and who can be asked: of clients, one that can show
+// a form.
 func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	s := e.call.sender
 	c := s.ClientOf(ctx)
-	switch {
-	case c.Claims().Can.Form:
-		return clientAsker{c}
-	case s.Current.Now().Approval.Terminal:
-		from := s.Asking
-		caps := c.Claims()
-		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
-		return s.Terminal.Asker(from, s.Log)
+	caps := c.Claims()
+	named := *s.Current.Now().Approval.From
+	may := named
+	may.Client = may.Client && caps.Can.Form
+	var all []approval.Asker
+	if may.Client {
+		all = append(all, clientAsker{c})
 	}
-	return approval.Nobody{}
+	if may.Terminal || may.Console {
+		from := s.Asking
+		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
+		all = append(all, s.Terminal.Asker(from, may, s.Log))
+	}
+	if len(all) == 0 {
+		return approval.Nobody{From: named}
+	}
+	return approval.All(all...)
 }
 
 // AwaitServed waits until the session's children have been given the grants of a

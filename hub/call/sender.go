@@ -36,7 +36,7 @@ type Sender struct {
 	Instances Instances
 	Roots     *rootsmgr.Manager
 	Approvals *approval.Queue
-	Terminal  *approval.Terminal // answers what the client cannot ask
+	Terminal  *approval.Terminal // holds what a person answers outside of the client
 	Asking    approval.Pending   // folder and process of the client, for Terminal; zero where it has the hub alone
 	Records   *record.Writer
 	Tasks     *tasks.Table

@@ -12,51 +12,67 @@ import (
 	"mcphub/internal/caller"
 )
 
-// This file lets a person answer what the hub asks on a terminal. What it hands
-// out, questions with their ids and codes, is for a program that talks to
-// somebody at a terminal: [Server.person] keeps out who cannot be that, as far
-// as the kernel can tell.
+// This file lets a person answer what the hub asks at a terminal, or on the console
+// that they have begun there. Whoever may look at the hub sees what waits. The ids and
+// codes that an answer takes are for a program that talks to somebody at a terminal:
+// [Server.person] keeps out who cannot be that, as far as the kernel can tell.
 
-// Approvals is what a hub has for a terminal; *[approval.Terminal] is one.
+// Approvals is what a hub has for a person; *[approval.Terminal] is one.
 type Approvals interface {
 	Pending() []approval.Pending
 	Code(id string) (string, error)
-	Answer(id, code, choice string) error
-}
-
-// An approvalAnswer is the body of POST /approvals/answer.
-type approvalAnswer struct {
-	ID       string `json:"id"`
-	Code     string `json:"code"`
-	Decision string `json:"decision"` // deny, or one of the question's choices
+	Answer(r approval.Reply) error
 }
 
 type issuedCode struct {
 	Code string `json:"code"`
 }
 
-type pendingApprovals struct {
+// Waiting are the questions of a hub that wait for a person.
+type Waiting struct {
 	Approvals []approval.Pending `json:"approvals"`
+	// Refused says why the caller may look only; "": it may answer. Where it may not, the
+	// questions have no ID.
+	Refused string `json:"refused,omitempty"`
 }
 
-// person lets only those in who may be a person at a terminal.
-func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
+// asking serves what there is only where a person is asked.
+func (s *Server) asking(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.cfg.Approvals == nil {
 			answer(w, http.StatusNotImplemented, outcome{Error: "this hub asks nobody at a terminal"})
 			return
 		}
-		want := caller.Want{Person: true}
-		if s.cfg.Clients != nil {
-			want.Clients = s.cfg.Clients()
-		}
-		want.Unknown = slices.ContainsFunc(want.Clients, func(c caller.Process) bool { return c.PID < 0 })
-		s.admit(want, "a process may not approve calls", serve)(w, r)
+		serve(w, r)
 	}
 }
 
-func (s *Server) listApprovals(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, pendingApprovals{s.cfg.Approvals.Pending()})
+// aPerson is what a caller must be to answer.
+func (s *Server) aPerson() caller.Want {
+	want := caller.Want{Person: true}
+	if s.cfg.Clients != nil {
+		want.Clients = s.cfg.Clients()
+	}
+	want.Unknown = slices.ContainsFunc(want.Clients, func(c caller.Process) bool { return c.PID < 0 })
+	return want
+}
+
+// person lets only those in who may be a person at a terminal.
+func (s *Server) person(serve http.HandlerFunc) http.HandlerFunc {
+	return s.asking(func(w http.ResponseWriter, r *http.Request) {
+		s.admit(s.aPerson(), "a process may not approve calls", serve)(w, r)
+	})
+}
+
+func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) {
+	list := Waiting{Approvals: s.cfg.Approvals.Pending()}
+	if err := s.refuses(r, s.aPerson()); err != nil {
+		list.Refused = err.Error()
+		for i := range list.Approvals {
+			list.Approvals[i].ID = ""
+		}
+	}
+	answer(w, http.StatusOK, list)
 }
 
 func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
@@ -65,20 +81,19 @@ func (s *Server) approvalCode(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answerApproval(w http.ResponseWriter, r *http.Request) {
-	var a approvalAnswer
+	var a approval.Reply
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
 		answer(w, http.StatusBadRequest, outcome{Error: "the body is no answer: " + err.Error()})
 		return
 	}
-	respond(w, outcome{OK: true}, s.cfg.Approvals.Answer(a.ID, a.Code, a.Decision))
+	respond(w, outcome{OK: true}, s.cfg.Approvals.Answer(a))
 }
 
-// PendingApprovals lists what waits for a terminal.
-func (h Hub) PendingApprovals(ctx context.Context) ([]approval.Pending, error) {
-	p, err := ask[pendingApprovals](ctx, h, answerTime, http.MethodGet, "/approvals", nil)
-	return p.Approvals, err
+// PendingApprovals lists what waits for a person.
+func (h Hub) PendingApprovals(ctx context.Context) (Waiting, error) {
+	return ask[Waiting](ctx, h, answerTime, http.MethodGet, "/approvals", nil)
 }
 
 // ApprovalCode has the hub make a code, which is for the terminal only.
@@ -87,10 +102,10 @@ func (h Hub) ApprovalCode(ctx context.Context, id string) (string, error) {
 	return c.Code, err
 }
 
-// AnswerApproval answers one question: with "deny", or with one of its choices and
-// its code.
-func (h Hub) AnswerApproval(ctx context.Context, id, code, choice string) error {
-	body, err := json.Marshal(approvalAnswer{id, code, choice})
+// AnswerApproval answers one question. The errors of [approval.Terminal.Answer] come as
+// errors of the same text.
+func (h Hub) AnswerApproval(ctx context.Context, r approval.Reply) error {
+	body, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("the answer cannot be sent: %w", err)
 	}

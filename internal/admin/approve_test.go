@@ -33,8 +33,8 @@ func (c *counter) Code(id string) (string, error) {
 	return "THECODE", c.err
 }
 
-func (c *counter) Answer(id, code, choice string) error {
-	c.asked = append(c.asked, choice+" "+id+" "+code)
+func (c *counter) Answer(r approval.Reply) error {
+	c.asked = append(c.asked, strings.Join([]string{r.Decision, r.ID, r.Digest, r.From, r.Code}, " "))
 	return c.err
 }
 
@@ -54,24 +54,24 @@ func TestApprovals(t *testing.T) {
 	c := &counter{}
 	h := approving(t, c, anybody)
 	list, err := h.PendingApprovals(t.Context())
-	if err != nil || len(list) != 1 || list[0].ID != "the id" || list[0].Text != "the text" {
+	if got := list.Approvals; err != nil || len(got) != 1 || got[0].ID != "the id" || got[0].Text != "the text" || list.Refused != "" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if code, err := h.ApprovalCode(t.Context(), "a&id=b"); err != nil || code != "THECODE" {
 		t.Errorf("%q, %v", code, err)
 	}
-	if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err != nil {
+	if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err != nil {
 		t.Error(err)
 	}
-	if err := h.AnswerApproval(t.Context(), "i", "", "deny"); err != nil {
+	if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "console", Decision: "deny"}); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i c; deny i " {
+	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i d terminal c; deny i d console " {
 		t.Errorf("asked %q", got)
 	}
-	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyAsks} {
+	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyAsks, approval.ErrElsewhere, approval.ErrSwapped, approval.ErrNotAsked} {
 		c.err = want
-		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil || err.Error() != want.Error() {
+		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v came as %v", want, err)
 		}
 	}
@@ -119,6 +119,33 @@ func TestBadApprovals(t *testing.T) {
 	}
 }
 
+// Who may look at the hub and is no person at a terminal, such as an agent's shell, sees what waits, and
+// gets neither an id nor a code, and answers nothing.
+func TestWhoMayLookAnswersNothing(t *testing.T) {
+	c := &counter{}
+	h := approving(t, c, func(_ *net.UnixConn, want caller.Want) error {
+		if want.Person {
+			return errors.New("no person")
+		}
+		return nil
+	})
+	list, err := h.PendingApprovals(t.Context())
+	if got := list.Approvals; err != nil || len(got) != 1 || got[0].ID != "" || got[0].Text != "the text" || list.Refused != "no person" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if code, err := h.ApprovalCode(t.Context(), "the id"); err == nil || code != "" {
+		t.Error("it gets a code")
+	}
+	for _, decision := range []string{"file", "deny"} {
+		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "the id", From: "console", Decision: decision}); err == nil || err.Error() != "no person" {
+			t.Errorf("%s: %v", decision, err)
+		}
+	}
+	if got := strings.Join(c.asked, "; "); got != "list" {
+		t.Errorf("asked %q", got)
+	}
+}
+
 // Who may not approve sees nothing of it, and a hub without approvals says so.
 func TestStrangersApproveNothing(t *testing.T) {
 	c := &counter{}
@@ -132,14 +159,14 @@ func TestStrangersApproveNothing(t *testing.T) {
 		if code, err := h.ApprovalCode(t.Context(), "i"); err == nil || code != "" {
 			t.Errorf("%s: a code", name)
 		}
-		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil {
+		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
 			t.Errorf("%s: an answer", name)
 		}
 	}
 	if runtime.GOOS == "linux" {
 		// The hub itself, which is this process, is not a person either.
 		h := approving(t, c, caller.Peer)
-		if err := h.AnswerApproval(t.Context(), "i", "c", "file"); err == nil {
+		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil {
 			t.Error("the hub has approved its own call")
 		}
 	}

@@ -7,13 +7,14 @@
 //	POST /restart          ?server=: starts a server anew, and answers when it has
 //	POST /plan             ?file=: a [Plan], what a reload would do if hub.json read as
 //	                       that file does; without it, as it reads now
-//	GET  /approvals        the questions that wait for a terminal
-//	POST /approvals/code   ?id=: a code for one of them
-//	POST /approvals/answer {"id","code","decision"}; to allow takes the code
+//	GET  /approvals        the questions that wait for a person
+//	POST /approvals/code   ?id=: a code for one of them, for a terminal
+//	POST /approvals/answer an [approval.Reply]: {"id","digest","from","code","decision"}
 //
-// On Linux all is refused to whom a server of any hub has started (internal/caller). The
-// approvals are also refused to one without a controlling terminal and, over stdio, to one
-// that descends from the hub's client.
+// On Linux all is refused to whom a server of any hub has started (internal/caller). Codes
+// and answers are also refused to one that is not in the foreground of a terminal and, over
+// stdio, to one that descends from the hub's client. Those may look at the questions, which
+// have no ids for them. The digest of an answer is that of the question as it was shown.
 //
 // # Where the socket is
 //

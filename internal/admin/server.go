@@ -54,7 +54,7 @@ type Config struct {
 	// Plan tells what a reload would do if hub.json read as this file does; "": as it
 	// does now.
 	Plan func(ctx context.Context, file string) (Plan, error)
-	// Approvals are the questions that wait for a terminal; nil: there are none.
+	// Approvals are the questions that wait for a person; nil: there are none.
 	Approvals Approvals
 	// Clients are the processes that the hub serves over stdio: what they start may not
 	// approve. One with an id below 0 cannot be told, and then nobody may. nil: there are none.
@@ -189,18 +189,22 @@ type connKey struct{}
 // admit lets in whom the one test of callers does not refuse.
 func (s *Server) admit(want caller.Want, refused string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
-		if !ok {
-			answer(w, http.StatusForbidden, outcome{Error: "who asks cannot be told"})
-			return
-		}
-		if err := s.who(c, want); err != nil {
+		if err := s.refuses(r, want); err != nil {
 			s.cfg.Log.Warn().Err(err).Msg(refused)
 			answer(w, http.StatusForbidden, outcome{Error: err.Error()})
 			return
 		}
 		serve(w, r)
 	}
+}
+
+// refuses says why the caller of a request is not what is wanted; nil: it is.
+func (s *Server) refuses(r *http.Request, want caller.Want) error {
+	c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
+	if !ok {
+		return errors.New("who asks cannot be told")
+	}
+	return s.who(c, want)
 }
 
 // own lets in whom no server of any hub has started.
@@ -214,7 +218,7 @@ func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	mux.HandleFunc("POST /reload", s.own(s.reload))
 	mux.HandleFunc("POST /restart", s.own(s.restart))
 	mux.HandleFunc("POST /plan", s.own(s.plan))
-	mux.HandleFunc("GET /approvals", s.person(s.listApprovals))
+	mux.HandleFunc("GET /approvals", s.own(s.asking(s.listApprovals)))
 	mux.HandleFunc("POST /approvals/code", s.person(s.approvalCode))
 	mux.HandleFunc("POST /approvals/answer", s.person(s.answerApproval))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -274,6 +278,8 @@ func respond(w http.ResponseWriter, v any, err error) {
 	switch {
 	case errors.Is(err, approval.ErrNoQuestion):
 		status = http.StatusNotFound
+	case errors.Is(err, approval.ErrElsewhere), errors.Is(err, approval.ErrSwapped):
+		status = http.StatusConflict
 	case errors.Is(err, approval.ErrTooManyAsks):
 		status = http.StatusTooManyRequests
 	case err != nil:

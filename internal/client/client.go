@@ -98,7 +98,7 @@ func With(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, 
 
 // WithAs is With for a session that is served as that of somebody else; nil: the user of this machine.
 func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string, roots []string, as *hub.As, do func(context.Context, *Session) error) error {
-	cfg.Approval.Terminal = false // this hub has no socket, so nobody could answer
+	cfg.Approval = cfg.Approval.ClientOnly() // this hub has no socket, so nobody could answer
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
 		cfg.Children[i].ResultMax = 0 // what a link leads to would end with this session, which is soon over

@@ -258,7 +258,8 @@ type PathCondition struct {
 // Approval says how a human is asked.
 type Approval struct {
 	Timeout time.Duration `koanf:"timeout"`
-	Local   string        `koanf:"local"` // off or tty
+	From    []string      `koanf:"from"`  // who may answer: client, terminal, console; nil: see Local
+	Local   string        `koanf:"local"` // off, or tty: client and terminal
 }
 
 // Audit says what is recorded.

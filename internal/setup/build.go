@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -14,6 +15,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/internal/config"
+	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth/logins"
 	"mcphub/internal/printable"
@@ -107,8 +109,26 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
 		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, Several: file.HTTP.Several()},
-		Approval:          approval.Options{Timeout: file.Approval.Timeout, Terminal: file.Approval.Local == "tty" && runtime.GOOS != "windows"},
+		Approval:          approval.Options{Timeout: file.Approval.Timeout, From: mayAnswer(&file.Approval, runtime.GOOS)},
 		Log:               log,
+	}
+}
+
+// mayAnswer says who may answer a question. Where that has to be a person at a terminal, it is
+// nobody on Windows.
+func mayAnswer(a *config.Approval, goos string) *approval.From {
+	from := a.From
+	if from == nil {
+		from = []string{keys.FromClient}
+		if a.Local == "tty" {
+			from = append(from, keys.FromTerminal)
+		}
+	}
+	unix := goos != "windows"
+	return &approval.From{
+		Client:   slices.Contains(from, keys.FromClient),
+		Terminal: unix && slices.Contains(from, keys.FromTerminal),
+		Console:  unix && slices.Contains(from, keys.FromConsole),
 	}
 }
 

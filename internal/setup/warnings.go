@@ -30,8 +30,19 @@ func withoutEffect(f *config.File, goos string) []config.Problem {
 	if goos != "linux" && f.Attach.Mode == keys.AttachAuto {
 		note("clients share a hub on Linux alone", "attach")
 	}
-	if goos == "windows" && f.Approval.Local != config.Default().Approval.Local {
+	local := f.Approval.Local != config.Default().Approval.Local
+	switch {
+	case f.Approval.From != nil && local:
+		p := f.At("approval", "local")
+		p.Severity, p.Text, p.Hint = config.SeverityWarning, "has no effect beside approval.from", "leave it out"
+		out = append(out, p)
+	case goos == "windows" && local:
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
+	}
+	for i, who := range f.Approval.From {
+		if goos == "windows" && who != keys.FromClient {
+			note("who answers at a terminal or on the console has to be at a terminal of Unix", "approval", "from", strconv.Itoa(i))
+		}
 	}
 	return out
 }

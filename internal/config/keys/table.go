@@ -75,7 +75,8 @@ var Table = object(
 	Key{Name: "policy", Guard: true, Text: "What is decided otherwise than by the boundary.", Spec: policyTable},
 	Key{Name: "approval", Text: "How a human is asked.", Spec: object(
 		Key{Name: "timeout", Def: `"2m"`, Spec: span(time.Millisecond, day), Text: "How long a question stands before it counts as a no."},
-		Key{Name: "local", Def: `"off"`, Spec: choice("off", "tty"), Text: "`tty`: where the client cannot ask, the call waits for `mcphub approve` at a terminal of the hub's user (not on Windows); see [approval.md](approval.md)."},
+		Key{Name: "from", Guard: true, Note: "`[\"client\"]`", Spec: someOf(choice(FromClient, FromTerminal, FromConsole)), Text: "Who may answer, all of them at once. `client`: a person behind the client. `terminal`: one at `mcphub approve`. `console`: one on the page of the console. The last two are the hub's user (not on Windows); see [approval.md](approval.md)."},
+		Key{Name: "local", Def: `"off"`, Spec: choice("off", "tty"), Text: "`tty` is an older way to write `\"from\": [\"client\", \"terminal\"]`. It has no effect beside `from`."},
 	)},
 	Key{Name: "audit", Text: "The record of every decision.", Spec: object(
 		Key{Name: "dir", Restart: true, Def: `""`, Note: "a folder of the XDG state folder", Spec: &Spec{Kind: KindString, Expand: ExpandNow},

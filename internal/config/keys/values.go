@@ -27,6 +27,13 @@ const (
 	ThenEscalate = "escalate"
 )
 
+// Values of approval.from.
+const (
+	FromClient   = "client"
+	FromTerminal = "terminal"
+	FromConsole  = "console"
+)
+
 // Values of attach.mode.
 const (
 	AttachOff  = "off"

@@ -1,0 +1,122 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// This file puts one question to several at once.
+
+// errElsewhere is why a question is taken back that somebody else has answered.
+var errElsewhere = errors.New("the question was answered elsewhere")
+
+// All asks all of them at once. The first yes counts, and so does a no of any, also one
+// that comes after a yes and before the request is sent. Whoever has not answered by then
+// is told: their question is taken back. It needs at least one.
+func All(askers ...Asker) Asker {
+	if len(askers) == 1 {
+		return askers[0]
+	}
+	return several(askers)
+}
+
+type several []Asker
+
+// Who names all of them.
+func (s several) Who() string {
+	names := make([]string, len(s))
+	for i, a := range s {
+		names[i] = a.Who()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Ask returns with the first yes or no. After a yes the others are still asked: see [others].
+func (s several) Ask(ctx context.Context, q *Question) Answer {
+	asking, takeBack := context.WithCancelCause(ctx)
+	o := &others{takeBack: takeBack, answers: make(chan Answer, len(s)), left: len(s)}
+	for _, a := range s {
+		go func() {
+			given := a.Ask(asking, q)
+			given.by = cmp.Or(given.by, a.Who())
+			o.answers <- given
+		}()
+	}
+	var last Answer
+	var unasked []string
+	for o.left > 0 {
+		given := o.next()
+		switch {
+		case given.offer != nil && q.claim(given.by):
+			given.others = o
+			return given
+		case given.isNo():
+			o.close()
+			return given
+		case given.silent:
+			unasked = append(unasked, given.why)
+		case given.late:
+			last = given
+		}
+	}
+	o.close()
+	if !last.late && len(unasked) > 0 {
+		slices.Sort(unasked)
+		return NotAsked(strings.Join(unasked, "; "))
+	}
+	return last
+}
+
+// isNo reports whether a person has not allowed it.
+func (a *Answer) isNo() bool { return a.offer == nil && !a.silent && !a.late }
+
+// others are those who are still asked when one has said yes. A no of theirs counts until
+// close. nil: nobody else was asked.
+type others struct {
+	takeBack context.CancelCauseFunc
+	answers  chan Answer // one of each
+
+	mu   sync.Mutex
+	left int // answers that have not come
+	no   *Answer
+	end  func() // of the time that the question stands
+}
+
+// keep has the question stand until close, which calls end; false where nobody else was asked.
+func (o *others) keep(end func()) bool {
+	if o == nil {
+		return false
+	}
+	o.end = end
+	return true
+}
+
+func (o *others) next() Answer {
+	given := <-o.answers
+	o.left--
+	return given
+}
+
+// close takes the question back from who has not answered it, and returns when all of them
+// have it no more. no is the answer of who has said no before that; nil: nobody has.
+func (o *others) close() (no *Answer) {
+	if o == nil {
+		return nil
+	}
+	o.takeBack(errElsewhere)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.end != nil {
+		o.end()
+	}
+	for o.left > 0 {
+		if given := o.next(); given.isNo() && o.no == nil {
+			o.no = &given
+		}
+	}
+	return o.no
+}

@@ -1,0 +1,313 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Both are a person behind the client, who says what is sent to says, and a terminal that also serves the console.
+type both struct {
+	*session
+	term Terminal
+	says chan string
+	told chan error // why the client's question ended, where it was taken back
+}
+
+func askingBoth(t *testing.T, test func(b *both)) {
+	inSession(t, func(s *session) {
+		b := &both{session: s, says: make(chan string), told: make(chan error, 10)}
+		s.asker.says = func(ctx context.Context) string {
+			select {
+			case answer := <-b.says:
+				return answer
+			case <-ctx.Done():
+				b.told <- context.Cause(ctx)
+				return ""
+			}
+		}
+		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, From{Client: true, Terminal: true, Console: true}, zerolog.Nop()))
+		test(b)
+	})
+}
+
+// begin makes a call; done has why it was refused.
+func (b *both) begin(c *call) (q Pending, done <-chan string) {
+	b.Helper()
+	out := make(chan string, 1)
+	go func() { out <- c.make(b.Context()) }()
+	synctest.Wait()
+	list := b.term.Pending()
+	if len(list) != 1 || len(b.asker.forms) != 1 {
+		b.Fatalf("%d questions at the terminal, %d with the client", len(list), len(b.asker.forms))
+	}
+	<-b.asker.forms
+	return list[0], out
+}
+
+func (b *both) console(q Pending, decision string) error {
+	return b.term.Answer(Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: decision})
+}
+
+func (b *both) wants(done <-chan string, refusal string) {
+	b.Helper()
+	if got := <-done; refusal == "" && got != "" || !strings.Contains(got, refusal) {
+		b.Errorf("refused by %q, want %q", got, refusal)
+	}
+	if list := b.term.Pending(); len(list) != 0 {
+		b.Errorf("%d questions wait", len(list))
+	}
+}
+
+// lastEvents wants what was recorded, the newest last.
+func (b *both) lastEvents(want ...string) {
+	b.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var got []string
+	for _, e := range b.events {
+		got = append(got, e.What+" "+e.By)
+	}
+	if strings.Join(got, "; ") != strings.Join(want, "; ") {
+		b.Errorf("recorded %q, want %q", got, want)
+	}
+	b.events = nil
+}
+
+const asksAll = "asked client, terminal, console"
+
+func TestTheFirstAnswerCounts(t *testing.T) {
+	askingBoth(t, func(b *both) {
+		// A yes of the console: the client is told that its question is over.
+		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+		if err := b.console(q, choiceFile); err != nil {
+			b.Error(err)
+		}
+		b.wants(done, "")
+		if err := <-b.told; !errors.Is(err, errElsewhere) {
+			b.Errorf("the client is told %v", err)
+		}
+		b.lastEvents(asksAll, "allowed console")
+		if got := b.q.Report().Grants; len(got) != 1 || got[0].By != AskedConsole || !got[0].File {
+			b.Errorf("grants %+v", got)
+		}
+
+		// A yes of the client: the terminal is told when it wants to answer.
+		q, done = b.begin(b.call("echo", reading("/data/two/2.txt")))
+		b.says <- yes
+		b.wants(done, "")
+		if err := b.console(q, choiceFile); !errors.Is(err, ErrElsewhere) {
+			b.Errorf("the console is told %v", err)
+		}
+		if _, err := b.term.Code(q.ID); !errors.Is(err, ErrElsewhere) {
+			b.Errorf("the terminal is told %v", err)
+		}
+		b.lastEvents(asksAll, "allowed client")
+
+		// A no of either.
+		q, done = b.begin(b.call("echo", writing("/data/one/1.txt")))
+		b.says <- no
+		b.wants(done, WhyDeclined)
+		if err := b.console(q, choiceDeny); !errors.Is(err, ErrElsewhere) {
+			b.Errorf("the console is told %v", err)
+		}
+		b.lastEvents(asksAll, "declined client")
+		q, done = b.begin(b.call("echo", writing("/data/two/2.txt")))
+		if err := b.console(q, choiceDeny); err != nil {
+			b.Error(err)
+		}
+		b.wants(done, WhyDeclined)
+		<-b.told
+		b.lastEvents(asksAll, "declined console")
+	})
+}
+
+// Between a yes and the sending, a no of whoever was asked too counts, and a yes changes nothing.
+func TestANoAfterAYes(t *testing.T) {
+	t.Run("control", func(t *testing.T) {
+		askingBoth(t, func(b *both) {
+			_, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+			b.says <- yesFile
+			b.wants(done, "")
+		})
+	})
+	t.Run("no of the console", func(t *testing.T) {
+		askingBoth(t, func(b *both) {
+			c := b.call("echo", reading("/data/one/1.txt"))
+			var q Pending
+			c.moved = func() {
+				if err := b.console(q, choiceDeny); err != nil {
+					b.Error(err)
+				}
+			}
+			var done <-chan string
+			q, done = b.begin(c)
+			b.says <- yes
+			b.wants(done, WhyDeclined+afterYes)
+			b.lastEvents(asksAll, "allowed client", "declined console")
+			if got := b.q.Report().Grants; len(got) != 0 {
+				b.Errorf("grants %+v", got)
+			}
+		})
+	})
+	t.Run("no of the client", func(t *testing.T) {
+		askingBoth(t, func(b *both) {
+			c := b.call("echo", reading("/data/one/1.txt"))
+			c.moved = func() { b.says <- no }
+			q, done := b.begin(c)
+			if err := b.console(q, choiceDirectory); err != nil {
+				b.Error(err)
+			}
+			b.wants(done, WhyDeclined+afterYes)
+			b.lastEvents(asksAll, "allowed console", "declined client")
+			if got := b.q.Report().Grants; len(got) != 0 {
+				b.Errorf("grants %+v", got)
+			}
+		})
+	})
+	t.Run("a second yes", func(t *testing.T) {
+		askingBoth(t, func(b *both) {
+			c := b.call("echo", reading("/data/one/1.txt"))
+			var q Pending
+			c.moved = func() {
+				if err := b.console(q, choiceDirectory); !errors.Is(err, ErrElsewhere) {
+					b.Errorf("the second yes: %v", err)
+				}
+			}
+			var done <-chan string
+			q, done = b.begin(c)
+			b.says <- yesFile
+			b.wants(done, "")
+			if got := b.q.Report().Grants; len(got) != 1 || !got[0].File || got[0].By != AskedClient {
+				b.Errorf("grants %+v", got)
+			}
+		})
+	})
+}
+
+// Of two yeses at one moment one counts, and the other is told so; of a yes and a no, the no.
+func TestTwoAnswersAtOnce(t *testing.T) {
+	for range 50 {
+		askingBoth(t, func(b *both) {
+			q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+			second := make(chan error, 1)
+			go func() { second <- b.console(q, choiceDirectory) }()
+			go func() {
+				select {
+				case b.says <- yesFile:
+				case <-b.told:
+				}
+			}()
+			b.wants(done, "")
+			err, grants := <-second, b.q.Report().Grants
+			switch {
+			case len(grants) != 1:
+				b.Errorf("grants %+v", grants)
+			case err == nil && (grants[0].By != AskedConsole || grants[0].File):
+				b.Errorf("the console was told that its yes counts, and it did not: %+v", grants)
+			case err != nil && (!errors.Is(err, ErrElsewhere) || grants[0].By != AskedClient || !grants[0].File):
+				b.Errorf("%v, %+v", err, grants)
+			}
+		})
+	}
+}
+
+// After the time nobody's answer counts.
+func TestAnAnswerAfterTheTime(t *testing.T) {
+	askingBoth(t, func(b *both) {
+		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+		b.wants(done, whyUnanswered+"; a person could have answered at a terminal of the hub's user or on the page of the hub's console")
+		for _, decision := range []string{choiceFile, choiceDeny} {
+			if err := b.console(q, decision); !errors.Is(err, ErrNoQuestion) {
+				b.Errorf("%s: %v", decision, err)
+			}
+		}
+		b.lastEvents(asksAll, "declined client, terminal, console")
+		if got := b.q.Report().Grants; len(got) != 0 {
+			b.Errorf("grants %+v", got)
+		}
+	})
+}
+
+// One of them who cannot be asked keeps nobody else from answering.
+func TestOneWhoCannotBeAsked(t *testing.T) {
+	askingBoth(t, func(b *both) {
+		b.all = All(unable{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, zerolog.Nop()))
+		done := make(chan string, 1)
+		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
+		synctest.Wait()
+		id := b.term.Pending()[0].ID
+		if err := b.term.Answer(reply(&b.term, id, newCode(b.T, &b.term, id), choiceFile)); err != nil {
+			b.Error(err)
+		}
+		b.wants(done, "")
+		b.all = All(unable{}, unable{})
+		b.refused(b.call("echo", reading("/data/two/2.txt")), "it cannot ask; it cannot ask")
+	})
+}
+
+type unable struct{}
+
+func (unable) Who() string                           { return AskedClient }
+func (unable) Ask(context.Context, *Question) Answer { return NotAsked("it cannot ask") }
+
+// An answer holds for what was shown, and for who may give it.
+func TestRepliesThatAllowNothing(t *testing.T) {
+	askingBoth(t, func(b *both) {
+		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+		other := textQuestion().digest()
+		for name, c := range map[string]struct {
+			reply Reply
+			want  error
+		}{
+			"swapped":              {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceFile}, ErrSwapped},
+			"swapped, no":          {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceDeny}, ErrSwapped},
+			"without a digest":     {Reply{ID: q.ID, From: AskedConsole, Decision: choiceFile}, ErrSwapped},
+			"of nobody":            {Reply{ID: q.ID, Digest: q.Digest, Decision: choiceFile}, ErrNotAsked},
+			"of the client":        {Reply{ID: q.ID, Digest: q.Digest, From: AskedClient, Decision: choiceFile}, ErrNotAsked},
+			"what is not offered":  {Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: choiceCall}, ErrNoChoice},
+			"without a decision":   {Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole}, ErrNoChoice},
+			"without an id":        {Reply{Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
+			"terminal, no code":    {Reply{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceFile}, ErrWrongCode},
+			"the digest as its id": {Reply{ID: q.Digest, Digest: q.Digest, From: AskedConsole, Decision: choiceFile}, ErrNoQuestion},
+		} {
+			if err := b.term.Answer(c.reply); !errors.Is(err, c.want) {
+				b.Errorf("%s: %v, want %v", name, err, c.want)
+			}
+		}
+		if len(b.term.Pending()) != 1 {
+			b.Error("one of them has answered it")
+		}
+		if err := b.console(q, choiceFile); err != nil { // the control
+			b.Error(err)
+		}
+		b.wants(done, "")
+	})
+}
+
+// The same request asked about otherwise has another digest, and a digest does not change while its question waits.
+func TestDigestsOfQuestions(t *testing.T) {
+	a, b := textQuestion(), textQuestion()
+	if a.digest() != b.digest() || len(a.digest()) != 64 {
+		t.Errorf("%s, %s", a.digest(), b.digest())
+	}
+	b.proposal = &proposal{offers: a.proposal.offers[:1]}
+	c := textQuestion()
+	c.key = DigestOf([]byte("another"))
+	if a.digest() == b.digest() || a.digest() == c.digest() {
+		t.Error("two questions have one digest")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var term Terminal
+		_, away, _ := term.put(Pending{Until: time.Now().Add(time.Hour)}, a)
+		defer away(false)
+		if got := term.Pending()[0].Digest; got != a.digest() {
+			t.Errorf("%s, want %s", got, a.digest())
+		}
+	})
+}
