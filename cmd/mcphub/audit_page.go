@@ -58,6 +58,7 @@ type auditPage struct {
 	w       io.Writer
 	json    bool
 	clients trail.Clients // of the sessions of which that is known
+	rows    *watchedRows  // takes them in place of w; nil: w does
 }
 
 func (p *auditPage) decision(d *trail.Decision) error {
@@ -116,6 +117,11 @@ func (p *auditPage) decision(d *trail.Decision) error {
 		}
 		layout.Printf(&b, "\n    granted: to %s the %s %s", printable.Escape(g.Roles, 30), what, printable.Escape(path, 300))
 	}
-	_, err := io.WriteString(p.w, b.String()+"\n")
+	b.WriteByte('\n')
+	if p.rows != nil {
+		p.rows.add(d, b.String())
+		return nil
+	}
+	_, err := io.WriteString(p.w, b.String())
 	return err
 }

@@ -11,27 +11,34 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
 )
 
 func auditShowCommand(from *auditSource) *cobra.Command {
 	var f auditFilter
-	var asJSON bool
+	var asJSON, follow bool
 	var last int
 	cmd := &cobra.Command{
 		Use:     "show",
 		Short:   "Show recorded decisions and what became of them",
-		Example: "  mcphub audit show --denied --since 1d\n  mcphub audit show --child files --json",
+		Example: "  mcphub audit show --denied --since 1d\n  mcphub audit show --child files --json\n  mcphub audit show -f --denied",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if last <= 0 {
+			if last <= 0 && follow {
+				last = watchedFirst
+			} else if last <= 0 {
 				last = math.MaxInt
 			}
-			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, false)
+			if s := layout.NewScreen(cmd.OutOrStdout()); follow && !asJSON && s.InPlace() {
+				return from.watch(cmd.Context(), &f, s, last)
+			}
+			return from.tail(cmd.Context(), &f, &auditPage{w: cmd.OutOrStdout(), json: asJSON}, last, follow)
 		},
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written, until interrupted: in place on a terminal, else an outcome comes on a line of its own")
+	cmd.Flags().IntVarP(&last, "last", "n", 0, "only so many, the newest; with -f 100 where nothing is said")
 	return cmd
 }
 

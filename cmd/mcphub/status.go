@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ import (
 const mostProblems = 10 // of a file that was not taken, that are shown
 
 func statusCommand() *cobra.Command {
-	var asJSON, verbose bool
+	var asJSON, verbose, again bool
 	var pid int
 	cmd := &cobra.Command{
 		Use:     "status",
@@ -38,18 +39,29 @@ func statusCommand() *cobra.Command {
 			"open. The exit status is 9 where no hub runs.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := look(cmd.Context(), rundir.Sockets(os.Getenv), pid)
-			out := cmd.OutOrStdout()
-			if asJSON {
-				if err := layout.JSONLine(out, found); err != nil {
-					return exit.Failed(err)
+			signs := sync.OnceValue(func() doctor.Signing {
+				home, _ := os.UserHomeDir() // git says nothing without
+				return doctor.SigningOf(cmd.Context(), home, zerolog.Nop())
+			})
+			var found statusReport
+			var failed error
+			page := func(out io.Writer) {
+				if found = look(cmd.Context(), rundir.Sockets(os.Getenv), pid); asJSON {
+					failed = layout.JSONLine(out, found)
+					return
 				}
-			} else {
-				found.signs = sync.OnceValue(func() doctor.Signing {
-					home, _ := os.UserHomeDir() // git says nothing without
-					return doctor.SigningOf(cmd.Context(), home, zerolog.Nop())
-				})
+				found.signs = signs
 				found.show(out, time.Now(), verbose)
+			}
+			if again {
+				return watchStatus(cmd.Context(), cmd.OutOrStdout(), asJSON, func(out io.Writer) {
+					if page(out); !asJSON && len(found.Hubs) == 0 && len(found.Unreachable) == 0 {
+						layout.Println(out, noHub(pid).Error())
+					}
+				})
+			}
+			if page(cmd.OutOrStdout()); failed != nil {
+				return exit.Failed(failed)
 			}
 			return found.outcome(pid)
 		},
@@ -57,7 +69,26 @@ func statusCommand() *cobra.Command {
 	jsonFlag(cmd, &asJSON)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "how each server was started, its roots, and more of what it last said")
 	cmd.Flags().IntVar(&pid, "pid", 0, "only the hub with this process id")
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again every 2 seconds until interrupted: in place on a terminal, else below")
 	return cmd
+}
+
+// watchStatus shows the page again and again. Pages that stand below each other have an
+// empty line between, unless they are for programs.
+func watchStatus(ctx context.Context, out io.Writer, asJSON bool, page func(io.Writer)) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	if asJSON {
+		return watch(ctx, layout.NewRoll(out), tick.C, page)
+	}
+	s, first := layout.NewScreen(out), true
+	return watch(ctx, s, tick.C, func(w io.Writer) {
+		if !first && !s.InPlace() {
+			layout.Println(w)
+		}
+		first = false
+		page(w)
+	})
 }
 
 func (f statusReport) outcome(pid int) error {

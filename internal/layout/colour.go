@@ -11,8 +11,19 @@ import (
 // Coloured reports whether what is written shows in colour: on a terminal, unless
 // NO_COLOR is set or TERM is dumb. It looks behind writers that have an Unwrap method.
 func Coloured(w io.Writer) bool {
-	f, ok := behind(w).(*os.File)
+	f, ok := terminal(w)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// terminal is the file that a writer writes to in the end, or its page is for.
+func terminal(w io.Writer) (f *os.File, ok bool) {
+	switch to := behind(w).(type) {
+	case *os.File:
+		return to, true
+	case *canvas:
+		return to.term, true
+	}
+	return nil, false
 }
 
 // behind is the writer that others pass on to.

@@ -2,7 +2,6 @@ package layout
 
 import (
 	"io"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,7 +36,7 @@ func NewTable(w io.Writer) *Table { return &Table{w: w, room: Columns(w), colour
 // Columns is how wide the terminal behind a writer is: 0 where there is none,
 // or it does not say. It looks behind writers that have an Unwrap method.
 func Columns(w io.Writer) int {
-	f, ok := behind(w).(*os.File)
+	f, ok := terminal(w)
 	if !ok {
 		return 0
 	}

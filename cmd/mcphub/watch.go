@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+)
+
+const (
+	watchEvery   = 2 * time.Second        // status asks the hubs
+	redrawEvery  = 200 * time.Millisecond // decisions are shown anew, where there are others
+	mostWatched  = 500                    // decisions that are kept for a screen
+	watchedFirst = 100                    // of those that are there already
+)
+
+// watch shows a page, and again at each tick, until ctx ends.
+func watch(ctx context.Context, s *layout.Screen, tick <-chan time.Time, page func(io.Writer)) error {
+	defer func() { _ = s.Close() }() // nobody to tell
+	for {
+		if err := s.Show(page); err != nil {
+			return exit.Failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick:
+		}
+	}
+}
+
+// watchedRows are the newest decisions as a screen shows them. Whoever follows the record
+// adds to them, and who draws the screen reads them.
+type watchedRows struct {
+	mu   sync.Mutex
+	rows []watchedRow
+}
+
+type watchedRow struct {
+	log   string
+	place audit.Place
+	text  string
+}
+
+// add puts a decision at the end; one with its outcome takes the place of the one without.
+func (l *watchedRows) add(d *trail.Decision, text string) {
+	row := watchedRow{d.LogID, d.Place(), text}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.rows) - 1; i >= 0 && d.Outcome != nil; i-- {
+		if l.rows[i].log == row.log && l.rows[i].place == row.place {
+			l.rows[i] = row
+			return
+		}
+	}
+	l.rows = append(l.rows[max(0, len(l.rows)-mostWatched+1):], row)
+}
+
+func (l *watchedRows) write(w io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.rows {
+		layout.Printf(w, "%s\n", layout.Lines{Text: strings.TrimSuffix(l.rows[i].text, "\n")})
+	}
+}
+
+// watch shows the newest decisions in place while they come, until ctx ends.
+func (a *auditSource) watch(ctx context.Context, f *auditFilter, s *layout.Screen, last int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.Newest = true
+	rows := &watchedRows{}
+	tick := time.NewTicker(redrawEvery)
+	defer tick.Stop()
+	followed := make(chan error, 1)
+	go func() {
+		defer stop()
+		followed <- a.tail(ctx, f, &auditPage{rows: rows}, last, true)
+	}()
+	err := watch(ctx, s, tick.C, rows.write)
+	stop()
+	if failed := <-followed; failed != nil {
+		return failed
+	}
+	return err
+}
