@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Timeout time.Duration // how long a question stands; 0: 2 min
 	From    *From         // who may answer; nil: the client
+	Quiet   bool          // the desktop is not told of a question
 }
 
 // WithDefaults fills in what is not set.

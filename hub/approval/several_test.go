@@ -31,7 +31,7 @@ func askingBoth(t *testing.T, test func(b *both)) {
 				return ""
 			}
 		}
-		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, From{Client: true, Terminal: true, Console: true}, zerolog.Nop()))
+		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, From{Client: true, Terminal: true, Console: true}, false, zerolog.Nop()))
 		test(b)
 	})
 }
@@ -237,7 +237,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 // One of them who cannot be asked keeps nobody else from answering.
 func TestOneWhoCannotBeAsked(t *testing.T) {
 	askingBoth(t, func(b *both) {
-		b.all = All(unable{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, zerolog.Nop()))
+		b.all = All(unable{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
 		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
 		synctest.Wait()
@@ -310,4 +310,28 @@ func TestDigestsOfQuestions(t *testing.T) {
 			t.Errorf("%s, want %s", got, a.digest())
 		}
 	})
+}
+
+// The desktop is told which server wants to do what, in a text that is no markup, and nothing else of the call.
+func TestTheDesktopIsTold(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		inSession(t, func(s *session) {
+			var term Terminal
+			told := make(chan string, 10)
+			term.Told = func(server, what string, until time.Time) {
+				told <- server + " " + what + " " + time.Until(until).String()
+			}
+			s.all = term.Asker(Pending{}, From{Terminal: true}, quiet, zerolog.Nop())
+			c := s.call("<b>\u202eecho</b>", reading("/data/one/1.txt"))
+			s.refused(c, whyUnanswered)
+			close(told)
+			var got []string
+			for one := range told {
+				got = append(got, one)
+			}
+			if want := `"kid" "\\x3cb>\\u202eecho\\x3c/b>" 1m0s`; quiet && len(got) != 0 || !quiet && (len(got) != 1 || got[0] != strings.ReplaceAll(want, `\\`, `\`)) {
+				s.Errorf("quiet %v: told %q", quiet, got)
+			}
+		})
+	}
 }

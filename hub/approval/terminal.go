@@ -90,6 +90,11 @@ var (
 //
 // The zero value is ready. Its methods may be called by several goroutines.
 type Terminal struct {
+	// Told, where set, is told of each question that begins to wait, but of those of an Asker
+	// that is quiet: its server, what it wants to do, both safe to show also where markup is
+	// read, and how long it waits. It must not wait, and is set before the first Asker.
+	Told func(server, what string, until time.Time)
+
 	mu     sync.Mutex
 	open   map[string]*pendingEntry
 	issued []time.Time // codes, of late
@@ -294,16 +299,17 @@ func (t *Terminal) close(e *pendingEntry, a Answer) {
 
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
 // may. A person has to look for the question, so log tells that there is one.
-func (t *Terminal) Asker(from Pending, may From, log zerolog.Logger) Asker {
+func (t *Terminal) Asker(from Pending, may From, quiet bool, log zerolog.Logger) Asker {
 	from.From = may.names()
-	return atTerminal{t, from, may.Local().String(), log}
+	return atTerminal{t, from, may.Local().String(), quiet, log}
 }
 
 type atTerminal struct {
-	t    *Terminal
-	from Pending
-	who  string
-	log  zerolog.Logger
+	t     *Terminal
+	from  Pending
+	who   string
+	quiet bool
+	log   zerolog.Logger
 }
 
 func (a atTerminal) Who() string { return a.who }
@@ -317,6 +323,9 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
 	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commandsFor(a.who) + " at a terminal")
+	if told := a.t.Told; told != nil && !a.quiet {
+		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)
+	}
 	select {
 	case given := <-answer:
 		return given

@@ -94,7 +94,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	if may.Terminal || may.Console {
 		from := s.Asking
 		from.Session, from.Client, from.Token = s.ID[:8], printable.Escape(strings.TrimSpace(caps.Name+" "+caps.Version), 60), s.Principal.Key()
-		all = append(all, s.Terminal.Asker(from, may, s.Log))
+		all = append(all, s.Terminal.Asker(from, may, s.Current.Now().Approval.Quiet, s.Log))
 	}
 	if len(all) == 0 {
 		return approval.Nobody{From: named}

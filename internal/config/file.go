@@ -258,8 +258,9 @@ type PathCondition struct {
 // Approval says how a human is asked.
 type Approval struct {
 	Timeout time.Duration `koanf:"timeout"`
-	From    []string      `koanf:"from"`  // who may answer: client, terminal, console; nil: see Local
-	Local   string        `koanf:"local"` // off, or tty: client and terminal
+	From    []string      `koanf:"from"`   // who may answer: client, terminal, console; nil: see Local
+	Local   string        `koanf:"local"`  // off, or tty: client and terminal
+	Notify  string        `koanf:"notify"` // auto or off
 }
 
 // Audit says what is recorded.

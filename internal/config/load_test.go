@@ -71,7 +71,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{"read-documents", "allow", false, Condition{Principals: []string{"alice"}, Groups: []string{"dev"}, Servers: []string{"files*"}, Tools: []string{"read_*"}, Paths: &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
 			{"rule 3", "deny", false, Condition{}}}},
-		Approval: Approval{time.Minute, []string{"terminal", "console"}, "tty"},
+		Approval: Approval{time.Minute, []string{"terminal", "console"}, "tty", "off"},
 		Audit:    Audit{"off", true, true, true},
 		Logs:     Logs{"off"},
 		Metrics:  Metrics{"127.0.0.1:9464", Secret{Env: "METRICS_TOKEN"}, []string{"hub.local"}, true},
@@ -120,7 +120,7 @@ func TestDefaults(t *testing.T) {
 		Sandbox: keys.SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
 		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
-		Approval: Approval{2 * time.Minute, nil, "off"},
+		Approval: Approval{2 * time.Minute, nil, "off", "auto"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second, Idle: 30 * time.Minute},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128, PrincipalLimits{}},
 	}

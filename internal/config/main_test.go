@@ -37,7 +37,7 @@ const everyKey = `{
                            "if": { "principals": ["alice"], "groups": ["dev"], "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },
                          { "then": "escalate", "serve": true, "if": { "paths": { "roles": ["read", "write"], "outside": true } } },
                          { "then": "deny" } ] },
-  "approval": { "timeout": "1m", "from": ["terminal", "console"], "local": "tty" },
+  "approval": { "timeout": "1m", "from": ["terminal", "console"], "local": "tty", "notify": "off" },
   "audit": { "dir": "off", "required": true, "arguments": true, "stdout": true },
   "metrics": { "listen": "127.0.0.1:9464", "token": { "env": "METRICS_TOKEN" }, "hosts": ["hub.local"], "principals": true },
   "logs": { "dir": "off" },

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -18,6 +19,7 @@ import (
 	"mcphub/internal/caller"
 	"mcphub/internal/childlog"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/desktop"
 	"mcphub/internal/guardian"
 	"mcphub/internal/otlp"
 	"mcphub/internal/rundir"
@@ -75,6 +77,13 @@ func (a *sidecar) start(h *hub.Hub) {
 		if err := a.metrics.run(ctx, h); err != nil {
 			a.log.Error().Err(err).Msg("metrics are not served any more")
 		}
+	})
+	notifier := desktop.New(os.Getenv)
+	h.Terminal().Told = func(server, what string, until time.Time) {
+		notifier.Tell(desktop.Notice{Title: "mcphub: a call waits for your answer", Text: "The server " + server + " wants to run " + what + ". A terminal or the console takes the answer.", Until: until})
+	}
+	a.wg.Go(func() {
+		notifier.Run(ctx, func(err error) { a.log.Debug().Err(err).Msg("the desktop was not told of a question") })
 	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,

@@ -34,6 +34,12 @@ const (
 	FromConsole  = "console"
 )
 
+// Values of approval.notify.
+const (
+	NotifyAuto = "auto"
+	NotifyOff  = "off"
+)
+
 // Values of attach.mode.
 const (
 	AttachOff  = "off"
