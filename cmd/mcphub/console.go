@@ -206,7 +206,7 @@ func (c *consoleSource) file(ctx context.Context) webconsole.File {
 
 func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Question, silent []string) {
 	var said bytes.Buffer
-	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv))
+	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv), false)
 	for _, w := range calls {
 		all = append(all, webconsole.Question{
 			Title: "A call of session " + w.Session + layout.Suffix(" of ", w.Client) + layout.Suffix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,
