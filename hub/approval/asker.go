@@ -29,6 +29,7 @@ var ErrUnanswered = errors.New(whyUnanswered)
 // Why something was not allowed.
 const (
 	WhyDeclined   = "the person said no"
+	whyClosed     = "the person closed the question without an answer"
 	whyNoChoice   = "the question was accepted without one of the answers that it offers"
 	whyUnanswered = "nobody has answered in time"
 )
@@ -40,6 +41,7 @@ type Answer struct {
 	by     string // who answered; "" for all whom the Asker asks
 	silent bool   // nobody could be asked: it tells nothing of what a person wants
 	late   bool   // nobody has answered in time
+	closed bool   // the question was closed without an answer: a no, unless others are asked too
 	others *others
 }
 

@@ -84,7 +84,7 @@ func (q *Question) Form() []byte {
 // form that names an offer itself allows anything.
 func (q *Question) Read(result []byte) Answer {
 	chosen, why := readChoice(result, q.proposal.offers)
-	return Answer{offer: chosen, why: why}
+	return Answer{offer: chosen, why: why, closed: chosen == nil && why == whyClosed}
 }
 
 // readChoice reads the answer to a form; why says of everything but an offer what
@@ -109,7 +109,7 @@ func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 	case action == "decline":
 		return nil, WhyDeclined
 	case action == "cancel":
-		return nil, "the person closed the question without an answer"
+		return nil, whyClosed
 	case action != "accept":
 		return nil, "the answer could not be read"
 	}

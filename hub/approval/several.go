@@ -15,7 +15,8 @@ import (
 var errElsewhere = errors.New("the question was answered elsewhere")
 
 // All asks all of them at once. The first yes counts, and so does a no of any, also one
-// that comes after a yes and before the request is sent. Whoever has not answered by then
+// that comes after a yes and before the request is sent. One who closes the question without
+// an answer leaves it to the others: some clients do so by themselves. Whoever has not answered by then
 // is told: their question is taken back. It needs at least one.
 func All(askers ...Asker) Asker {
 	if len(askers) == 1 {
@@ -59,12 +60,12 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 			return given
 		case given.silent:
 			unasked = append(unasked, given.why)
-		case given.late:
+		case given.late, given.closed:
 			last = given
 		}
 	}
 	o.close()
-	if !last.late && len(unasked) > 0 {
+	if !last.late && !last.closed && len(unasked) > 0 {
 		slices.Sort(unasked)
 		return NotAsked(strings.Join(unasked, "; "))
 	}
@@ -72,7 +73,7 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 }
 
 // isNo reports whether a person has not allowed it.
-func (a *Answer) isNo() bool { return a.offer == nil && !a.silent && !a.late }
+func (a *Answer) isNo() bool { return a.offer == nil && !a.silent && !a.late && !a.closed }
 
 // others are those who are still asked when one has said yes. A no of theirs counts until
 // close. nil: nobody else was asked.

@@ -251,6 +251,34 @@ func TestOneWhoCannotBeAsked(t *testing.T) {
 	})
 }
 
+// A client that closes the question leaves it to the others, and has said no where nobody else answers. Control: one that declines.
+func TestAClientThatCloses(t *testing.T) {
+	for _, action := range []string{"cancel", "decline"} {
+		askingBoth(t, func(b *both) {
+			q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+			b.says <- `{"action":"` + action + `"}`
+			synctest.Wait()
+			err := b.console(q, choiceFile)
+			if action == "cancel" {
+				if err != nil {
+					b.Error(err)
+				}
+				b.wants(done, "")
+				return
+			}
+			if !errors.Is(err, ErrNoQuestion) && !errors.Is(err, ErrElsewhere) {
+				b.Errorf("after a no: %v", err)
+			}
+			b.wants(done, WhyDeclined)
+		})
+	}
+	askingBoth(t, func(b *both) {
+		_, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
+		b.says <- `{"action":"cancel"}`
+		b.wants(done, whyUnanswered)
+	})
+}
+
 type unable struct{}
 
 func (unable) Who() string                           { return AskedClient }
