@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"mcphub/hub/approval"
 	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -34,8 +36,8 @@ func consoleCommand() *cobra.Command {
 		Long: "Serves a page on a free port of 127.0.0.1, for as long as it runs: the hubs of this user with\n" +
 			"their servers and sessions, every decision with what changes it, what waits for a person,\n" +
 			"hub.json with what validate and plan say, and the record. The page opens with a code that\n" +
-			"is shown here and counts once. It restarts a server and has hub.json read again where you\n" +
-			"click that, and changes nothing else. Ctrl-C ends it.",
+			"is shown here and counts once. It answers a question, restarts a server and has hub.json read\n" +
+			"again where you click that, and changes nothing else. Ctrl-C ends it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := caller.Self(caller.Want{}); err != nil {
@@ -85,7 +87,7 @@ type consoleSource struct {
 func (c *consoleSource) config() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Export: c.export, File: c.file, Questions: c.questions,
+		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Export: c.export, File: c.file, Questions: c.questions, Answer: c.answer,
 	}
 }
 
@@ -138,6 +140,14 @@ func (c *consoleSource) reload(ctx context.Context, socket string) error {
 		return err
 	}
 	return h.Reload(ctx)
+}
+
+func (c *consoleSource) answer(ctx context.Context, a webconsole.Answer) error {
+	h, err := c.at(a.Hub)
+	if err != nil {
+		return err
+	}
+	return h.AnswerApproval(ctx, approval.Reply{ID: a.ID, Digest: a.Digest, From: approval.AskedConsole, Decision: a.Decision})
 }
 
 // mends says what mends refusals, by hub.json as it reads now.
@@ -208,9 +218,16 @@ func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Questio
 	var said bytes.Buffer
 	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv), false)
 	for _, w := range calls {
-		all = append(all, webconsole.Question{
+		q := webconsole.Question{
 			Title: "A call of session " + w.Session + layout.Suffix(" of ", w.Client) + layout.Suffix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,
-		})
+		}
+		if w.ID != "" { // else the hub takes no answer from this process
+			q.Hub, q.ID, q.Digest = w.hub.Socket, w.ID, w.Digest
+			if slices.Contains(w.From, approval.AskedConsole) {
+				q.Choices = w.Choices
+			}
+		}
+		all = append(all, q)
 	}
 	waiting, err := consentStore().Questions()
 	if err != nil {

@@ -53,6 +53,8 @@ type Config struct {
 	File func(ctx context.Context) File
 	// Questions are what waits for a person. silent are what went wrong.
 	Questions func(ctx context.Context) (all []Question, silent []string)
+	// Answer answers one of them. The error says why it does not count.
+	Answer func(ctx context.Context, a Answer) error
 }
 
 // A File is hub.json as it reads now.
@@ -69,8 +71,18 @@ type Question struct {
 	Title   string
 	Text    string
 	Command string // that answers it
+	Hub     string // the socket of the hub that asks; "": the page cannot answer
+	ID      string
+	Digest  string   // of what is shown
+	Choices []string // that allow it, the narrower first; empty where the page may only deny it
 	Since   time.Time
 	Until   time.Time // zero: it waits until it is answered
+}
+
+// An Answer is what a person clicks at a Question.
+type Answer struct {
+	Hub, ID, Digest string // as the Question has them
+	Decision        string // one of its Choices, or "deny"
 }
 
 // A Server is one console.
@@ -171,7 +183,7 @@ func (s *Server) handler() http.Handler {
 		path string
 		view func(*http.Request) page
 	}{
-		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions},
+		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions}, {"/answer", s.answer},
 		{"/restart", s.restart}, {"/reload", s.reload},
 	} {
 		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {

@@ -49,8 +49,9 @@ func fakes(text, record string) Config {
 			return File{Path: text, Text: text, Error: text, Validate: text, Plan: text}
 		},
 		Questions: func(context.Context) ([]Question, []string) {
-			return []Question{{Title: text, Text: text, Command: text}}, []string{text}
+			return []Question{{Title: text, Text: text, Command: text}, {Title: text, Text: text, Hub: text, ID: text, Digest: text, Choices: []string{text}}}, []string{text}
 		},
+		Answer: func(_ context.Context, a Answer) error { return errors.New(text + a.ID) },
 	}
 }
 
@@ -87,7 +88,7 @@ func begin(t testing.TB, s *Server) url.Values {
 // secretText is on every page that shows anything.
 const secretText = "this-is-shown-to-the-person-only"
 
-var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/restart", "/reload", "/export"}
+var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/answer", "/restart", "/reload", "/export"}
 
 // Each attack has a control: the same request without what makes it one is answered.
 func TestOnlyThePageItselfIsServed(t *testing.T) {

@@ -24,8 +24,9 @@
 //
 // # What it refuses to do
 //
-// It decides nothing about calls, answers no question, opens no path and writes no file. It
-// restarts servers and has hub.json read again, where a person clicks that. It listens on the
+// It decides nothing about calls, opens no path and writes no file. It answers questions, restarts
+// servers and has hub.json read again, where a person clicks that; the hub says whether an answer
+// counts. It listens on the
 // loopback address only, loads nothing from elsewhere, and imports nothing of hub but the shape of
 // its reports.
 package console

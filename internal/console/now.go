@@ -96,6 +96,22 @@ func (s *Server) questions(r *http.Request) page {
 	return page{View: "/questions", Live: len(silent) == 0, Data: questionsData{all, silent}}
 }
 
+// answer passes on what a person has clicked, with the digest of what they saw: a question that
+// has changed meanwhile takes no answer.
+func (s *Server) answer(r *http.Request) page {
+	a := Answer{Hub: r.PostForm.Get("hub"), ID: r.PostForm.Get("id"), Digest: r.PostForm.Get("digest"), Decision: r.PostForm.Get("decision")}
+	err := s.cfg.Answer(r.Context(), a)
+	p := s.questions(r)
+	p.Notice = "Allowed: " + a.Decision + "."
+	switch {
+	case err != nil:
+		p.Notice = "That answer does not count: " + err.Error()
+	case a.Decision == "deny":
+		p.Notice = "Denied."
+	}
+	return p
+}
+
 // Instance names what an instance serves, where it is one of several.
 func (n nowServer) InstanceText() string {
 	switch {
