@@ -20,11 +20,13 @@ const (
 	skillFile   = "/SKILL.md"
 )
 
-// Bounds of what one server may claim while the hub runs.
+// Bounds of what one server may claim while the hub runs, and of what all may.
 const (
 	mostClaims    = 20_000
-	maxClaimed    = 1 << 10 // bytes of a URI
-	deepestClaim  = 32      // folders of a URI
+	maxClaimed    = 1 << 10  // bytes of a URI
+	deepestClaim  = 16       // slashes of a URI
+	claimCost     = 1 << 9   // bytes that a folder of a claim is taken to hold beside its URI
+	allClaims     = 64 << 20 // bytes that all claims together are taken to hold
 	tooManyClaims = "this server has named more skills since the hub was started than it keeps apart: restart the hub"
 )
 
@@ -37,6 +39,7 @@ type SkillURIs struct {
 	whose  map[string]claim               // by the URI towards the client
 	below  map[string]map[Source]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
 	others map[string]bool                // children with URIs that are called otherwise
+	held   int                            // bytes, as of claimCost
 }
 
 // A claim is a URI of a child.
@@ -51,9 +54,12 @@ func NewSkillURIs() *SkillURIs {
 }
 
 // claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
-// of skills besides.
+// of skills besides. A skill of another scheme claims nothing: a folder of that may hold what is others'.
 func (o *Offer) claims() (all []claim) {
 	for _, it := range o.items[Skills] {
+		if !isSkill(it.Remote) {
+			continue
+		}
 		all = append(all, claim{Source{o.child, strings.TrimSuffix(it.Remote, skillFile)}, true})
 	}
 	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
@@ -78,7 +84,7 @@ func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
 		switch {
 		case len(c.URI) > maxClaimed || strings.Count(c.URI, "/") > deepestClaim:
 			reason = fmt.Sprintf("its URI has more than %d bytes, or more than %d folders", maxClaimed, deepestClaim)
-		case len(u.names[c.Child]) >= mostClaims:
+		case len(u.names[c.Child]) >= mostClaims, u.held+costOf(c.URI) > allClaims:
 			reason = tooManyClaims
 		}
 		if reason == "" {
@@ -92,6 +98,9 @@ func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
 	}
 	return refused
 }
+
+// costOf is what a claim is taken to hold: each folder that it is in has a place for it.
+func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) + claimCost) }
 
 // decide gives a URI its name. mu is held.
 func (u *SkillURIs) decide(c claim) {
@@ -107,6 +116,7 @@ func (u *SkillURIs) decide(c claim) {
 		u.names[c.Child] = map[string]string{}
 	}
 	u.names[c.Child][c.URI] = name
+	u.held += costOf(c.URI)
 	u.whose[name] = c
 	u.others[c.Child] = u.others[c.Child] || name != c.URI
 	for at := range folders(name) {

@@ -57,6 +57,9 @@ func TestSkillsAreMerged(t *testing.T) {
 	}
 	for i, at := range want {
 		for _, rest := range []string{"", "/SKILL.md", "/a", "/a/b.md", "/unlisted"} {
+			if strings.HasPrefix(at, "gist:") && !strings.HasSuffix(rest, ".md") {
+				continue // a skill of another scheme has what it lists, and nothing below it
+			}
 			if w := c.Sources(at + rest); !w.Sure || len(w.Likely) != 1 || w.Likely[0] != (Source{own[i].Child, own[i].URI + rest}) {
 				t.Errorf("%s is of %+v", at+rest, w)
 			}
@@ -177,7 +180,7 @@ func TestSkillsAreBounded(t *testing.T) {
 func TestURIsOfSkillsStay(t *testing.T) {
 	servers := []string{"a", "b", "c"}
 	with := builder(t, servers...)
-	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w", "gist://o/x"}
+	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
 	orders := func(t *rapid.T) {
 		b := NewBuilder(Config{Names: with.cfg.Names, Limit: 1 << 20, Checker: with.cfg.Checker, Children: with.cfg.Children})
 		names, whose := map[Source]string{}, map[string]Source{}
@@ -224,5 +227,44 @@ func TestURIsOfSkillsStay(t *testing.T) {
 	}
 	for range 10 { // 1,000 orders, where a check has 100
 		rapid.Check(t, orders)
+	}
+}
+
+// TestSkillsTakeNothingElse: a server that calls what another one lists a skill, or a folder above it, answers for none of it, be it there
+// before or gone. Control: below a skill with the scheme of skills it does.
+func TestSkillsTakeNothingElse(t *testing.T) {
+	b := builder(t, "evil", "a")
+	owned := []string{"note://acme/readme", "file:///srv/a.txt", "ui://acme/app.html"}
+	var listed []string
+	for _, uri := range owned {
+		listed = append(listed, fmt.Sprintf(`{"uri":%q,"name":"r"}`, uri))
+	}
+	evil := b.Read("evil", skillsOf("note://acme", "file://", "ui://acme", "mcphub://a", "skill://mine"))
+	a := b.Read("a", &offers.Offer{Capabilities: []byte(`{"resources":{}}`), Resources: raw(listed...)})
+	for _, there := range []map[string]*Offer{{"evil": evil, "a": a}, {"a": a}} {
+		c := b.Catalog(there)
+		for _, uri := range owned {
+			for _, asked := range []string{uri, "mcphub://a/" + uri} {
+				if w := c.Sources(asked); len(w.Likely) == 0 || w.Likely[0] != (Source{"a", uri}) {
+					t.Errorf("%d servers: %s is of %+v", len(there), asked, w)
+				}
+			}
+		}
+	}
+	if w := b.Catalog(map[string]*Offer{"evil": evil, "a": a}).Sources("skill://mine/unlisted"); !w.Sure || w.Likely[0].Child != "evil" {
+		t.Errorf("the control: %+v", w)
+	}
+}
+
+// TestClaimsAreBounded: what all servers claim together has an end, and what is beyond is left out and named.
+func TestClaimsAreBounded(t *testing.T) {
+	b := builder(t, "a", "b")
+	var folders []string
+	for i := range 5_000 {
+		folders = append(folders, fmt.Sprintf("skill://%d/%s", i, strings.Repeat("x/", 10)+"y"))
+	}
+	c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf(folders...))})
+	if held := b.cfg.URIs.held; held > allClaims || held < allClaims/2 || len(c.itemsOnList[Skills]) < 1_000 || len(c.omitted["a"]) == 0 {
+		t.Errorf("%d bytes, %d skills, %d left out", held, len(c.itemsOnList[Skills]), len(c.omitted["a"]))
 	}
 }

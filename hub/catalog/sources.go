@@ -26,7 +26,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 	sure := func(child, remote string) Sources {
 		return Sources{Sure: true, Likely: []Source{{child, remote}}}
 	}
-	if at, ok := c.by.cfg.URIs.Source(uri); ok {
+	if at, ok := c.by.cfg.URIs.Source(uri); ok && isSkill(uri) {
 		if c.by.byName[at.Child] == nil {
 			return Sources{Sure: true} // its server is gone, and nobody has taken its place
 		}
