@@ -188,7 +188,7 @@ func (s *Server) handler() http.Handler {
 	} {
 		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {
 			p := at.view(r)
-			p.Session = s.guard.secret
+			p.Session = r.PostForm.Get(sessionField)
 			name := "page"
 			if r.Header.Get("Console-Part") != "" { // the script asks for what changes
 				name = "part"

@@ -78,7 +78,7 @@ func ask(s *Server, method, path string, form url.Values, change func(*http.Requ
 func begin(t testing.TB, s *Server) url.Values {
 	t.Helper()
 	w := ask(s, "POST", "/open", url.Values{"code": {s.Code()}}, nil)
-	found := regexp.MustCompile(`name="session" value="([A-Z2-7]+)"`).FindStringSubmatch(w.Body.String())
+	found := regexp.MustCompile(`name="session" value="([A-Z2-7.]+)"`).FindStringSubmatch(w.Body.String())
 	if w.Code != http.StatusOK || found == nil {
 		t.Fatalf("the code opens nothing: %d %s", w.Code, w.Body)
 	}
@@ -118,6 +118,10 @@ func TestOnlyThePageItselfIsServed(t *testing.T) {
 		"the secret in a header": func(r *http.Request) {
 			r.Body = http.NoBody
 			r.Header.Set("Authorization", "Bearer "+session.Get("session"))
+		},
+		"the part of the secret by which one answers alone": func(r *http.Request) {
+			_, answers, _ := strings.Cut(session.Get("session"), ".")
+			r.Body = io.NopCloser(strings.NewReader("session=" + answers))
 		},
 		"a body of another type": func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") },
 	}

@@ -18,8 +18,9 @@ const codeSize = 10
 // A guard tells the page's own requests from all others. Its methods may be called from any
 // goroutine.
 type guard struct {
-	host   string // and port, as the browser must name them
-	secret string // of the session; made before it begins, so that it cannot be empty
+	host    string // and port, as the browser must name them
+	secret  string // of the session; made before it begins, so that it cannot be empty
+	answers string // follows it in the pages that may answer; the script stores it nowhere
 
 	mu    sync.Mutex // guards code and wrong
 	code  string     // that is exchanged for the secret; "" once it was
@@ -29,10 +30,14 @@ type guard struct {
 func newGuard(host string) *guard {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return &guard{host: host, secret: rand.Text() + rand.Text(), code: base32.StdEncoding.EncodeToString(b[:])[:codeSize]}
+	return &guard{host: host, secret: rand.Text() + rand.Text(), answers: rand.Text() + rand.Text(), code: base32.StdEncoding.EncodeToString(b[:])[:codeSize]}
 }
 
-// exchange takes the code for the secret, once. spent says that there were too many wrong ones.
+// whole is what the page has that was opened by the code. A browser keeps what scripts store in files, so a page that is
+// loaded anew has the secret alone, and looks.
+func (g *guard) whole() string { return g.secret + "." + g.answers }
+
+// exchange takes the code for the whole secret, once. spent says that there were too many wrong ones.
 func (g *guard) exchange(typed string) (secret string, spent bool) {
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 	g.mu.Lock()
@@ -45,7 +50,7 @@ func (g *guard) exchange(typed string) (secret string, spent bool) {
 		return "", g.wrong >= mostWrong
 	}
 	g.code = ""
-	return g.secret, false
+	return g.whole(), false
 }
 
 // shown is the code as people read it.
@@ -64,7 +69,12 @@ func (g *guard) used() bool {
 
 // holds reports whether a request carries the secret. It must have been read by fromHere.
 func (g *guard) holds(r *http.Request) bool {
-	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.secret)) == 1
+	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.secret)) == 1 || g.mayAnswer(r)
+}
+
+// mayAnswer reports whether it comes from a page that may answer questions.
+func (g *guard) mayAnswer(r *http.Request) bool {
+	return subtle.ConstantTimeCompare([]byte(r.PostForm.Get(sessionField)), []byte(g.whole())) == 1
 }
 
 // sessionField is the form field that carries the secret.

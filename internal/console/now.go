@@ -84,21 +84,35 @@ func (s *Server) configuration(r *http.Request) page {
 	return page{View: "/configuration", Data: s.cfg.File(r.Context())}
 }
 
+// looksOnly is told where a page may answer nothing.
+const looksOnly = "this page was loaded anew, so it only shows what waits; end the console and start it again to answer here"
+
 // questionsData is what the view of questions shows.
 type questionsData struct {
 	All    []Question
 	Silent []string
+	Looks  bool // the page was loaded anew, and answers nothing
 }
 
 func (s *Server) questions(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
-	// A hub that answers nothing to this process logs that each time.
-	return page{View: "/questions", Live: len(silent) == 0, Data: questionsData{all, silent}}
+	d := questionsData{All: all, Silent: silent, Looks: !s.guard.mayAnswer(r)}
+	for i := range all {
+		if d.Looks {
+			all[i].Hub, all[i].ID, all[i].Digest, all[i].Choices = "", "", "", nil
+		}
+	}
+	return page{View: "/questions", Live: true, Data: d}
 }
 
 // answer passes on what a person has clicked, with the digest of what they saw: a question that
 // has changed meanwhile takes no answer.
 func (s *Server) answer(r *http.Request) page {
+	if !s.guard.mayAnswer(r) {
+		p := s.questions(r)
+		p.Notice = "That answer does not count: " + looksOnly
+		return p
+	}
 	a := Answer{Hub: r.PostForm.Get("hub"), ID: r.PostForm.Get("id"), Digest: r.PostForm.Get("digest"), Decision: r.PostForm.Get("decision")}
 	err := s.cfg.Answer(r.Context(), a)
 	p := s.questions(r)
@@ -112,7 +126,7 @@ func (s *Server) answer(r *http.Request) page {
 	return p
 }
 
-// Instance names what an instance serves, where it is one of several.
+// InstanceText names what an instance serves, where it is one of several.
 func (n nowServer) InstanceText() string {
 	switch {
 	case len(n.Sessions) > 1:

@@ -1,7 +1,8 @@
 "use strict";
 // Two things are easier with a script: a page that is loaded anew goes on with its session, and what
-// changes is asked for again. All else are forms. The secret of the session stands in those forms, and
-// is kept for this tab alone.
+// changes is asked for again. All else are forms. The secret of the session stands in those forms. Its
+// first part, by which one looks, is kept for this tab; the part by which one answers is not, since
+// browsers write what is kept into files.
 (() => {
   const key = "mcphub-session", place = "mcphub-view", every = 2000;
   const resume = document.getElementById("resume");
@@ -19,7 +20,7 @@
   const current = document.querySelector("nav [aria-current]");
   if (!part || !current) return;
   const form = current.form, session = form.elements.session.value;
-  sessionStorage.setItem(key, session);
+  sessionStorage.setItem(key, session.split(".")[0]);
   sessionStorage.setItem(place, form.getAttribute("action"));
   history.replaceState(null, "", "/"); // else a browser would send the form again, a restart too
   live.parentElement.hidden = false;
@@ -29,16 +30,21 @@
     const pick = document.getElementById("pick");
     return new URLSearchParams(new FormData(pick || form));
   };
-  // busy holds while a person reads or types in what would be replaced.
+  // busy holds while a person reads or types in what would be replaced, and where a button that answers
+  // would move under the pointer.
   const busy = () => document.hidden || part.contains(document.activeElement) && document.activeElement !== part ||
-    part.querySelector("details[open]") !== null || !document.getSelection().isCollapsed;
+    part.querySelector("details[open], [data-answer]") !== null || !document.getSelection().isCollapsed;
   const look = async () => {
     if (live.checked && !live.disabled && !busy()) {
       try {
         const answer = await fetch(form.action, { method: "POST", body: fields(), headers: { "Console-Part": "1" }, credentials: "omit", cache: "no-store" });
         if (!answer.ok) throw new Error(answer.status);
         const text = await answer.text();
-        if (!busy()) part.innerHTML = text;
+        const said = part.querySelector("[role=status]");
+        if (!busy()) {
+          part.innerHTML = text;
+          if (said) part.prepend(said);
+        }
       } catch {
         live.checked = false;
         live.disabled = true;
