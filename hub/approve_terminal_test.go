@@ -187,7 +187,7 @@ func TestAClientIsToldWhereAPersonCanAnswer(t *testing.T) {
 		params := strings.TrimSuffix(toolCall("kid__echo", reading(a.at("data", "one", "1.txt"))), "}") + `,"_meta":{"progressToken":1}}`
 		msg, denied := text(c.raw("tools/call", params))
 		const where = "at a terminal of the hub's user or on the page of the hub's console"
-		if !denied || !strings.Contains(msg, "nobody has answered in time; a person could have answered "+where+" (ask your user to run `mcphub why` there)") {
+		if !denied || !strings.Contains(msg, "nobody has answered in time; a person could have answered "+where+" (ask your user to run `mcphub why`)") {
 			a.Errorf("denied %v: %s", denied, msg)
 		}
 		synctest.Wait()

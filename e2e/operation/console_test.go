@@ -102,7 +102,7 @@ func consoles() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 		}
 		return f
 	}
-	session := regexp.MustCompile(`name="session" value="([A-Z2-7]{52})"`)
+	session := regexp.MustCompile(`name="session" value="([A-Z2-7]{52}[.][A-Z2-7]{52})"`)
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"console": func(ts *testscript.TestScript, neg bool, args []string) {
 			cmd := exec.Command(world.Bin.Hub, append([]string{"console", "--no-browser"}, args...)...)

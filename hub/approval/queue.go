@@ -103,7 +103,7 @@ func waitsAt(who string) string {
 // unansweredAt is told where nobody whom an Asker names has answered in time.
 func unansweredAt(who string) string {
 	if at := where(who); at != "" {
-		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why` there)"
+		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why`)"
 	}
 	return whyUnanswered
 }

@@ -32,7 +32,7 @@ var (
 	UrlSpec      = &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true, Valid: notEmpty}
 	EndpointSpec = &Spec{Kind: KindString, Expand: ExpandNow, Valid: isEndpoint}
 	secretSpec   = str(reference.CheckName)
-	resultSpec   = &Spec{Kind: KindSize, Choices: []string{"off"}, Min: 1 << 10, Max: 1 << 30}
+	resultSpec   = &Spec{Kind: KindSize, Choices: []string{"off"}, Min: 1 << 10, Max: 64 << 20}
 	commandSpec  = &Spec{Kind: KindString, Expand: ExpandNow, Valid: notEmpty}
 )
 
