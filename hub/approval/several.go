@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 	o := &others{takeBack: takeBack, answers: make(chan Answer, len(s)), left: len(s)}
 	for _, a := range s {
 		go func() {
-			given := a.Ask(asking, q)
+			given := askGuarded(asking, a, q)
 			given.by = cmp.Or(given.by, a.Who())
 			o.answers <- given
 		}()
@@ -70,6 +71,16 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 		return NotAsked(strings.Join(unasked, "; "))
 	}
 	return last
+}
+
+// askGuarded is Ask of one of them. A panic there is of a goroutine of its own, and would end the hub.
+func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			given = NotAsked(fmt.Sprintf("%s could not be asked: %v", a.Who(), p))
+		}
+	}()
+	return a.Ask(ctx, q)
 }
 
 // isNo reports whether a person has not allowed it.

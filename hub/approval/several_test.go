@@ -279,6 +279,25 @@ func TestAClientThatCloses(t *testing.T) {
 	})
 }
 
+// One whose asking panics is one who could not be asked: the hub goes on, and the others answer.
+func TestAskingThatPanics(t *testing.T) {
+	askingBoth(t, func(b *both) {
+		b.all = All(broken{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, false, zerolog.Nop()))
+		done := make(chan string, 1)
+		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
+		synctest.Wait()
+		id := b.term.Pending()[0].ID
+		if err := b.term.Answer(reply(&b.term, id, newCode(b.T, &b.term, id), choiceFile)); err != nil {
+			b.Error(err)
+		}
+		b.wants(done, "")
+	})
+}
+
+type broken struct{ unable }
+
+func (broken) Ask(context.Context, *Question) Answer { panic("broken") }
+
 type unable struct{}
 
 func (unable) Who() string                           { return AskedClient }

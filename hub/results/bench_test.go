@@ -20,7 +20,7 @@ func BenchmarkCut(b *testing.B) {
 		max int
 	}{"lines": {ofText(text), 100 << 10}, "JSON": {ofText(string(list)), 100 << 10}, "below": {ofText(text), 16 << 20}, "off": {ofText(text), 0}} {
 		b.Run(name, func(b *testing.B) {
-			s := NewStore(new(Shelf), 0)
+			s := NewStore(new(Shelf), "", 0)
 			b.SetBytes(int64(len(tc.a.Result)))
 			b.ReportAllocs()
 			for b.Loop() {

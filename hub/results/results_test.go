@@ -83,7 +83,7 @@ func ofText(text string) jsonrpc.Answer {
 
 // TestWhatIsNotTooLargePassesAsItIs holds that not a byte is touched, nor copied.
 func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
-	s := NewStore(new(Shelf), 0)
+	s := NewStore(new(Shelf), "", 0)
 	image := `{"type":"image","data":"` + strings.Repeat("A", 500) + `","mimeType":"image/png"}`
 	for _, raw := range []string{
 		`{"content":[{"type":"text","text":"` + strings.Repeat("a", 100) + `"}]}`,
@@ -114,7 +114,7 @@ func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
 // frame, and all of the rest behind the links.
 func TestHeadTailAndPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := NewStore(new(Shelf), 0)
+		s := NewStore(new(Shelf), "", 0)
 		var blocks, wholes []string
 		others := 0
 		for range rapid.IntRange(0, 4).Draw(t, "blocks") {
@@ -188,7 +188,7 @@ func TestHeadTailAndPages(t *testing.T) {
 }
 
 func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
-	s := NewStore(new(Shelf), 0)
+	s := NewStore(new(Shelf), "", 0)
 	text := strings.Repeat("0123456789012345678\n", 100)
 	r := decoded(t, s.Cut(ofText(text), 200, newest).Result)
 	uri := r.link("whole result")
@@ -208,7 +208,7 @@ func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
 
 func TestOldestGoFirst(t *testing.T) {
 	shelf := new(Shelf)
-	s := NewStore(shelf, 0)
+	s := NewStore(shelf, "", 0)
 	var uris []string
 	for i := range mostKept + 1 {
 		uris = append(uris, decoded(t, s.Cut(ofText(fmt.Sprint(i, strings.Repeat("x", 100))), 50, newest).Result).link("whole result"))
@@ -227,7 +227,7 @@ func TestOldestGoFirst(t *testing.T) {
 			t.Errorf("%s: %s%s", uri, a.Result, a.Error)
 		}
 	}
-	other := NewStore(shelf, 0)
+	other := NewStore(shelf, "", 0)
 	if a := other.Read(uris[1]); a.Error == nil || !strings.Contains(string(a.Error), "in this session") {
 		t.Errorf("another session: %s%s", a.Result, a.Error)
 	}
@@ -244,11 +244,11 @@ func TestOldestGoFirst(t *testing.T) {
 func TestBytesAreBounded(t *testing.T) {
 	shelf := new(Shelf)
 	part := strings.Repeat("x", mostBytes/4)
-	little := NewStore(shelf, 0)
+	little := NewStore(shelf, "", 0)
 	mine, _ := little.keep(1<<20, "mine")
 	var greedy []*Store
 	for range 2 * mostBytesAll / mostBytes {
-		s := NewStore(shelf, 0)
+		s := NewStore(shelf, "", 0)
 		greedy = append(greedy, s)
 		for range 5 {
 			if _, ok := s.keep(1<<20, part); !ok {
@@ -279,7 +279,7 @@ func TestBytesAreBounded(t *testing.T) {
 
 func TestATimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewStore(new(Shelf), Lifetime)
+		s := NewStore(new(Shelf), "", Lifetime)
 		r := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest).Result)
 		if !strings.Contains(r.Content[0].Text, "for 30 minutes at most") {
 			t.Errorf("the limit is not said: %s", r.Content[0].Text)
@@ -304,6 +304,25 @@ func TestNamed(t *testing.T) {
 	} {
 		if Named(uri) != want {
 			t.Errorf("%s: %t", uri, Named(uri))
+		}
+	}
+}
+
+// One principal with many sessions does not push out what another one keeps, who holds less in a larger one. Control: sessions of nobody.
+func TestPrincipalsShareTheRoom(t *testing.T) {
+	for owner, want := range map[string]int{"greedy": 1, "": 0} {
+		shelf := new(Shelf)
+		modest := NewStore(shelf, map[string]string{"greedy": "modest"}[owner], 0)
+		if _, ok := modest.keep(1<<20, strings.Repeat("m", 8<<20)); !ok {
+			t.Fatal("it is not kept")
+		}
+		for range 100 {
+			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, strings.Repeat("g", 4<<20)); !ok {
+				t.Fatal("it is not kept")
+			}
+		}
+		if shelf.size > mostBytesAll || len(modest.kept) != want {
+			t.Errorf("%q: %d bytes, and %d of the modest one", owner, shelf.size, len(modest.kept))
 		}
 	}
 }

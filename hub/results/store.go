@@ -35,6 +35,7 @@ type Shelf struct {
 // A Store keeps the results of one session.
 type Store struct {
 	shelf *Shelf
+	owner string        // the principal; "": the session alone
 	life  time.Duration // of each result; 0: as long as the session
 
 	// The mutex of the shelf guards these.
@@ -52,8 +53,10 @@ type whole struct {
 	until time.Time // zero: the end of the session
 }
 
-// NewStore makes a Store of a session. Where life is not 0, nothing is kept for longer.
-func NewStore(shelf *Shelf, life time.Duration) *Store { return &Store{shelf: shelf, life: life} }
+// NewStore makes a Store of a session of a principal. Where life is not 0, nothing is kept for longer.
+func NewStore(shelf *Shelf, owner string, life time.Duration) *Store {
+	return &Store{shelf: shelf, owner: owner, life: life}
+}
 
 // Close lets go of everything. Nothing is kept any more.
 func (s *Store) Close() {
@@ -103,10 +106,21 @@ func (s *Store) keep(size int, texts ...string) ([]*whole, bool) {
 	return made, true
 }
 
-// largest is the Store that holds most, so that nobody takes the room of those who need little.
+// largest is the Store that holds most of the principal who holds most, so that nobody takes the room of
+// those who need little, however many sessions they have.
 func (h *Shelf) largest() (most *Store) {
+	held := map[string]int{}
 	for s := range h.stores {
-		if most == nil || s.size > most.size {
+		held[s.owner] += s.size
+	}
+	of := func(s *Store) int {
+		if s.owner == "" {
+			return s.size
+		}
+		return held[s.owner]
+	}
+	for s := range h.stores {
+		if most == nil || of(s) > of(most) || of(s) == of(most) && s.size > most.size {
 			most = s
 		}
 	}
