@@ -71,9 +71,10 @@ func (o *Offer) claims() (all []claim) {
 	return all
 }
 
-// claim decides whose these URIs are, where that is not decided. Those that nobody can keep apart are refused, by the
-// child's own URI, with the reason.
-func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
+// claim decides whose these URIs are, where that is not decided. One that begins with the name of another server is called
+// after its own: people take it for that one's. Those that nobody can keep apart are refused, by the child's own URI, with
+// the reason.
+func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, c := range all {
@@ -88,7 +89,7 @@ func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
 			reason = tooManyClaims
 		}
 		if reason == "" {
-			u.decide(c)
+			u.decide(c, isServer)
 			continue
 		}
 		if refused == nil {
@@ -103,8 +104,11 @@ func (u *SkillURIs) claim(all []claim) (refused map[string]string) {
 func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) + claimCost) }
 
 // decide gives a URI its name. mu is held.
-func (u *SkillURIs) decide(c claim) {
+func (u *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	name := c.URI
+	if other, _, ok := skillAddressee(name); ok && other != c.Child && isServer(other) {
+		name = addressedSkill(c.Child, name)
+	}
 	for size := markSize - 1; u.taken(c, name); size++ {
 		child := c.Child
 		if size >= markSize { // somebody else has the name of this server in a URI
@@ -265,7 +269,7 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 		if offer == nil || len(offer.claimed) == 0 {
 			continue
 		}
-		refused := b.cfg.URIs.claim(offer.claimed)
+		refused := b.cfg.URIs.claim(offer.claimed, func(name string) bool { return b.byName[name] != nil })
 		c.refused[offer.child] = refused
 		for _, uri := range slices.Sorted(maps.Keys(refused)) {
 			c.omitted[offer.child] = append(slices.Clip(c.omitted[offer.child]), Omission{"skill " + uri, refused[uri]})

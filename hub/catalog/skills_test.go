@@ -37,7 +37,7 @@ func TestSkillsAreMerged(t *testing.T) {
 	}
 	c := b.Catalog(offers)
 	want := []string{
-		"skill://x", "skill://b/y", "skill://only",
+		"skill://x", "skill://a/b/y", "skill://only", // b/y would be taken for one of b
 		"skill://b/x", "skill://y", "skill://b/only/nested", "gist://x",
 		"skill://c/y", "mcphub://c/gist://x",
 	}
@@ -77,6 +77,8 @@ func TestSkillsAreMerged(t *testing.T) {
 // TestNobodyTakesOverASkill: the name of a server in another's URI leads nowhere else, be it there before or after.
 func TestNobodyTakesOverASkill(t *testing.T) {
 	b := builder(t, "a", "b")
+	before := NewBuilder(Config{Names: b.cfg.Names, Limit: 1 << 20, Checker: b.cfg.Checker, Children: b.cfg.Children[:1], URIs: b.cfg.URIs}) // there is no b yet
+	before.Catalog(map[string]*Offer{"a": before.Read("a", skillsOf("skill://x", "skill://b/x"))})
 	a, late := b.Read("a", skillsOf("skill://x", "skill://b/x")), b.Read("b", skillsOf("skill://x"))
 	c := b.Catalog(map[string]*Offer{"a": a, "b": late})
 	got := listed(c, Skills, "uri")
