@@ -1,6 +1,8 @@
 package consent
 
 import (
+	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -58,10 +60,25 @@ func TestWatchAtATerminal(t *testing.T) {
 		}
 	}
 	// Elsewhere lines are appended, and no sequence for a terminal comes.
-	cmd := exec.Command(world.Hub(t), "audit", "show")
-	cmd.Env, cmd.Dir = env, w.Home
-	out, err := cmd.Output()
-	if err != nil || strings.Contains(string(out), "\x1b") || !strings.Contains(string(out), "read_text_file: allow") {
-		t.Errorf("%v: %s", err, out)
+	for _, args := range [][]string{{"audit", "show", "-f"}, {"status", "--watch"}} {
+		cmd := exec.Command(world.Hub(t), args...)
+		cmd.Env, cmd.Dir = env, w.Home
+		read, write, err := os.Pipe()
+		world.Must(t, err)
+		cmd.Stdout = write
+		world.Must(t, cmd.Start())
+		world.Must(t, write.Close())
+		out, want := "", map[string]string{"audit": "read_text_file: allow", "status": "files"}[args[0]]
+		for buffer := make([]byte, 4096); !strings.Contains(out, want); {
+			n, err := read.Read(buffer)
+			if out += string(buffer[:n]); err != nil {
+				t.Fatalf("%s ends by itself: %v\n%s", cmd, err, out)
+			}
+		}
+		world.Must(t, cmd.Process.Signal(os.Interrupt))
+		rest, _ := io.ReadAll(read)
+		if err := cmd.Wait(); err != nil || strings.Contains(out+string(rest), "\x1b") {
+			t.Errorf("%s: %v\n%q", cmd, err, out)
+		}
 	}
 }

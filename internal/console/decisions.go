@@ -127,6 +127,17 @@ func (d *decisionsData) look(ctx context.Context, dir string) {
 	}
 }
 
+// Class is how a decision is coloured: a question that was only put is neither good nor bad.
+func (d *decision) Class() string {
+	switch {
+	case d.Refused, d.Kind == audit.KindQuestion && d.Decision.Decision == "declined":
+		return "bad"
+	case d.Kind == audit.KindQuestion && d.Decision.Decision == "asked":
+		return "quiet"
+	}
+	return "good"
+}
+
 // explain says of a decision what it was, and what changes it.
 func (d *decision) explain(mend func(audit.Refused) (text, command string)) {
 	d.Text = d.Decision.Decision
