@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/registry"
 	"mcphub/internal/trial"
 )
 
@@ -62,6 +63,7 @@ type addFlags struct {
 func addCommand() *cobra.Command {
 	var w entryWork
 	var g addFlags
+	var r registryFlags
 	cmd := &cobra.Command{
 		Use:   "add NAME (-- COMMAND [ARG]... | --url URL)",
 		Short: "Add a server to hub.json",
@@ -69,10 +71,15 @@ func addCommand() *cobra.Command {
 			"no hub.json it is made, with the embedded filesystem server in it. Hubs that run take\n" +
 			"the server at once. What stands behind -- is the server's command line.\n\n" +
 			"Before that the server is started once, where the kernel holds it, to see that it works.\n" +
-			"It is added in any case; a warning says why it does not work, and what mends it.",
+			"It is added in any case; a warning says why it does not work, and what mends it.\n\n" +
+			"A name such as io.github.user/weather, alone, is looked up in a registry of servers. What its\n" +
+			"entry comes to in hub.json is shown whole: what is run, and what is asked for. Nothing is run or\n" +
+			"written before you agree. --yes agrees to what is written, and the server is disabled until\n" +
+			"you have looked at it.",
 		Example: "  mcphub add git -- uvx mcp-server-git\n" +
 			"  mcphub add github --url https://example.com/mcp --header 'Authorization=Bearer ${keyring:github}'\n" +
-			"  mcphub add db --env PGHOST=localhost --disabled -- npx -y some-server",
+			"  mcphub add db --env PGHOST=localhost --disabled -- npx -y some-server\n" +
+			"  mcphub add io.github.user/weather --set UNITS=metric",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.start(cmd)
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
@@ -80,6 +87,15 @@ func addCommand() *cobra.Command {
 			}
 			if len(args) > 1 && cmd.ArgsLenAtDash() != 1 {
 				return exit.Errorf(exit.Usage, "the command stands behind --: mcphub add %s -- %s", args[0], strings.Join(args[1:], " "))
+			}
+			if len(args) == 1 && g.url == "" && registry.IsName(args[0]) && strings.Contains(args[0], ".") {
+				if len(g.env) > 0 || len(g.headers) > 0 {
+					return exit.Errorf(exit.Usage, "--env and --header are for a server that you describe yourself; one of a registry takes --set NAME=VALUE")
+				}
+				return r.add(cmd, &w, args[0], g.disabled)
+			}
+			if flag := r.given(cmd); flag != "" {
+				return exit.Errorf(exit.Usage, "--%s is for a server of a registry, which is named alone: mcphub add io.github.user/weather", flag)
 			}
 			entry, err := g.entry(args[0], args[1:])
 			if err != nil {
@@ -93,6 +109,7 @@ func addCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&g.headers, "header", nil, "NAME=VALUE or 'NAME: VALUE': a header of every request to --url; repeatable")
 	cmd.Flags().BoolVar(&g.disabled, "disabled", false, "add it, but do not serve or try it yet")
 	cmd.Flags().BoolVar(&w.noTry, "no-try", false, "do not start it")
+	r.flags(cmd)
 	w.flags(cmd)
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -105,9 +106,10 @@ type importReport struct {
 	Trial        *tryReport `json:"trial,omitempty"`
 }
 
-// importAll adds servers to hub.json. file: a file was named, which a stranger may have written.
-func (w *clientWork) importAll(found []clients.Found, file bool) error {
-	if !file {
+// importAll adds servers to hub.json. stranger: others may have written them, in a file
+// that was named or in a registry.
+func (w *clientWork) importAll(found []clients.Found, stranger bool) error {
+	if !stranger {
 		if err := w.leaveProjects(found); err != nil {
 			return err
 		}
@@ -130,11 +132,17 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 			return err
 		}
 		switch {
-		case file && w.yes: // nobody has seen it
+		case stranger && w.yes: // nobody has seen it
 			if err := m.disable(); err != nil {
 				return err
 			}
-		case !w.noTry:
+		default:
+			if err := w.answer(m); err != nil {
+				return err
+			}
+			if w.noTry {
+				break
+			}
 			if err := w.tryMerged(m, nil, true); err != nil {
 				return err
 			}
@@ -153,7 +161,7 @@ func (w *clientWork) importAll(found []clients.Found, file bool) error {
 	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
-			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what a file starts. Once you have looked at it: %s\n", im.Name, w.command("enable", im.Name))
+			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.command("enable", im.Name))
 		}
 	}
 	return nil
@@ -173,6 +181,7 @@ type merged struct {
 	before, after []byte
 	imports       []clients.Import
 	tried         map[string]*tryReport // by name; nil: none was
+	answers       map[string]string     // to questions of servers, that have yet to be kept; by the name of the secret
 }
 
 // changed reports whether hub.json is to be written.
@@ -315,6 +324,11 @@ func (w *clientWork) write(m *merged) error {
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
 		return exit.Failed(err)
 	}
+	for name, value := range m.answers {
+		if _, _, err := w.secrets.Set(w.ctx, name, value); err != nil {
+			return exit.Failed(err)
+		}
+	}
 	plain := false
 	for i := range m.imports {
 		plain = plain || len(m.imports[i].Plain) > 0
@@ -325,9 +339,17 @@ func (w *clientWork) write(m *merged) error {
 // sourceTitle is where an import comes from, for people.
 func sourceTitle(s *clients.Server) string {
 	if s.Client == nil {
-		return "the file"
+		return cmp.Or(s.From, "the file")
 	}
 	return s.Client.Title
+}
+
+// whatStarts names who says what a server of a stranger starts.
+func whatStarts(s *clients.Server) string {
+	if s.From != "" {
+		return "an entry of a registry"
+	}
+	return "a file"
 }
 
 // show lists what would be imported, by number, each entry whole.
@@ -427,6 +449,7 @@ func (m *merged) reports(found []clients.Found) []importReport {
 				r.LeftOut = append(r.LeftOut, edit.Member{Name: h.Key, Value: h.Value})
 			}
 		}
+		r.From = im.Server.From
 		if im.Server.Client != nil {
 			r.From = im.Server.Client.Name
 		}

@@ -64,7 +64,7 @@ func rootCommand() *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"set-up", "Set up:", []*cobra.Command{demoCommand(), initCommand(), importCommand(), installCommand(), tokenCommand(), uninstallCommand(), doctorCommand()}},
-		{"servers", "Servers:", []*cobra.Command{addCommand(), removeCommand(), enableCommand(), disableCommand(), allowCommand(), revokeCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
+		{"servers", "Servers:", []*cobra.Command{addCommand(), searchCommand(), removeCommand(), enableCommand(), disableCommand(), allowCommand(), revokeCommand(), listCommand(), toolsCommand(), authCommand(), secretCommand()}},
 		{"run", "Run:", []*cobra.Command{serveCommand(), statusCommand(), consoleCommand(), logsCommand(), restartCommand(), reloadCommand(), warmCommand(), approveCommand()}},
 		{"check", "Look and check:", []*cobra.Command{validateCommand(), planCommand(), whyCommand(), callCommand(), explainCommand(), learnCommand(), rootsCommand(), auditCommand()}},
 		{"", "", []*cobra.Command{filesCommand(), schemaCommand(), manCommand(), versionCommand()}},

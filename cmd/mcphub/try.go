@@ -166,7 +166,7 @@ func (t *trier) scope() (done func(), err error) {
 func (t *trier) secrets() {
 	kept := t.found.Hub.Secret
 	t.found.Hub.Secret = func(ctx context.Context, r reference.Ref, leads func(string) error) (string, error) {
-		if r.Kind == reference.Keyring && t.secret != nil {
+		if (r.Kind == reference.Keyring || r.Kind == reference.Input) && t.secret != nil {
 			if value, ok := t.secret(r.Name); ok {
 				return value, nil
 			}
@@ -381,7 +381,8 @@ func (m *merged) secret(name string) (string, bool) {
 			return value, true
 		}
 	}
-	return "", false
+	value, ok := m.answers[name]
+	return value, ok
 }
 
 // stayReason says why a server stays on in its client; "": the hub serves it.

@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 	cmds["shows"], cmds["exits"], cmds["prints"] = shows, exits, prints
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
 	maps.Copy(cmds, consoles())
+	maps.Copy(cmds, registries())
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,

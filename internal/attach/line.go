@@ -86,7 +86,7 @@ var hubVariables = []string{
 // prefix begins the variables that are keys of hub.json. A session has sessionVariables of its own.
 const prefix = "MCPHUB_"
 
-var sessionVariables = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_TOKEN", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR", AloneVariable}
+var sessionVariables = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_TOKEN", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR", "MCPHUB_REGISTRY", AloneVariable}
 
 // AloneVariable tells a hub why it serves by itself, although hub.json says that it is shared.
 const AloneVariable = "MCPHUB_ALONE"

@@ -23,6 +23,7 @@ type Server struct {
 	Entry    edit.Table // without "disabled"
 	Disabled bool
 	Client   *Profile // nil where a file was named
+	From     string   // where it comes from, if that is neither a client nor a file
 	Project  string   // the folder that its client has it for, alone; "": all
 	Held     []HubKey // keys of the file that only hub.json may set
 	Notes    []string

@@ -22,7 +22,7 @@ type Setting struct {
 const prefix = "MCPHUB_"
 
 // noKeys are variables of mcphub that are no keys of hub.json.
-var noKeys = []string{"MCPHUB_CONFIG", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_TOKEN", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR"}
+var noKeys = []string{"MCPHUB_CONFIG", "MCPHUB_REGISTRY", "MCPHUB_ROOTS", "MCPHUB_PROJECT_ROOT", "MCPHUB_TOKEN", "MCPHUB_GUARDIAN", "MCPHUB_INSTANCE", "MCPHUB_WORKDIR"}
 
 // Environment returns the keys that variables give. environ is as os.Environ
 // has it. MCPHUB_ROOTS__TIMEOUT is roots.timeout: the path in capitals, "__"
