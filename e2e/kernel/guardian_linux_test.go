@@ -369,12 +369,14 @@ func TestTheGuardianIsSmallAndUnseen(t *testing.T) {
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	world.Must(t, err)
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	// Its own memory: pages of the program's file are shared with the hub, and how many are mapped goes by the page cache, which
+	// maps whole folios of a file that was just written.
+	_, rest, _ := strings.Cut(string(status), "RssAnon:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	world.Must(t, err)
-	t.Logf("the guardian has %d KiB resident", kib)
-	if kib > 8<<10 && !world.RaceDetector {
-		t.Errorf("the guardian has %d KiB resident, want at most 8 MiB", kib)
+	t.Logf("the guardian has %d KiB of its own", kib)
+	if kib > 3<<10 && !world.RaceDetector {
+		t.Errorf("the guardian has %d KiB of its own, want at most 3 MiB", kib)
 	}
 }
 
