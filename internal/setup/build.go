@@ -115,7 +115,8 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 }
 
 // mayAnswer says who may answer a question. Where that has to be a person at a terminal, it is
-// nobody on Windows.
+// nobody on Windows; and nobody on the console but on Linux, since elsewhere the hub cannot tell
+// who asks its socket, and that way takes no code.
 func mayAnswer(a *config.Approval, goos string) *approval.From {
 	from := a.From
 	if from == nil {
@@ -128,7 +129,7 @@ func mayAnswer(a *config.Approval, goos string) *approval.From {
 	return &approval.From{
 		Client:   slices.Contains(from, keys.FromClient),
 		Terminal: unix && slices.Contains(from, keys.FromTerminal),
-		Console:  unix && slices.Contains(from, keys.FromConsole),
+		Console:  goos == "linux" && slices.Contains(from, keys.FromConsole),
 	}
 }
 

@@ -40,8 +40,11 @@ func withoutEffect(f *config.File, goos string) []config.Problem {
 		note("mcphub approve needs a terminal of Unix", "approval", "local")
 	}
 	for i, who := range f.Approval.From {
-		if goos == "windows" && who != keys.FromClient {
+		switch {
+		case goos == "windows" && who != keys.FromClient:
 			note("who answers at a terminal or on the console has to be at a terminal of Unix", "approval", "from", strconv.Itoa(i))
+		case goos != "linux" && who == keys.FromConsole:
+			note("only on Linux can the hub tell whose program brings an answer from the console", "approval", "from", strconv.Itoa(i))
 		}
 	}
 	return out

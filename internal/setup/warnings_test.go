@@ -21,6 +21,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		{`{"approval": {"from": ["terminal"]}}`, "linux", approval.From{Terminal: true}, ""},
 		{`{"approval": {"from": ["terminal"]}}`, "windows", approval.From{}, "approval.from[0]"},
 		{`{"approval": {"from": ["client", "console"]}}`, "linux", approval.From{Client: true, Console: true}, ""},
+		{`{"approval": {"from": ["client", "console"]}}`, "darwin", approval.From{Client: true}, "approval.from[1]"},
 		{`{"approval": {"from": ["client", "console"]}}`, "windows", approval.From{Client: true}, "approval.from[1]"},
 		{`{"approval": {"from": ["client"], "local": "tty"}}`, "linux", approval.From{Client: true}, "approval.local"},
 	} {
