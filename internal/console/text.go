@@ -81,7 +81,7 @@ func (o *inert) Write(p []byte) (int, error) {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&o.buf, `\x%02x`, b[0])
 		case r != '\n' && r != '\t' && printable.Hidden(r):
-			o.escape(r)
+			o.buf.WriteString(printable.Rune(r))
 		default:
 			o.buf.Write(b[:size])
 		}
@@ -91,17 +91,6 @@ func (o *inert) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return len(p), o.out()
-}
-
-func (o *inert) escape(r rune) {
-	switch {
-	case r < 0x100:
-		fmt.Fprintf(&o.buf, `\x%02x`, r)
-	case r < 0x10000:
-		fmt.Fprintf(&o.buf, `\u%04x`, r)
-	default:
-		fmt.Fprintf(&o.buf, `\U%08x`, r)
-	}
 }
 
 func (o *inert) out() error {

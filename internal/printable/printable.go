@@ -169,13 +169,16 @@ func Escape(s string, most int) string {
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
 			fmt.Fprintf(&b, `\x%02x`, s[i])
 		case Hidden(r):
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			b.WriteString(Rune(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
+
+// Rune is the escape of Go of one character that is [Hidden].
+func Rune(r rune) string { return strings.Trim(strconv.QuoteRuneToASCII(r), "'") }
 
 // Line returns s on one line. Honest text stays as it is, of any language; text with
 // a line break, or with anything that Clean would remove, is escaped as by Escape, so
