@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"mcphub/internal/config/jsonc"
 	"mcphub/internal/redact"
@@ -19,29 +20,23 @@ var mostlySecret = []string{"env", "headers", "tokens"}
 // secret, and without its comments: those may hold entries that were taken out of use. A text that cannot
 // be read is not shown, because what in it is secret cannot be told.
 func withoutSecrets(name string, text []byte) (string, error) {
-	root, wrong := jsonc.NewSource(name, text).Parse()
-	if wrong != nil {
+	source := jsonc.NewSource(name, text)
+	root, wrong := source.Parse()
+	standard, err := source.Standard()
+	if wrong != nil || err != nil {
 		return "", errors.New("it cannot be read, and is not shown because it may hold secrets; mcphub validate says where it is wrong")
 	}
-	m := masked{text: blankComments(text)}
+	m := masked{text: standard}
 	m.value(root, false)
-	// From the end, so that the places before stay right.
-	slices.SortFunc(m.spans, func(a, b span) int { return b.from - a.from })
-	for _, s := range m.spans {
-		m.text = slices.Replace(m.text, s.from, s.to, s.by...)
-	}
-	return string(m.text), nil
+	m.out.Write(m.text[m.done:])
+	return m.out.String(), nil
 }
 
-// span is a part of a text, and what stands there instead.
-type span struct {
-	from, to int
-	by       []byte
-}
-
+// masked is a text with something else in the place of some strings.
 type masked struct {
-	text  []byte
-	spans []span
+	text []byte
+	out  bytes.Buffer // what comes of the text before done
+	done int
 }
 
 func (m *masked) value(n *jsonc.Node, secret bool) {
@@ -75,58 +70,19 @@ func (m *masked) value(n *jsonc.Node, secret bool) {
 	if err != nil {
 		raw = []byte(`"` + redact.Mark + `"`)
 	}
-	m.spans = append(m.spans, span{n.Off, stringEnd(m.text, n.Off), raw})
+	m.out.Write(m.text[m.done:n.Off])
+	m.out.Write(raw)
+	m.done = n.End
 }
 
 // onlyReferences reports whether a text names where its value is, and holds nothing beside.
 func onlyReferences(text string) bool {
 	for text != "" {
-		if len(text) < 2 || text[:2] != "${" {
+		one, rest, ended := strings.Cut(text, "}")
+		if !ended || !strings.HasPrefix(one, "${") || strings.Contains(one, ":-") { // behind that stands a default
 			return false
 		}
-		i := bytes.IndexByte([]byte(text), '}')
-		// A default stands behind ":-".
-		if i < 0 || bytes.Contains([]byte(text[:i]), []byte(":-")) {
-			return false
-		}
-		text = text[i+1:]
+		text = rest
 	}
 	return true
-}
-
-// stringEnd is the offset behind a string of JSON.
-func stringEnd(text []byte, from int) int {
-	for i := from + 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
-// blankComments puts spaces in the place of comments. The text is one that was read.
-func blankComments(text []byte) []byte {
-	out := bytes.Clone(text)
-	for i := 0; i < len(out); i++ {
-		switch {
-		case out[i] == '"':
-			i = stringEnd(out, i) - 1
-		case bytes.HasPrefix(out[i:], []byte("//")):
-			for ; i < len(out) && out[i] != '\n'; i++ {
-				out[i] = ' '
-			}
-		case bytes.HasPrefix(out[i:], []byte("/*")):
-			end := i + bytes.Index(out[i:], []byte("*/")) + 2
-			for ; i < end; i++ {
-				if out[i] != '\n' {
-					out[i] = ' '
-				}
-			}
-			i--
-		}
-	}
-	return out
 }

@@ -36,6 +36,9 @@ func TestWithoutSecrets(t *testing.T) {
 	if strings.Count(got, "\n") != strings.Count(text, "\n") {
 		t.Error("a line is missing")
 	}
+	if marked, err := withoutSecrets("hub.json", append([]byte("\xef\xbb\xbf"), text...)); err != nil || marked != got {
+		t.Errorf("behind a byte order mark it is shown as\n%s, %v", marked, err)
+	}
 	for _, broken := range []string{`{"a": "` + secret + `"`, secret, ``} {
 		if got, err := withoutSecrets("hub.json", []byte(broken)); err == nil || strings.Contains(got+err.Error(), secret) {
 			t.Errorf("%q is shown as %q, %v", broken, got, err)

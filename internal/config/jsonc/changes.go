@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/tailscale/hujson"
 )
 
 // Changes tells two texts of a file apart, for a person: each server, and each other key,
@@ -43,7 +41,7 @@ func parts(text []byte) (map[string]string, bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return out, true
 	}
-	plain, err := hujson.Standardize(append(bytes.TrimPrefix(bytes.Clone(text), []byte("\xef\xbb\xbf")), '\n'))
+	plain, err := NewSource("", text).Standard()
 	if err != nil {
 		return nil, false
 	}

@@ -24,6 +24,7 @@ const MaxDepth = 100
 type Node struct {
 	Kind    hujson.Kind // '{' '[' '"' '0' 't' 'f' 'n'
 	Off     int         // of its first byte
+	End     int         // behind its last byte, of what was parsed; else 0
 	Text    string      // a string's value; a number, true, false, null as written
 	Members []Member
 	Elems   []*Node
@@ -161,9 +162,22 @@ func (s *Source) Parse() (*Node, *SyntaxError) {
 	return fromTree(v), nil
 }
 
+// Standard is the text as standard JSON, with every value where it was: there are spaces in the place of
+// comments and of commas behind the last element.
+func (s *Source) Standard() ([]byte, error) {
+	b, err := hujson.Standardize(append(s.Data[:len(s.Data):len(s.Data)], '\n'))
+	if err != nil {
+		return nil, err
+	}
+	return b[:len(s.Data)], nil
+}
+
 // Shift moves the places of a value.
 func (n *Node) Shift(by int) {
 	n.Off += by
+	if n.End > 0 {
+		n.End += by
+	}
 	for i := range n.Members {
 		n.Members[i].Off += by
 		n.Members[i].Value.Shift(by)
@@ -257,7 +271,7 @@ func (s *Source) unclosed(text string) string {
 }
 
 func fromTree(v hujson.Value) *Node {
-	n := &Node{Kind: v.Value.Kind(), Off: v.StartOffset}
+	n := &Node{Kind: v.Value.Kind(), Off: v.StartOffset, End: v.EndOffset}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
 		n.Members = make([]Member, 0, len(t.Members))
