@@ -59,7 +59,7 @@ func (t *traffic) note(e trail.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	number := e.Time.UnixNano() / int64(slotTime)
-	s := &t.slots[((number%slotCount)+slotCount)%slotCount]
+	s := t.slot(number)
 	if s.number > number {
 		return // a clock was set back
 	}
@@ -82,6 +82,11 @@ func (t *traffic) note(e trail.Event) {
 			s.took[i] = r.US
 		}
 	}
+}
+
+// slot is where a number has its place.
+func (t *traffic) slot(number int64) *slot {
+	return &t.slots[((number%slotCount)+slotCount)%slotCount]
 }
 
 // A curve is one quantity over the last ten minutes, drawn by its points.
@@ -108,7 +113,7 @@ func (t *traffic) curves(now time.Time) (all []curve, since time.Time, wrong str
 	var calls, refused, median [slotCount]float64
 	for i := range slotCount {
 		number := last - slotCount + 1 + int64(i)
-		s := &t.slots[((number%slotCount)+slotCount)%slotCount]
+		s := t.slot(number)
 		if s.number != number {
 			continue
 		}

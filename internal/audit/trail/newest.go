@@ -185,7 +185,7 @@ func lineFrom(file *os.File, from int64, buf []byte) (start int64, at time.Time,
 		n, err := file.ReadAt(buf, from)
 		i := bytes.IndexByte(buf[:n], '\n')
 		if i >= 0 {
-			start, at, ok := timeAt(file, from+int64(i)+1, make([]byte, 256))
+			start, at, ok := timeAt(file, from+int64(i)+1, make([]byte, longestHead))
 			if ok {
 				return start, at, nil
 			}
@@ -208,11 +208,11 @@ func timeAt(file *os.File, offset int64, buf []byte) (start int64, at time.Time,
 	if n == 0 {
 		return -1, at, false
 	}
-	_, rest, found := bytes.Cut(buf[:n], []byte(`","time":"`))
-	if !found || len(rest) < len(audit.TimeFormat) {
+	text, _, ok := timeOf(buf[:n])
+	if !ok {
 		return offset, at, false
 	}
-	at, err := time.Parse(audit.TimeFormat, string(rest[:len(audit.TimeFormat)]))
+	at, err := time.Parse(audit.TimeFormat, string(text))
 	return offset, at, err == nil
 }
 

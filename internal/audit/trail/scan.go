@@ -122,12 +122,18 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 // decides tells of a line, without reading all of it, that it is no decision, or one
 // from before a moment. What it lets pass has yet to be read.
 func decides(line, after []byte) bool {
-	const member, kind = `","time":"`, `","kind":"` + audit.KindDecision + `"`
-	head := line[:min(len(line), 200)]
-	i := bytes.Index(head, []byte(member))
-	if i < 0 {
-		return false
+	at, rest, ok := timeOf(line[:min(len(line), longestHead)])
+	return ok && bytes.HasPrefix(rest, []byte(`","kind":"`+audit.KindDecision+`"`)) && bytes.Compare(at, after) >= 0
+}
+
+// longestHead is how far into a line its time stands, in bytes, with what follows it.
+const longestHead = 200
+
+// timeOf finds the time of a line in its head, and what follows that.
+func timeOf(head []byte) (at, rest []byte, ok bool) {
+	_, rest, ok = bytes.Cut(head, []byte(`","time":"`))
+	if !ok || len(rest) < len(audit.TimeFormat) {
+		return nil, nil, false
 	}
-	rest := head[i+len(member):]
-	return len(rest) > len(audit.TimeFormat) && bytes.HasPrefix(rest[len(audit.TimeFormat):], []byte(kind)) && bytes.Compare(rest[:len(audit.TimeFormat)], after) >= 0
+	return rest[:len(audit.TimeFormat)], rest[len(audit.TimeFormat):], true
 }
