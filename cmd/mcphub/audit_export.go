@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,10 +24,11 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 		Short: "Write decisions with their outcomes as JSON lines or CSV",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := exporter(format)
-			if write == nil {
+			i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == format })
+			if i < 0 {
 				return exit.Errorf(exit.Usage, "--format: %q is neither jsonl nor csv", format)
 			}
+			write := exportFormats[i].write
 			all, by, err := from.decisions(&f)
 			if err != nil {
 				return err
@@ -51,15 +53,15 @@ func auditExportCommand(from *auditSource) *cobra.Command {
 	return cmd
 }
 
-// exporter writes decisions in a format; nil where there is no such format.
-func exporter(format string) func(io.Writer, []trail.Decision, trail.Clients) error {
-	switch format {
-	case "jsonl":
-		return exportJSON
-	case "csv":
-		return exportCSV
-	}
-	return nil
+// An exportFormat is one of export, and of the console.
+type exportFormat struct {
+	name, title, media string
+	write              func(io.Writer, []trail.Decision, trail.Clients) error
+}
+
+var exportFormats = []exportFormat{
+	{"jsonl", "JSON lines", "application/x-ndjson", exportJSON},
+	{"csv", "CSV", "text/csv; charset=utf-8", exportCSV},
 }
 
 func exportJSON(w io.Writer, all []trail.Decision, by trail.Clients) error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 			layout.Printf(cmd.ErrOrStderr(), "No browser was opened (%s): open the address yourself.\n", err.Error())
 		}
 	}
-	return exit.Failed(server.Run(cmd.Context(), net.Listener(l)))
+	return exit.Failed(server.Run(cmd.Context(), l))
 }
 
 // consoleSource is where a console has from what it shows: from the code of the commands that print the same.
@@ -87,7 +86,7 @@ type consoleSource struct {
 func (c *consoleSource) config() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Export: c.export, File: c.file, Questions: c.questions, Answer: c.answer,
+		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
 	}
 }
 
@@ -161,20 +160,21 @@ func (c *consoleSource) mends() func(audit.Refused) (text, command string) {
 	}
 }
 
-func (c *consoleSource) export(w io.Writer, format string, pick trail.Filter) error {
-	all, err := trail.Decisions(c.record, pick)
-	if err != nil {
-		return err
+func (c *consoleSource) exports() (all []webconsole.Export) {
+	for _, f := range exportFormats {
+		all = append(all, webconsole.Export{Name: f.name, Title: f.title, Media: f.media, Write: func(w io.Writer, pick trail.Filter) error {
+			found, err := trail.Decisions(c.record, pick)
+			if err != nil {
+				return err
+			}
+			by, err := trail.ReadClients(c.record)
+			if err != nil {
+				return err
+			}
+			return f.write(w, found, by)
+		}})
 	}
-	by, err := trail.ReadClients(c.record)
-	if err != nil {
-		return err
-	}
-	write := exporter(format)
-	if write == nil {
-		return exit.Errorf(exit.Usage, "%q is no format", format)
-	}
-	return write(w, all, by)
+	return all
 }
 
 // file is hub.json without secrets, and what two commands say of it.

@@ -47,8 +47,8 @@ type Config struct {
 	// Mends returns what says, by hub.json as it reads now, what mends a refusal, and which command
 	// does, where one can.
 	Mends func() func(audit.Refused) (text, command string)
-	// Export writes decisions as a format of `mcphub audit export`.
-	Export func(w io.Writer, format string, pick trail.Filter) error
+	// Exports are the formats of `mcphub audit export`.
+	Exports []Export
 	// File reads hub.json, and what validate and plan say of it.
 	File func(ctx context.Context) File
 	// Questions are what waits for a person. silent are what went wrong.
@@ -83,6 +83,13 @@ type Question struct {
 type Answer struct {
 	Hub, ID, Digest string // as the Question has them
 	Decision        string // one of its Choices, or "deny"
+}
+
+// An Export is a format in which decisions are saved.
+type Export struct {
+	Name, Title string
+	Media       string // the media type
+	Write       func(io.Writer, trail.Filter) error
 }
 
 // A Server is one console.

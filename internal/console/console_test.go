@@ -41,10 +41,10 @@ func fakes(text, record string) Config {
 		Mends: func() func(audit.Refused) (string, string) {
 			return func(audit.Refused) (string, string) { return text, text }
 		},
-		Export: func(w io.Writer, format string, _ trail.Filter) error {
-			_, err := io.WriteString(w, format)
+		Exports: []Export{{Name: "jsonl", Title: "JSON lines", Media: "application/x-ndjson", Write: func(w io.Writer, _ trail.Filter) error {
+			_, err := io.WriteString(w, "jsonl")
 			return err
-		},
+		}}},
 		File: func(context.Context) File {
 			return File{Path: text, Text: text, Error: text, Validate: text, Plan: text}
 		},

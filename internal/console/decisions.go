@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,14 +164,19 @@ type recordData struct {
 	Dir     string
 	Checked *trail.Report // nil before a person asks
 	Wrong   string
+	Exports []Export
+}
+
+func (s *Server) recordData() recordData {
+	return recordData{Dir: s.cfg.Record, Exports: s.cfg.Exports}
 }
 
 func (s *Server) record(*http.Request) page {
-	return page{View: "/record", Data: recordData{Dir: s.cfg.Record}}
+	return page{View: "/record", Data: s.recordData()}
 }
 
 func (s *Server) verify(*http.Request) page {
-	d := recordData{Dir: s.cfg.Record}
+	d := s.recordData()
 	if d.Dir == "" {
 		return page{View: "/record", Data: d}
 	}
@@ -181,28 +187,17 @@ func (s *Server) verify(*http.Request) page {
 	return page{View: "/record", Data: d}
 }
 
-// mediaType is that of a format of `mcphub audit export`; "" where there is no such format.
-func mediaType(format string) string {
-	switch format {
-	case "jsonl":
-		return "application/x-ndjson"
-	case "csv":
-		return "text/csv; charset=utf-8"
-	}
-	return ""
-}
-
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
-	format := r.PostForm.Get("format")
-	media := mediaType(format)
-	if media == "" || s.cfg.Record == "" {
+	i := slices.IndexFunc(s.cfg.Exports, func(e Export) bool { return e.Name == r.PostForm.Get("format") })
+	if i < 0 || s.cfg.Record == "" {
 		http.Error(w, "there is no such export", http.StatusNotFound)
 		return
 	}
+	as := &s.cfg.Exports[i]
 	chosen := pickOf(r)
-	w.Header().Set("Content-Type", media)
-	w.Header().Set("Content-Disposition", `attachment; filename="decisions.`+format+`"`)
-	if err := s.cfg.Export(w, format, chosen.filter()); err != nil {
+	w.Header().Set("Content-Type", as.Media)
+	w.Header().Set("Content-Disposition", `attachment; filename="decisions.`+as.Name+`"`)
+	if err := as.Write(w, chosen.filter()); err != nil {
 		// Half a file that looks whole would be worse than a connection that breaks.
 		panic(http.ErrAbortHandler)
 	}
