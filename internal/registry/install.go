@@ -3,6 +3,7 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -84,12 +85,7 @@ func (s *Server) install(o Options, way string, not []error, fill func(*filler) 
 	if err := fill(&f); err != nil {
 		return nil, err
 	}
-	for name := range o.Set {
-		if !f.said[name] {
-			return nil, fmt.Errorf("it asks for nothing that is called %s", printable.Quote(name))
-		}
-	}
-	for _, name := range o.Ask {
+	for _, name := range slices.AppendSeq(slices.Clone(o.Ask), maps.Keys(o.Set)) {
 		if !f.said[name] {
 			return nil, fmt.Errorf("it asks for nothing that is called %s", printable.Quote(name))
 		}
