@@ -115,7 +115,7 @@ func (x *Index) ask(question string) [][]variant {
 		w := plain[i]
 		s := stem(w)
 		number := strings.Trim(w, "0123456789") == ""
-		if seen[s] || len(s) > longestWord || number || stopWords[w] || fillers[w] {
+		if seen[s] || len(s) > longestWord || number || stopWords()[w] || fillers()[w] {
 			continue
 		}
 		seen[s] = true

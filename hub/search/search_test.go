@@ -235,7 +235,7 @@ func TestTable(t *testing.T) {
 			words(phrase, func(w string) { plain = append(plain, w) })
 			if len(plain) == 0 || len(plain) > longestPhrase || strings.Join(plain, " ") != strings.TrimSpace(phrase) {
 				t.Errorf("%q in %q is no question's words", phrase, line)
-			} else if w := plain[0]; len(plain) == 1 && (stopWords[w] || fillers[w]) {
+			} else if w := plain[0]; len(plain) == 1 && (stopWords()[w] || fillers()[w]) {
 				t.Errorf("%q in %q is a word that questions are read without", w, line)
 			}
 		}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 
 	"mcphub/internal/spelling"
@@ -38,7 +39,7 @@ func words(text string, yield func(string)) {
 // stems calls yield with the stems of the words of a text, without stop words.
 func stems(text string, yield func(string)) {
 	words(text, func(w string) {
-		if !stopWords[w] {
+		if !stopWords()[w] {
 			yield(stem(w))
 		}
 	})
@@ -128,10 +129,13 @@ var fillers = set(`also again really now currently kindly everything anything no
 	le la les un une du de et ou est sont je moi mon ma mes ce cette ces dans sur pour avec par au aux qui que quoi il elle nous vous l svp
 	el los las una unos unas del y o son yo mi mis su sus este esta estos estas en con por para al como lo se`)
 
-func set(list string) map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		m[w] = true
-	}
-	return m
+// set reads a list when it is first asked: most starts ask for none.
+func set(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		m := map[string]bool{}
+		for _, w := range strings.Fields(list) {
+			m[w] = true
+		}
+		return m
+	})
 }
