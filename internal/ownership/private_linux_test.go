@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func as(t *testing.T, program, how, path string, uid, gid uint32, groups ...uint32) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, path)
-	c.Dir, c.Env = "/", []string{asVariable + "=" + how}
+	c.Dir, c.Env = "/", []string{asVariable + "=" + how, "GORACE=atexit_sleep_ms=0"} // by itself the race detector sleeps for a second
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid, Groups: groups}}
 	out, err := c.CombinedOutput()
 	if err != nil {

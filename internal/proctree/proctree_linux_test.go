@@ -93,7 +93,7 @@ func play(role string) int {
 func underTheMark() error {
 	start := func(role string) error {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env, cmd.SysProcAttr = []string{envRole + "=" + role}, &syscall.SysProcAttr{Setsid: true}
+		cmd.Env, cmd.SysProcAttr = []string{envRole + "=" + role, "GORACE=atexit_sleep_ms=0"}, &syscall.SysProcAttr{Setsid: true}
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
