@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -41,7 +42,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 		one := &jsonrpc.Message{}
 		err := jsonrpc.Split(raw, true, one)
 		if err == nil {
-			err = carry(r.Header, one)
+			err = headers.CarryTrace(r.Header, one)
 		}
 		switch {
 		case err != nil:

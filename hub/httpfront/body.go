@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -51,7 +52,7 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *shar
 		err = jsonrpc.Split(body, true, &in.m)
 	}
 	if err == nil {
-		err = carry(r.Header, &in.m)
+		err = headers.CarryTrace(r.Header, &in.m)
 	}
 	if errors.Is(err, jsonrpc.ErrBatch) && c != nil && c.batches() {
 		in.m, err = jsonrpc.Message{Frame: body}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 )
@@ -25,7 +26,7 @@ var both = []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}
 
 // postOf is a whole POST of a token's client up to its body.
 func postOf(token, session string) string {
-	return plainHead + "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n" + headerSession + ": " + session + "\r\n"
+	return plainHead + "Content-Type: application/json\r\nAuthorization: Bearer " + token + "\r\n" + headers.Session + ": " + session + "\r\n"
 }
 
 // largePing is a request of more than a megabyte.
@@ -57,7 +58,7 @@ func TestBodiesAreDivided(t *testing.T) {
 					c := raw(t, m, postOf("a", s.session)+"Transfer-Encoding: chunked\r\n\r\n1\r\n \r\n")
 					synctest.Wait()
 					if tc.ends {
-						w.do("DELETE", "", append([]string{headerSession, s.session}, ofA...)...)
+						w.do("DELETE", "", append([]string{headers.Session, s.session}, ofA...)...)
 						synctest.Wait()
 					}
 					go func() { _, _ = io.WriteString(c, chunk) }()
@@ -223,7 +224,7 @@ func TestListenersAreDivided(t *testing.T) {
 		_, m, _ := bubbleWeb(t, h, Options{Resource: resource, Principal: PrincipalLimits{Sessions: 3, Rate: 1, Burst: 5}})
 		listen := func() net.Conn {
 			text := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28"}}}`
-			c := raw(t, m, plainHead+"Content-Type: application/json\r\nAuthorization: Bearer any\r\n"+headerProtocol+": 2026-07-28\r\n"+mcp.HeaderMethod+": subscriptions/listen\r\n"+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
+			c := raw(t, m, plainHead+"Content-Type: application/json\r\nAuthorization: Bearer any\r\n"+headers.Protocol+": 2026-07-28\r\n"+mcp.HeaderMethod+": subscriptions/listen\r\n"+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
 			synctest.Wait()
 			return c
 		}

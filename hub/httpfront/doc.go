@@ -23,7 +23,7 @@
 //
 // A request of 2026-07-28 says for itself what it needs, so all that come with one
 // token are served by one [ModernSession] (modern.go). Their headers are compared
-// with their bodies (headers.go). The end of a connection ends the request.
+// with their bodies (package headers). The end of a connection ends the request.
 //
 // # Concurrency
 //

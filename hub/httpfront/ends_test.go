@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 )
@@ -24,7 +25,7 @@ import (
 func TestHTTPSessionsEnd(t *testing.T) {
 	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		idle, listens := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
-		r := listens.do("GET", "", headerSession, listens.session)
+		r := listens.do("GET", "", headers.Session, listens.session)
 		go func() { _, _ = io.Copy(io.Discard, r.Body) }()
 		if r := w.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 			t.Errorf("a third one: %d", r.StatusCode)
@@ -103,7 +104,7 @@ func TestStopLosesNoCall(t *testing.T) {
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
 		idle, busy := s.initialize(`{}`).initialized(), s.initialize(`{}`).initialized()
 		heard := make(chan string, 1)
-		listens := idle.do("GET", "", headerSession, idle.session)
+		listens := idle.do("GET", "", headers.Session, idle.session)
 		go func() { heard <- body(t, listens) }()
 		long := busy.later(12 * time.Second)
 		if got := s.ready(); got != http.StatusOK {
@@ -214,7 +215,7 @@ func TestStopAwaitsWhoComesBack(t *testing.T) {
 		began := time.Now()
 		go func() { stop(); ended <- time.Since(began) }()
 		time.Sleep(10 * time.Second)
-		r = c.do("GET", "", headerSession, c.session, headerProtocol, "2025-11-25", headerLast, last)
+		r = c.do("GET", "", headers.Session, c.session, headers.Protocol, "2025-11-25", headers.LastEvent, last)
 		if got := body(t, r); !strings.Contains(got, `"done":true`) {
 			t.Errorf("%d %s", r.StatusCode, got)
 		}
@@ -252,7 +253,7 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 		s.h.modern = fakeRequest{hasMethod: true, serve: serveFor(8 * time.Second)}
 		ask := func() *http.Response {
 			return s.do("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"`+mcp.MetaKeyProtocolVersion+`":"2026-07-28"}}}`,
-				headerProtocol, "2026-07-28", mcp.HeaderMethod, "tools/call", mcp.HeaderName, "x")
+				headers.Protocol, "2026-07-28", mcp.HeaderMethod, "tools/call", mcp.HeaderName, "x")
 		}
 		stop()
 		got := make(chan string, 1)

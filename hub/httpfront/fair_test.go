@@ -10,6 +10,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 )
 
 // TestHTTPBodiesOfManySessionsAreBounded: what many sessions send at once, none
@@ -24,7 +25,7 @@ func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
 		var taken []net.Conn
 		for range allBodies {
 			s := w.initialize(`{}`).initialized()
-			taken = append(taken, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+"\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk))
+			taken = append(taken, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headers.Session+": "+s.session+"\r\nTransfer-Encoding: chunked\r\n\r\n"+chunk))
 		}
 		synctest.Wait()
 		other := w.initialize(`{}`).initialized()

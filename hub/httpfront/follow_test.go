@@ -12,6 +12,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
@@ -40,7 +41,7 @@ func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hostile(t, Options{Tokens: all}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 				leaked, stays := w.initialize(`{}`, as("leaked-secret")...).initialized(), w.initialize(`{}`, as("stays-secret")...).initialized()
-				listens := leaked.do("GET", "", append(as("leaked-secret"), headerSession, leaked.session)...)
+				listens := leaked.do("GET", "", append(as("leaked-secret"), headers.Session, leaked.session)...)
 				heard := make(chan struct{})
 				go func() { _, _ = io.Copy(io.Discard, listens.Body); close(heard) }()
 				cut, kept := leaked.later(5*time.Second), stays.later(5*time.Second)
@@ -89,7 +90,7 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 		h.modern = fakeRequest{hasMethod: true, serve: serveFor(5 * time.Second)}
 		ask := func(secret string) *http.Response {
 			return w.do("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"`+mcp.MetaKeyProtocolVersion+`":"2026-07-28"}}}`,
-				append(as(secret), headerProtocol, "2026-07-28", mcp.HeaderMethod, "tools/call", mcp.HeaderName, "x")...)
+				append(as(secret), headers.Protocol, "2026-07-28", mcp.HeaderMethod, "tools/call", mcp.HeaderName, "x")...)
 		}
 		cut, kept := make(chan *http.Response, 1), make(chan *http.Response, 1)
 		go func() { cut <- ask("leaked-secret") }()

@@ -8,7 +8,6 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -138,7 +138,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if key := twice(r.Header); key != "" {
+	if key := headers.Repeated(r.Header); key != "" {
 		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return
 	}
@@ -148,7 +148,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !f.startRequest() {
-		if sessionNamed(r.Header) != "" && !headerModern(r.Header) {
+		if headers.SessionOf(r.Header) != "" && !headers.NameModern(r.Header) {
 			refusedUnknown.answer(w, nil) // as it is from leaving on: its client opens another one, elsewhere
 			return
 		}
@@ -178,11 +178,11 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
 func (f *Front) isModern(h http.Header, who admission.Caller) bool {
-	if !headerModern(h) {
+	if !headers.NameModern(h) {
 		return false
 	}
-	id := sessionNamed(h)
-	if id == "" || slices.Contains(h[keyProtocol], modernVersion) {
+	id := headers.SessionOf(h)
+	if id == "" || headers.NameVersion(h, headers.ModernVersion) {
 		return true
 	}
 	f.mu.Lock()
@@ -193,7 +193,7 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 
 // post takes one message of the client.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Caller) {
-	plain, events := accepts(r.Header)
+	plain, events := headers.Accepted(r.Header)
 	if !plain && !events {
 		refuse(w, http.StatusNotAcceptable, nil, "accept application/json and text/event-stream")
 		return
@@ -205,7 +205,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	// Whoever is of no session has nothing long to say.
 	var c *Peer
 	var s *share
-	if sessionNamed(r.Header) != "" {
+	if headers.SessionOf(r.Header) != "" {
 		if c = f.find(w, r, who); c == nil {
 			return
 		}
@@ -231,11 +231,11 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		}
 	}()
 	if f.hub.Modern(m) {
-		err := checkVersion(r.Header, m)
+		err := headers.CheckVersion(r.Header, m)
 		if err == nil {
-			err = mismatch(headerProtocol, "names a version of the handshake, and the body is of another one")
+			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")
 		}
-		answerWith(w, http.StatusBadRequest, m.ID, refuseMismatch(err))
+		answerWith(w, http.StatusBadRequest, m.ID, headers.Refuse(err))
 		return
 	}
 	switch {
@@ -288,22 +288,20 @@ func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc
 // misdirected tells a balancer of which hub a request is, where that is another one.
 func misdirected(w http.ResponseWriter, node string) {
 	if node != "" {
-		w.Header().Set(headerNode, node)
+		w.Header().Set(headers.Node, node)
 	}
 }
 
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
 func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
-	for _, v := range r.Header[keyProtocol] {
-		if v != "" && !slices.Contains(handshakeVersions, v) {
-			refuse(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
-			return nil
-		}
+	if v := headers.NotOfHandshake(r.Header); v != "" {
+		refuse(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
+		return nil
 	}
-	id := sessionNamed(r.Header)
+	id := headers.SessionOf(r.Header)
 	if id == "" {
-		refuse(w, http.StatusBadRequest, nil, "there is no "+headerSession+" header: send initialize first and then the id that it is answered with")
+		refuse(w, http.StatusBadRequest, nil, "there is no "+headers.Session+" header: send initialize first and then the id that it is answered with")
 		return nil
 	}
 	f.mu.Lock()
@@ -322,7 +320,7 @@ func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 
 // initialize opens a session of a caller, who has a share.
 func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *share) {
-	if sessionNamed(r.Header) != "" {
+	if headers.SessionOf(r.Header) != "" {
 		refuse(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
 		return
 	}
@@ -346,6 +344,6 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		answerWith(w, http.StatusBadRequest, m.ID, a)
 		return
 	}
-	w.Header().Set(headerSession, c.id)
+	w.Header().Set(headers.Session, c.id)
 	writePlain(w, m.ID, a)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -26,24 +27,24 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 		header []string
 		want   int
 	}{
-		"control":           {append([]string{headerSession, c.session}, alice...), 200},
-		"no token":          {[]string{headerSession, c.session}, 401},
-		"wrong token":       {[]string{headerSession, c.session, "Authorization", "Bearer a-secre"}, 401},
-		"stolen session":    {[]string{headerSession, c.session, "Authorization", "Bearer b-secret"}, 404},
-		"guessed session":   {append([]string{headerSession, "00000000-0000-4000-8000-000000000000"}, alice...), 404},
+		"control":           {append([]string{headers.Session, c.session}, alice...), 200},
+		"no token":          {[]string{headers.Session, c.session}, 401},
+		"wrong token":       {[]string{headers.Session, c.session, "Authorization", "Bearer a-secre"}, 401},
+		"stolen session":    {[]string{headers.Session, c.session, "Authorization", "Bearer b-secret"}, 404},
+		"guessed session":   {append([]string{headers.Session, "00000000-0000-4000-8000-000000000000"}, alice...), 404},
 		"no session":        {alice, 400},
-		"evil origin":       {append([]string{headerSession, c.session, "Origin", "https://evil.example"}, alice...), 403},
-		"null origin":       {append([]string{headerSession, c.session, "Origin", "null"}, alice...), 403},
-		"listed origin":     {append([]string{headerSession, c.session, "Origin", "https://ide.example"}, alice...), 200},
-		"cross site":        {append([]string{headerSession, c.session, "Sec-Fetch-Site", "cross-site"}, alice...), 403},
-		"evil host":         {append([]string{headerSession, c.session, "Host", "evil.example"}, alice...), 403},
-		"rebound":           {append([]string{headerSession, c.session, "Host", "evil.example", "Origin", "http://evil.example"}, alice...), 403},
-		"listed host":       {append([]string{headerSession, c.session, "Host", "hub.example:80"}, alice...), 200},
-		"localhost":         {append([]string{headerSession, c.session, "Host", "localhost:1"}, alice...), 200},
-		"unknown version":   {append([]string{headerSession, c.session, headerProtocol, "1999-01-01"}, alice...), 400},
-		"plain text":        {append([]string{headerSession, c.session, "Content-Type", "text/plain"}, alice...), 415},
-		"wants nothing":     {append([]string{headerSession, c.session, "Accept", "text/html"}, alice...), 406},
-		"initialized twice": {append([]string{headerSession, c.session}, alice...), 200},
+		"evil origin":       {append([]string{headers.Session, c.session, "Origin", "https://evil.example"}, alice...), 403},
+		"null origin":       {append([]string{headers.Session, c.session, "Origin", "null"}, alice...), 403},
+		"listed origin":     {append([]string{headers.Session, c.session, "Origin", "https://ide.example"}, alice...), 200},
+		"cross site":        {append([]string{headers.Session, c.session, "Sec-Fetch-Site", "cross-site"}, alice...), 403},
+		"evil host":         {append([]string{headers.Session, c.session, "Host", "evil.example"}, alice...), 403},
+		"rebound":           {append([]string{headers.Session, c.session, "Host", "evil.example", "Origin", "http://evil.example"}, alice...), 403},
+		"listed host":       {append([]string{headers.Session, c.session, "Host", "hub.example:80"}, alice...), 200},
+		"localhost":         {append([]string{headers.Session, c.session, "Host", "localhost:1"}, alice...), 200},
+		"unknown version":   {append([]string{headers.Session, c.session, headers.Protocol, "1999-01-01"}, alice...), 400},
+		"plain text":        {append([]string{headers.Session, c.session, "Content-Type", "text/plain"}, alice...), 415},
+		"wants nothing":     {append([]string{headers.Session, c.session, "Accept", "text/html"}, alice...), 406},
+		"initialized twice": {append([]string{headers.Session, c.session}, alice...), 200},
 	} {
 		r := w.do("POST", list, tc.header...)
 		if r.StatusCode != tc.want {
@@ -64,8 +65,8 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 func TestHTTPUnknownVersion(t *testing.T) {
 	w := serveWeb(t, newFakeHub(), Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	alice, bob := []string{"Authorization", "Bearer a-secret"}, []string{"Authorization", "Bearer b-secret"}
-	session := []string{headerSession, w.initialize(`{}`, alice...).session}
-	unknown := []string{headerProtocol, "1999-01-01"}
+	session := []string{headers.Session, w.initialize(`{}`, alice...).session}
+	unknown := []string{headers.Protocol, "1999-01-01"}
 	list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
 	for name, tc := range map[string]struct {
 		method string
@@ -76,10 +77,10 @@ func TestHTTPUnknownVersion(t *testing.T) {
 		"in a session":             {"POST", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
 		"its stream":               {"GET", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
 		"its end":                  {"DELETE", slices.Concat(alice, session, unknown), 400, `"the protocol version \"1999-01-01\" is not served"`},
-		"control: a known version": {"POST", slices.Concat(alice, session, []string{headerProtocol, "2025-11-25"}), 200, `"tools"`},
+		"control: a known version": {"POST", slices.Concat(alice, session, []string{headers.Protocol, "2025-11-25"}), 200, `"tools"`},
 		"no session":               {"POST", slices.Concat(alice, unknown), 400, `-32602`},
 		"another's session":        {"POST", slices.Concat(bob, session, unknown), 400, `-32602`},
-		"the modern version":       {"POST", slices.Concat(alice, session, []string{headerProtocol, modernVersion}), 400, `-32602`},
+		"the modern version":       {"POST", slices.Concat(alice, session, []string{headers.Protocol, headers.ModernVersion}), 400, `-32602`},
 	} {
 		text := list
 		if tc.method != "POST" {
@@ -101,12 +102,12 @@ func TestHTTPInitializeInASession(t *testing.T) {
 	if r := c.send(again); r.StatusCode != http.StatusBadRequest {
 		t.Errorf("in its own session: %d", r.StatusCode)
 	}
-	c.do("DELETE", "", headerSession, c.session)
+	c.do("DELETE", "", headers.Session, c.session)
 	if r := c.send(again); r.StatusCode != http.StatusNotFound {
 		t.Errorf("in one that has ended: %d", r.StatusCode)
 	}
-	if r := w.do("POST", again); r.StatusCode != http.StatusOK || len(r.Header.Get(headerSession)) < 26 {
-		t.Errorf("in none: %d, session %q", r.StatusCode, r.Header.Get(headerSession))
+	if r := w.do("POST", again); r.StatusCode != http.StatusOK || len(r.Header.Get(headers.Session)) < 26 {
+		t.Errorf("in none: %d, session %q", r.StatusCode, r.Header.Get(headers.Session))
 	}
 	for _, neither := range []string{`{"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`} {
 		c := w.initialize(`{}`)
@@ -222,7 +223,7 @@ func TestEachRequestOfAConnectionIsJudged(t *testing.T) {
 		Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"},
 	})
 	const alice = "Authorization: Bearer a-secret\r\n"
-	session := headerSession + ": " + w.initialize(`{}`, "Authorization", "Bearer a-secret").session + "\r\n"
+	session := headers.Session + ": " + w.initialize(`{}`, "Authorization", "Bearer a-secret").session + "\r\n"
 	address := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), endpoint)
 	for name, tc := range map[string]struct {
 		host, header string

@@ -9,11 +9,12 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/headers"
 )
 
 // get opens the client's own stream, or goes on with one that broke.
 func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller) {
-	if _, events := accepts(r.Header); !events {
+	if _, events := headers.Accepted(r.Header); !events {
 		refuse(w, http.StatusNotAcceptable, nil, "accept text/event-stream")
 		return
 	}
@@ -22,11 +23,11 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 		return
 	}
 	st, from := c.own, uint64(0)
-	if last := r.Header.Get(headerLast); last != "" {
+	if last := r.Header.Get(headers.LastEvent); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
 		if st = c.stream(flow); st == nil || err != nil || !st.Knows(n) {
-			refuse(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headerLast+" any more; send the request again")
+			refuse(w, http.StatusBadRequest, nil, "nothing is known of the event in "+headers.LastEvent+" any more; send the request again")
 			return
 		}
 		from = n + 1

@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -83,7 +84,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 				s := w.initialize(`{}`).initialized()
 				text := `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":` + call("echo", `{"text":"`+strings.Repeat("x", size)+`"}`) + `}`
-				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+
+				c := raw(t, m, plainHead+"Content-Type: application/json\r\n"+headers.Session+": "+s.session+
 					fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text))
 				time.Sleep(2 * events.WriteTimeout)
 				if took := until(c); took > 0 {
@@ -148,7 +149,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := flood(); n == 0 || n > events.MostAlone {
 			t.Errorf("without a stream %d bytes wait", n)
 		}
-		r := s.do("GET", "", headerSession, s.session) // read: what waited arrives
+		r := s.do("GET", "", headers.Session, s.session) // read: what waited arrives
 		got := make(chan int, 1)
 		go func() {
 			n := 0
@@ -156,7 +157,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 			got <- n
 		}()
 		synctest.Wait()
-		deaf := bufio.NewReader(raw(t, m, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: text/event-stream\r\n"+headerSession+": "+s.session+"\r\n\r\n"))
+		deaf := bufio.NewReader(raw(t, m, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: text/event-stream\r\n"+headers.Session+": "+s.session+"\r\n\r\n"))
 		for line := "x"; line != "\r\n"; line, _ = deaf.ReadString('\n') { // the head, and no more
 		}
 		if n := <-got; n == 0 {
@@ -220,7 +221,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 		seen := map[string][]int{}
 		var readers sync.WaitGroup
 		for i := range 5 {
-			r := s.do("GET", "", headerSession, s.session)
+			r := s.do("GET", "", headers.Session, s.session)
 			readers.Go(func() {
 				s.frames(r, func(m *jsonrpc.Message, _ string) {
 					mu.Lock()
@@ -237,7 +238,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if r := s.do("DELETE", "", headerSession, s.session); r.StatusCode != http.StatusNoContent {
+		if r := s.do("DELETE", "", headers.Session, s.session); r.StatusCode != http.StatusNoContent {
 			t.Errorf("DELETE: %d", r.StatusCode)
 		}
 		readers.Wait()
@@ -263,16 +264,16 @@ func TestHTTPEventsOfAnotherSession(t *testing.T) {
 		clientOf(t, h, mine).TryNotify("notifications/secret")
 		for _, id := range []string{last, "1-0", "1-1", "0-1", "0-18446744073709551615", "0-7", "x", "-", "1-", "1--1", "1-x"} {
 			// The control: it is mine to read.
-			if r := mine.do("GET", "", headerSession, mine.session, headerLast, last); r.StatusCode != 200 || mine.frames(r, nil) == nil {
+			if r := mine.do("GET", "", headers.Session, mine.session, headers.LastEvent, last); r.StatusCode != 200 || mine.frames(r, nil) == nil {
 				t.Fatalf("my own event %s: %d", last, r.StatusCode)
 			}
-			if r := theirs.do("GET", "", headerSession, theirs.session, headerLast, id); r.StatusCode != http.StatusBadRequest {
+			if r := theirs.do("GET", "", headers.Session, theirs.session, headers.LastEvent, id); r.StatusCode != http.StatusBadRequest {
 				t.Errorf("event %s in another session: %d", id, r.StatusCode)
 			}
 		}
-		r = theirs.do("GET", "", headerSession, theirs.session, headerLast, "0-0") // its own stream, from the start
+		r = theirs.do("GET", "", headers.Session, theirs.session, headers.LastEvent, "0-0") // its own stream, from the start
 		time.Sleep(events.Heartbeat)
-		theirs.do("DELETE", "", headerSession, theirs.session)
+		theirs.do("DELETE", "", headers.Session, theirs.session)
 		if got := body(t, r); strings.Contains(got, "secret") || strings.Contains(got, "jsonrpc") {
 			t.Errorf("it heard %q", got)
 		}
@@ -327,7 +328,7 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 		h.limits.Frame = 2 << 20
 		w, m, _ := bubbleWeb(t, h, Options{})
 		s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
-		head := plainHead + "Content-Type: application/json\r\n" + headerSession + ": " + s.session + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+		head := plainHead + "Content-Type: application/json\r\n" + headers.Session + ": " + s.session + "\r\nTransfer-Encoding: chunked\r\n\r\n"
 		chunk := fmt.Sprintf("%x\r\n%s\r\n", 2<<20-10, strings.Repeat(" ", 2<<20-10))
 		for range heldBodies {
 			raw(t, m, head+chunk)

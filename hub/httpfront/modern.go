@@ -9,6 +9,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
@@ -101,20 +102,20 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 // examine looks at a request before anything is done for it: the headers against
 // the body, and what _meta has to hold. Anything but 200 is a refusal.
 func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
-	if err := checkVersion(h, m); err != nil {
-		return nil, http.StatusBadRequest, refuseMismatch(err)
+	if err := headers.CheckVersion(h, m); err != nil {
+		return nil, http.StatusBadRequest, headers.Refuse(err)
 	}
 	request, refusal, ok := s.Read(m)
 	if !ok {
 		return nil, http.StatusBadRequest, refusal
 	}
-	err := checkMethod(h, m)
+	err := headers.CheckMethod(h, m)
 	if err == nil {
-		err = checkMirrors(h, request.Mirrors(), m.Param("arguments"))
+		err = headers.CheckMirrors(h, request.Mirrors(), m.Param("arguments"))
 	}
 	switch {
 	case err != nil:
-		return nil, http.StatusBadRequest, refuseMismatch(err)
+		return nil, http.StatusBadRequest, headers.Refuse(err)
 	case m.Method == methods.Listen && !events:
 		return nil, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
@@ -153,13 +154,13 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		defer t.end()
 	}
 	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unkept: true}}
-	mr.base.start(r.Context(), w, modernVersion)
+	mr.base.start(r.Context(), w, headers.ModernVersion)
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refused(); !over && refusal.Error != nil {
 		a = refusal // as it is: of a child nobody would believe it
 	}
-	if !over && a.Error == nil && prefersEvents(r.Header) {
+	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
 		mr.base.flow() // not before: an error has its status
 	}
 	n := f.keep(c, &a)
@@ -240,11 +241,11 @@ func (mr *ModernReply) TrySpare(method string, params ...[]byte) bool {
 // Fits compares the headers of a call with its arguments, where the tool became
 // known only while the call was served. ok false: refusal is the answer.
 func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool) {
-	err := checkMirrors(mr.header, mirrors, args)
+	err := headers.CheckMirrors(mr.header, mirrors, args)
 	if err == nil {
 		return jsonrpc.Answer{}, true
 	}
-	refusal = refuseMismatch(err)
+	refusal = headers.Refuse(err)
 	mr.base.mu.Lock()
 	mr.refusal = refusal
 	mr.base.mu.Unlock()

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
 )
 
 // modernHeaders fit modernCall.
-var modernHeaders = []string{headerProtocol, modernVersion, "Mcp-Method", "tools/call", "Mcp-Name", "t"}
+var modernHeaders = []string{headers.Protocol, headers.ModernVersion, "Mcp-Method", "tools/call", "Mcp-Name", "t"}
 
 const modernCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"x"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 
@@ -29,7 +30,7 @@ func TestModernRequestIsServedWithoutASession(t *testing.T) {
 	}}
 	w := serveWeb(t, h, Options{})
 	r := w.do("POST", modernCall, modernHeaders...)
-	if got := body(t, r); r.StatusCode != 200 || got != `{"jsonrpc":"2.0","id":1,"result":{"served":true}}` || r.Header.Get(headerSession) != "" {
+	if got := body(t, r); r.StatusCode != 200 || got != `{"jsonrpc":"2.0","id":1,"result":{"served":true}}` || r.Header.Get(headers.Session) != "" {
 		t.Errorf("%d %s", r.StatusCode, got)
 	}
 	says = `{"n":1}`

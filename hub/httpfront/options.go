@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/headers"
 )
 
 // Options shape the front. The zero value serves nobody: one of Local, Open, and Tokens or
@@ -33,5 +34,5 @@ type Options struct {
 // admission says who may call.
 func (o *Options) admission() admission.Options {
 	return admission.Options{Hosts: o.Hosts, Origins: o.Origins, Local: o.Local, Open: o.Open, Tokens: o.Tokens, Resource: o.Resource,
-		Headers: []string{headerSession, headerProtocol, headerLast, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headerSession, headerProtocol}}
+		Headers: []string{headers.Session, headers.Protocol, headers.LastEvent, mcp.HeaderMethod, mcp.HeaderName}, Exposed: []string{headers.Session, headers.Protocol}}
 }

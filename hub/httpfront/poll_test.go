@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -62,7 +63,7 @@ func TestHTTPPolling(t *testing.T) {
 			}
 			c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"said":12}}`, question.ID))
 		}
-		id, again, more := eventsOf(t, c.do("GET", "", headerSession, c.session, headerProtocol, "2025-11-25", headerLast, last))
+		id, again, more := eventsOf(t, c.do("GET", "", headers.Session, c.session, headers.Protocol, "2025-11-25", headers.LastEvent, last))
 		last, retry, messages = id, again, append(messages, more...)
 	}
 	if len(messages) != 2 || !strings.Contains(messages[1], `"said":12`) {
@@ -75,7 +76,7 @@ func TestHTTPPolling(t *testing.T) {
 	old := &webClient{web: w}
 	r := w.do("POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"t","version":"1"}}}`)
 	body(t, r)
-	old.session = r.Header.Get(headerSession)
+	old.session = r.Header.Get(headers.Session)
 	old.initialized()
 	got := old.frames(old.request("tools/call", call("ask", `{}`)), func(m *jsonrpc.Message, _ string) {
 		time.AfterFunc(100*time.Millisecond, func() { old.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"said":12}}`, m.ID)) })

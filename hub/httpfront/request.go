@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -39,7 +40,7 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		reply.left = make(chan struct{})
 	}
 	reply.start(r.Context(), w, c.session.Protocol())
-	prefers := events && prefersEvents(r.Header)
+	prefers := events && headers.PreferEvents(r.Header)
 	if reply.polls() {
 		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, t, prefers) })
 		return true

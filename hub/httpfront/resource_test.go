@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
@@ -102,12 +103,12 @@ func TestResourceMetadata(t *testing.T) {
 func TestWhoseSession(t *testing.T) {
 	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
 	opened := w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60")
-	id := opened.Header.Get(headerSession)
+	id := opened.Header.Get(headers.Session)
 	for token, want := range map[string]int{
 		"alice of a until 60": http.StatusAccepted, "alice of a until 90": http.StatusAccepted,
 		"alice of b until 60": http.StatusNotFound, "bob of a until 60": http.StatusNotFound,
 	} {
-		r := w.do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Authorization", "Bearer "+token, headerSession, id)
+		r := w.do(http.MethodPost, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Authorization", "Bearer "+token, headers.Session, id)
 		if r.StatusCode != want {
 			t.Errorf("%s: %d, want %d", token, r.StatusCode, want)
 		}

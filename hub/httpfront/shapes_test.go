@@ -13,6 +13,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -52,7 +53,7 @@ func TestHTTPShapes(t *testing.T) {
 	mine, bobs := w.initialize(`{}`, "Authorization", "Bearer a-secret"), w.initialize(`{}`, "Authorization", "Bearer b-secret")
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	host := strings.TrimSuffix(strings.TrimPrefix(w.url, "http://"), "/mcp")
-	session, alice, kind := headerSession+": "+mine.session, "Authorization: Bearer a-secret", "Content-Type: application/json"
+	session, alice, kind := headers.Session+": "+mine.session, "Authorization: Bearer a-secret", "Content-Type: application/json"
 	length := fmt.Sprintf("Content-Length: %d", len(ping))
 	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
 	text := func(start, body string, header ...string) string {
@@ -66,13 +67,13 @@ func TestHTTPShapes(t *testing.T) {
 		"control":                {text(post, ping, session, alice, kind, length), 200},
 		"control, charset":       {text(post, ping, session, alice, kind+`; charset="UTF-8"`, length), 200},
 		"control, identity":      {text(post, ping, session, alice, kind, length, "Content-Encoding: identity"), 200},
-		"control, once":          {text(post, ping, session, alice, kind, length, headerProtocol+": 2025-11-25"), 200},
-		"session twice":          {text(post, ping, session, headerSession+": "+bobs.session, alice, kind, length), 400},
+		"control, once":          {text(post, ping, session, alice, kind, length, headers.Protocol+": 2025-11-25"), 200},
+		"session twice":          {text(post, ping, session, headers.Session+": "+bobs.session, alice, kind, length), 400},
 		"the same session twice": {text(post, ping, session, session, alice, kind, length), 400},
 		"token twice":            {text(post, ping, session, alice, "Authorization: Bearer b-secret", kind, length), 400},
-		"version twice":          {text(post, ping, session, alice, kind, length, headerProtocol+": 2025-11-25", headerProtocol+": 2024-11-05"), 400},
+		"version twice":          {text(post, ping, session, alice, kind, length, headers.Protocol+": 2025-11-25", headers.Protocol+": 2024-11-05"), 400},
 		"kind twice":             {text(post, ping, session, alice, kind, "Content-Type: text/plain", length), 400},
-		"event twice":            {text("GET /mcp HTTP/1.1", "", session, alice, "Accept: text/event-stream", headerLast+": 0-0", headerLast+": 1-1"), 400},
+		"event twice":            {text("GET /mcp HTTP/1.1", "", session, alice, "Accept: text/event-stream", headers.LastEvent+": 0-0", headers.LastEvent+": 1-1"), 400},
 		"packed":                 {text(post, ping, session, alice, kind, length, "Content-Encoding: gzip"), 415},
 		"packed twice":           {text(post, ping, session, alice, kind, length, "Content-Encoding: identity, gzip"), 415},
 		"another charset":        {text(post, ping, session, alice, kind+"; charset=utf-16", length), 415},
@@ -85,7 +86,7 @@ func TestHTTPShapes(t *testing.T) {
 		"two hosts":              {text(post, ping, session, alice, kind, length, "Host: evil.test"), 400},
 		"another's host":         {text("POST http://evil.test/mcp HTTP/1.1", ping, session, alice, kind, length), 403},
 		"chunks ended wrongly":   {text(post, strings.ReplaceAll(chunks, "\r\n", "\n"), session, alice, kind, chunked), 400},
-		"session in a trailer":   {text(post, strings.TrimSuffix(chunks, "\r\n")+session+"\r\n\r\n", alice, kind, chunked, "Trailer: "+headerSession), 400},
+		"session in a trailer":   {text(post, strings.TrimSuffix(chunks, "\r\n")+session+"\r\n\r\n", alice, kind, chunked, "Trailer: "+headers.Session), 400},
 		"HEAD":                   {text("HEAD /mcp HTTP/1.1", "", session, alice, "Accept: text/event-stream"), 405},
 		"TRACE":                  {text("TRACE /mcp HTTP/1.1", "", session, alice), 405},
 		"options of all":         {text("OPTIONS * HTTP/1.1", ""), 404},
@@ -106,9 +107,9 @@ func TestHTTPSmuggling(t *testing.T) {
 	w := serveWeb(t, newFakeHub(), Options{})
 	s := w.initialize(`{}`).initialized()
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headerSession + ": " + s.session + "\r\n"
+	head := "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + headers.Session + ": " + s.session + "\r\n"
 	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(ping), ping)
-	behind := "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n" + headerSession + ": " + s.session + "\r\n\r\n"
+	behind := "DELETE /mcp HTTP/1.1\r\nHost: localhost\r\n" + headers.Session + ": " + s.session + "\r\n\r\n"
 	for _, header := range []string{
 		fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n", len(chunks)+len(behind)),
 		"Transfer-Encoding: chunked\r\n\r\n",
@@ -143,7 +144,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 		var deaf []net.Conn
 		for i := range 2 * heldBodies {
 			text := fmt.Sprintf(`{"jsonrpc":"2.0","id":"deaf %d","method":"tools/call","params":%s}`, i, call("large", `{}`))
-			deaf = append(deaf, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headerSession+": "+s.session+fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
+			deaf = append(deaf, raw(t, m, plainHead+"Content-Type: application/json\r\n"+headers.Session+": "+s.session+fmt.Sprintf("\r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
 			synctest.Wait()
 			if n := clientOf(t, h, s).unread.Load(); n > heldBodies<<20 {
 				t.Fatalf("%d bytes wait", n)
@@ -182,12 +183,12 @@ func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
 		progress := `{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`
 		var seen []string
 		s.frames(s.request("tools/call", progress), func(_ *jsonrpc.Message, id string) { seen = append(seen, id) })
-		r := s.do("GET", "", headerSession, s.session, headerLast, seen[0])
+		r := s.do("GET", "", headers.Session, s.session, headers.LastEvent, seen[0])
 		if r.StatusCode != 200 || s.frames(r, nil) == nil { // the control
 			t.Errorf("the rest of an answered call: %d", r.StatusCode)
 		}
 		stream, _, _ := strings.Cut(seen[0], "-")
-		if r := s.do("GET", "", headerSession, s.session, headerLast, fmt.Sprintf("%s-%d", stream, len(seen)+1)); r.StatusCode != http.StatusNoContent {
+		if r := s.do("GET", "", headers.Session, s.session, headers.LastEvent, fmt.Sprintf("%s-%d", stream, len(seen)+1)); r.StatusCode != http.StatusNoContent {
 			t.Errorf("behind the answer: %d", r.StatusCode)
 		}
 		last := ""
@@ -196,7 +197,7 @@ func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
 			last = id
 			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
 		})
-		if r := s.do("GET", "", headerSession, s.session, headerLast, last); last == "" || r.StatusCode != http.StatusNoContent {
+		if r := s.do("GET", "", headers.Session, s.session, headers.LastEvent, last); last == "" || r.StatusCode != http.StatusNoContent {
 			t.Errorf("of a cancelled call, after %q: %d", last, r.StatusCode)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/headers"
 )
 
 var (
@@ -38,7 +39,7 @@ func TestPrincipalRate(t *testing.T) {
 				t.Fatalf("call %d: %d", n, r.StatusCode)
 			}
 		}
-		if r := w.do("DELETE", "", append([]string{headerSession, a.session}, ofA...)...); r.StatusCode >= 300 {
+		if r := w.do("DELETE", "", append([]string{headers.Session, a.session}, ofA...)...); r.StatusCode >= 300 {
 			t.Fatal(r.StatusCode)
 		}
 		a = w.initialize(`{}`, ofA...).initialized()
@@ -86,7 +87,7 @@ func TestPrincipalCalls(t *testing.T) {
 			t.Errorf("another principal: %d", r.StatusCode)
 		}
 		for _, c := range clients {
-			w.do("DELETE", "", append([]string{headerSession, c.session}, ofA...)...)
+			w.do("DELETE", "", append([]string{headers.Session, c.session}, ofA...)...)
 		}
 		calls.Wait()
 		if r := w.initialize(`{}`, ofA...).initialized().request("tools/call", `{"name":"echo","arguments":{}}`); r.StatusCode != http.StatusOK {
@@ -138,7 +139,7 @@ func TestPrincipalQueuesApart(t *testing.T) {
 				if n := working(h); n != 300 {
 					t.Errorf("%d are under way after a while", n)
 				}
-				w.do("DELETE", "", append([]string{headerSession, a.session}, who...)...)
+				w.do("DELETE", "", append([]string{headers.Session, a.session}, who...)...)
 				calls.Wait()
 			})
 		})

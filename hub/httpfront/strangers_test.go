@@ -18,6 +18,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 )
 
 const secret = "mcphub_a-secret-of-this-user"
@@ -39,7 +40,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 				{"POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`}, {"POST", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`},
 				{"POST", "what is no JSON"}, {"GET", ""}, {"DELETE", ""}, {"PUT", "x"}, {"OPTIONS", ""},
 			} {
-				for _, named := range [][]string{nil, {headerSession, session}, {headerProtocol, modernVersion}} {
+				for _, named := range [][]string{nil, {headers.Session, session}, {headers.Protocol, headers.ModernVersion}} {
 					if open && (tc.method == "GET" || tc.method == "DELETE") {
 						continue // one ends the session, the other stays
 					}
@@ -59,7 +60,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 				t.Errorf("%s: %d %s", path, r.StatusCode, text)
 			}
 		}
-		if r := w.do("POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, append(right, headerSession, session)...); r.StatusCode != http.StatusOK {
+		if r := w.do("POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, append(right, headers.Session, session)...); r.StatusCode != http.StatusOK {
 			t.Errorf("the client itself: %d", r.StatusCode)
 		}
 		for _, foreign := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mcphub/hub/httpfront/fronttest"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -62,7 +63,7 @@ func (w *web) initialize(caps string, header ...string) *webClient {
 	if got := body(w.t, r); r.StatusCode != 200 || !strings.Contains(got, `"serverInfo"`) {
 		w.t.Fatalf("initialize: %d %s", r.StatusCode, got)
 	}
-	c := &webClient{web: w, session: r.Header.Get(headerSession), header: header}
+	c := &webClient{web: w, session: r.Header.Get(headers.Session), header: header}
 	if c.session == "" {
 		w.t.Fatal("there is no session id")
 	}
@@ -79,7 +80,7 @@ func (c *webClient) initialized() *webClient {
 
 func (c *webClient) send(frame string, header ...string) *http.Response {
 	c.t.Helper()
-	return c.do("POST", frame, append(append([]string{headerSession, c.session, headerProtocol, "2025-11-25"}, c.header...), header...)...)
+	return c.do("POST", frame, append(append([]string{headers.Session, c.session, headers.Protocol, "2025-11-25"}, c.header...), header...)...)
 }
 
 // request posts a request.

@@ -1,4 +1,4 @@
-package httpfront
+package headers
 
 import (
 	"net/http"
@@ -11,8 +11,8 @@ import (
 // usualAccept is what the SDKs send.
 const usualAccept = "application/json, text/event-stream"
 
-// accepts tells which kinds of answer the client takes. No Accept is any.
-func accepts(h http.Header) (plain, events bool) {
+// Accepted tells which kinds of answer the client takes. No Accept is any.
+func Accepted(h http.Header) (plain, events bool) {
 	values := h["Accept"]
 	if len(values) == 0 {
 		return true, false
@@ -36,11 +36,11 @@ func accepts(h http.Header) (plain, events bool) {
 	return plain, events
 }
 
-// prefersEvents reports whether the client would rather have a stream: by its
+// PreferEvents reports whether the client would rather have a stream: by its
 // quality values (RFC 9110, 12.4.2), or where they are equal by what it names
 // first. The client then gets one from the start, which costs it a flush for
 // each answer; all others get one only where something is said before the answer.
-func prefersEvents(h http.Header) bool {
+func PreferEvents(h http.Header) bool {
 	best, events := 0.0, false
 	for _, v := range h["Accept"] {
 		if v == usualAccept {

@@ -1,11 +1,11 @@
-package httpfront
+package headers
 
 import (
 	"net/http"
 	"testing"
 )
 
-func TestPrefersEvents(t *testing.T) {
+func TestPreferEvents(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"":                                    false,
 		"application/json, text/event-stream": false,
@@ -18,7 +18,7 @@ func TestPrefersEvents(t *testing.T) {
 		"text/event-stream;q=0, application/json":              false,
 		"text/html, TEXT/Event-Stream ; q=1, application/json": true,
 	} {
-		if got := prefersEvents(http.Header{"Accept": {accept}}); got != want {
+		if got := PreferEvents(http.Header{"Accept": {accept}}); got != want {
 			t.Errorf("%q: %v", accept, got)
 		}
 	}

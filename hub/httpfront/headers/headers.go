@@ -1,4 +1,4 @@
-package httpfront
+package headers
 
 import (
 	"fmt"
@@ -15,20 +15,15 @@ import (
 	"mcphub/internal/tracing"
 )
 
-// This file compares the headers of a request with its body (2026-07-28,
-// Streamable HTTP, Server Validation): whoever stands before the hub may have
-// gone by the one, the hub goes by the other. All of it is pure. mcp-go has
-// such checks too, but folds the case of members, takes the first of two
-// headers, reads "0x2a" as 42 and lets pass what it cannot read.
-
+// Names of headers.
 const (
-	headerSession  = "Mcp-Session-Id"
-	headerProtocol = "MCP-Protocol-Version"
-	headerLast     = "Last-Event-ID"
-	headerNode     = "Mcphub-Node" // of the answer to a request for another hub: the name of that
+	Session   = "Mcp-Session-Id"
+	Protocol  = "MCP-Protocol-Version"
+	LastEvent = "Last-Event-ID"
+	Node      = "Mcphub-Node" // of the answer to a request for another hub: the name of that
 
-	// modernVersion is the version of the era without a handshake.
-	modernVersion = mcp.ProtocolVersion20260728
+	// ModernVersion is the version of the era without a handshake.
+	ModernVersion = mcp.ProtocolVersion20260728
 )
 
 // handshakeVersions are those of the era of the handshake.
@@ -37,12 +32,12 @@ var handshakeVersions = mcp.LegacyProtocolVersions()
 // Keys of http.Header: what is looked up in every request need not be spelled
 // anew each time.
 var (
-	keySession  = http.CanonicalHeaderKey(headerSession)
-	keyProtocol = http.CanonicalHeaderKey(headerProtocol)
+	keySession  = http.CanonicalHeaderKey(Session)
+	keyProtocol = http.CanonicalHeaderKey(Protocol)
 )
 
-// sessionNamed is the Mcp-Session-Id of a request, "" where it has none.
-func sessionNamed(h http.Header) string {
+// SessionOf is the Mcp-Session-Id of a request, "" where it has none.
+func SessionOf(h http.Header) string {
 	if v := h[keySession]; len(v) > 0 {
 		return v[0]
 	}
@@ -52,13 +47,13 @@ func sessionNamed(h http.Header) string {
 // onceKeys are headers that say whose a request is, and how it is to be read.
 // Whoever stands before the hub may have gone by another of two. The first three
 // count in both eras; of the others the one without a handshake has rules of its own.
-var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(headerLast)}
+var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(LastEvent)}
 
-// twice is the first header that may be there once and is there more often; ""
+// Repeated is the first header that may be there once and is there more often; ""
 // where none is.
-func twice(h http.Header) string {
+func Repeated(h http.Header) string {
 	for i, key := range onceKeys {
-		if len(h[key]) > 1 && (i < 3 || !headerModern(h)) {
+		if len(h[key]) > 1 && (i < 3 || !NameModern(h)) {
 			return key
 		}
 	}
@@ -72,55 +67,62 @@ func (e *mismatchError) Error() string {
 	return "header mismatch: " + e.header + " " + e.reason
 }
 
-func mismatch(header, reason string, args ...any) error {
+// Mismatch is the error of a header that says something else than the body; see [Refuse].
+func Mismatch(header, reason string, args ...any) error {
 	return &mismatchError{header, fmt.Sprintf(reason, args...)}
 }
 
-// refuseMismatch is the answer to a request whose headers are not its body's.
-func refuseMismatch(err error) jsonrpc.Answer {
+// Refuse is the answer to a request whose headers are not its body's.
+func Refuse(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// headerModern reports whether the headers alone make a request one of the era
-// without a handshake: they name a version that no handshake agrees on, one that
-// is not served included.
-func headerModern(h http.Header) bool {
+// NotOfHandshake is the first version named by the headers that no handshake agrees on, be it
+// served or not; "" where they name none.
+func NotOfHandshake(h http.Header) string {
 	for _, v := range h[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
-			return true
+			return v
 		}
 	}
-	return false
+	return ""
 }
 
-// checkVersion compares the version that the headers name with that of the body
+// NameModern reports whether the headers alone make a request one of the era
+// without a handshake, of a version that is not served included.
+func NameModern(h http.Header) bool { return NotOfHandshake(h) != "" }
+
+// NameVersion reports whether the headers name a version.
+func NameVersion(h http.Header, version string) bool { return slices.Contains(h[keyProtocol], version) }
+
+// CheckVersion compares the version that the headers name with that of the body
 // of a modern request. A body that names none is left to whoever reads _meta:
 // what is missing there is no mismatch.
-func checkVersion(h http.Header, m *jsonrpc.Message) error {
+func CheckVersion(h http.Header, m *jsonrpc.Message) error {
 	version, named := jsonrpc.String(jsonrpc.Get(m.Param("_meta"), mcp.MetaKeyProtocolVersion))
-	said, err := single(h, headerProtocol)
+	said, err := single(h, Protocol)
 	switch {
 	case err != nil:
 		return err
 	case said == "":
-		return mismatch(headerProtocol, "is missing: it has to name the version that _meta names")
+		return Mismatch(Protocol, "is missing: it has to name the version that _meta names")
 	case named && said != version:
-		return mismatch(headerProtocol, "is %q and _meta names %q", printable.Escape(said, 40), printable.Escape(version, 40))
+		return Mismatch(Protocol, "is %q and _meta names %q", printable.Escape(said, 40), printable.Escape(version, 40))
 	}
 	return nil
 }
 
-// checkMethod compares the headers that mirror the method of a modern request,
+// CheckMethod compares the headers that mirror the method of a modern request,
 // and what it is about.
-func checkMethod(h http.Header, m *jsonrpc.Message) error {
+func CheckMethod(h http.Header, m *jsonrpc.Message) error {
 	method, err := single(h, mcp.HeaderMethod)
 	switch {
 	case err != nil:
 		return err
 	case method == "":
-		return mismatch(mcp.HeaderMethod, "is missing: it has to be the method of the body")
+		return Mismatch(mcp.HeaderMethod, "is missing: it has to be the method of the body")
 	case method != m.Method:
-		return mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", printable.Escape(method, 100), printable.Escape(m.Method, 100))
+		return Mismatch(mcp.HeaderMethod, "is %q and the method of the body is %q", printable.Escape(method, 100), printable.Escape(m.Method, 100))
 	}
 	return checkName(h, m)
 }
@@ -139,13 +141,13 @@ func checkName(h http.Header, m *jsonrpc.Message) error {
 	name, ok := jsonrpc.String(m.Param(member))
 	switch {
 	case !ok && present:
-		return mismatch(mcp.HeaderName, "is there, and the body has no string at /params/%s", member)
+		return Mismatch(mcp.HeaderName, "is there, and the body has no string at /params/%s", member)
 	case !ok:
 		return nil // the request is refused for what it lacks
 	case !present:
-		return mismatch(mcp.HeaderName, "is missing: it has to be what stands at /params/%s", member)
+		return Mismatch(mcp.HeaderName, "is missing: it has to be what stands at /params/%s", member)
 	case said != name:
-		return mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
+		return Mismatch(mcp.HeaderName, "is %q and the body has %q at /params/%s", printable.Escape(said, 100), printable.Escape(name, 100), member)
 	}
 	return nil
 }
@@ -157,9 +159,9 @@ var (
 	keyBaggage = http.CanonicalHeaderKey(tracing.Baggage)
 )
 
-// carry puts the context of a trace that the headers have into _meta of a message which has
+// CarryTrace puts the context of a trace that the headers have into _meta of a message which has
 // none. The error is that of jsonrpc.Split.
-func carry(h http.Header, m *jsonrpc.Message) error {
+func CarryTrace(h http.Header, m *jsonrpc.Message) error {
 	if len(h[keyParent]) == 0 && len(h[keyBaggage]) == 0 {
 		return nil
 	}
@@ -183,7 +185,7 @@ func single(h http.Header, name string) (string, error) {
 	case 1:
 		return values[0], nil
 	}
-	return "", mismatch(name, "is there %d times", len(values))
+	return "", Mismatch(name, "is there %d times", len(values))
 }
 
 // mirrored is the decoded value of a header that mirrors a value of the body.
@@ -194,14 +196,14 @@ func mirrored(h http.Header, name string) (value string, present bool, err error
 	}
 	value, reason := mirror.Decode(raw)
 	if reason != "" {
-		return "", true, mismatch(name, "%s", reason)
+		return "", true, Mismatch(name, "%s", reason)
 	}
 	return value, true, nil
 }
 
-// checkMirrors compares the headers that mirror parameters with the arguments
+// CheckMirrors compares the headers that mirror parameters with the arguments
 // of a call.
-func checkMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
+func CheckMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
 	for _, p := range marks {
 		said, present, err := mirrored(h, p.Header)
 		if err != nil {
@@ -211,12 +213,12 @@ func checkMirrors(h http.Header, marks []mirror.Mark, args []byte) error {
 		where := "/params/arguments/" + strings.Join(p.Path, "/")
 		switch {
 		case value == nil && present:
-			return mismatch(p.Header, "is there, and the body has nothing at %s", printable.Escape(where, 200))
+			return Mismatch(p.Header, "is there, and the body has nothing at %s", printable.Escape(where, 200))
 		case value == nil:
 		case !present:
-			return mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", printable.Escape(where, 200))
+			return Mismatch(p.Header, "is missing: it has to be what stands at %s; the list of tools says so", printable.Escape(where, 200))
 		case !mirror.Same(said, value):
-			return mismatch(p.Header, "is %q, which is not what stands at %s", printable.Escape(said, 100), printable.Escape(where, 200))
+			return Mismatch(p.Header, "is %q, which is not what stands at %s", printable.Escape(said, 100), printable.Escape(where, 200))
 		}
 	}
 	return nil
