@@ -124,6 +124,7 @@ func missing(all, have []string) (out []string) {
 // moved says why a child whose entry stays as it is starts anew for some session;
 // "" where it does not.
 func (p *planner) moved(name string) string {
+	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
 		at, assigned := s.member.Assigned().Of(name)
 		next := cmp.Or(p.in[s.current.Common()], p.next) // of one that has just come it is not known
@@ -141,8 +142,11 @@ func (p *planner) moved(name string) string {
 			return "it is another one in the surroundings of a client"
 		case k != at.Key:
 			return "another process serves the other roots"
+		case same[k]:
 		case p.h.sup.WouldReplace(k, roots):
 			return "it is started with the roots, which are others"
+		default:
+			same[k] = true
 		}
 	}
 	return ""
