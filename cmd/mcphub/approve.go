@@ -57,9 +57,11 @@ func approveListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), rundir.Sockets(os.Getenv), false)
 			out := cmd.OutOrStdout()
-			report := waitingReport{Calls: []waitingReportCall{}, Unreachable: failed}
+			report := waitingReport{Calls: []approval.Pending{}, Unreachable: failed}
 			for _, w := range list {
-				report.Calls = append(report.Calls, waitingReportCall{w.Session, w.Client, w.Folder, w.Process, w.Token, w.From, w.Server, w.What, w.Rules, w.Paths, w.Text, w.Choices, w.Since, w.Until})
+				call := w.Pending
+				call.ID, call.Digest = "", ""
+				report.Calls = append(report.Calls, call)
 			}
 			if err := output(out, asJSON, report, func() {
 				for i, w := range list {
@@ -84,25 +86,8 @@ func approveListCommand() *cobra.Command {
 // waitingReport is the result of approve list; the shape of --json. It holds no id and
 // no code: those are for a terminal.
 type waitingReport struct {
-	Calls       []waitingReportCall `json:"calls"`
-	Unreachable int                 `json:"unreachable"` // hubs that could not be asked
-}
-
-type waitingReportCall struct {
-	Session string                 `json:"session"` // the beginning of its id
-	Client  string                 `json:"client,omitempty"`
-	Folder  string                 `json:"folder,omitempty"` // its working directory, where it shares the hub
-	Process int                    `json:"process,omitempty"`
-	Token   string                 `json:"token,omitempty"` // name of the token that the client came with
-	From    []string               `json:"from"`            // who may answer
-	Server  string                 `json:"server"`
-	What    string                 `json:"what"` // the tool or the method
-	Rules   []string               `json:"rules"`
-	Paths   []approval.PendingPath `json:"paths"`   // all that the call names
-	Text    string                 `json:"text"`    // what is asked
-	Choices []string               `json:"choices"` // that allow the call, the narrower first
-	Since   time.Time              `json:"since"`
-	Until   time.Time              `json:"until"`
+	Calls       []approval.Pending `json:"calls"`
+	Unreachable int                `json:"unreachable"` // hubs that could not be asked
 }
 
 // A console is the terminal that approve speaks to.

@@ -202,10 +202,13 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx) // nobody waits for it: whatever came opens nothing
 	}
-	answer.by = cmp.Or(answer.by, asker.Who())
-	if answer.late {
-		answer.by, answer.why = asker.Who(), unansweredAt(asker.Who())
+	switch {
+	case answer.late:
+		answer.by, answer.why = AskedNobody, unansweredAt(asker.Who())
+	case answer.silent:
+		answer.by = AskedNobody
 	}
+	answer.by = cmp.Or(answer.by, asker.Who())
 	q.note(e.child, &answer, time.Now())
 	q.log.Info().Str("child", e.child).Str("what", r.Name).Str("answer", answer.choice()).Str("by", answer.by).Str("why", answer.why).Msg("the question was answered")
 	out = q.grant(asked, answer)

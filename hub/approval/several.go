@@ -40,12 +40,13 @@ func (s several) Who() string {
 // Ask returns with the first yes or no. After a yes the others are still asked: see [others].
 func (s several) Ask(ctx context.Context, q *Question) Answer {
 	asking, takeBack := context.WithCancelCause(ctx)
-	o := &others{takeBack: takeBack, answers: make(chan Answer, len(s)), left: len(s)}
+	answers := make(chan Answer, len(s))
+	o := &others{takeBack: takeBack, answers: answers, left: len(s)}
 	for _, a := range s {
 		go func() {
 			given := askGuarded(asking, a, q)
 			given.by = cmp.Or(given.by, a.Who())
-			o.answers <- given
+			answers <- given
 		}()
 	}
 	var last Answer
@@ -54,7 +55,7 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 		given := o.next()
 		switch {
 		case given.offer != nil && q.claim(given.by):
-			given.others = o
+			o.same, given.others = given.others, o
 			return given
 		case given.isNo():
 			o.close()
@@ -63,6 +64,8 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 			unasked = append(unasked, given.why)
 		case given.late, given.closed:
 			last = given
+		default: // a yes that came second
+			given.others.close()
 		}
 	}
 	o.close()
@@ -86,11 +89,12 @@ func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 // isNo reports whether a person has not allowed it.
 func (a *Answer) isNo() bool { return a.offer == nil && !a.silent && !a.late && !a.closed }
 
-// others are those who are still asked when one has said yes. A no of theirs counts until
-// close. nil: nobody else was asked.
+// others are those who can still answer when one has said yes. A no of theirs counts until
+// close. nil: nobody can.
 type others struct {
 	takeBack context.CancelCauseFunc
-	answers  chan Answer // one of each
+	answers  <-chan Answer // one of each
+	same     *others       // who can be asked still of those who have said yes themselves
 
 	mu   sync.Mutex
 	left int // answers that have not come
@@ -126,9 +130,12 @@ func (o *others) close() (no *Answer) {
 		o.end()
 	}
 	for o.left > 0 {
-		if given := o.next(); given.isNo() && o.no == nil {
+		given := o.next()
+		if given.isNo() && o.no == nil {
 			o.no = &given
 		}
+		given.others.close() // of a yes that came second
 	}
+	o.no = cmp.Or(o.no, o.same.close())
 	return o.no
 }

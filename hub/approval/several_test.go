@@ -101,10 +101,10 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 		q, done = b.begin(b.call("echo", reading("/data/two/2.txt")))
 		b.says <- yes
 		b.wants(done, "")
-		if err := b.console(q, choiceFile); !errors.Is(err, ErrElsewhere) {
+		if err := b.console(q, choiceFile); !errors.Is(err, ErrAnswered) {
 			b.Errorf("the console is told %v", err)
 		}
-		if _, err := b.term.Code(q.ID); !errors.Is(err, ErrElsewhere) {
+		if _, err := b.term.Code(q.ID); !errors.Is(err, ErrAnswered) {
 			b.Errorf("the terminal is told %v", err)
 		}
 		b.lastEvents(asksAll, "allowed client")
@@ -113,7 +113,7 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 		q, done = b.begin(b.call("echo", writing("/data/one/1.txt")))
 		b.says <- no
 		b.wants(done, WhyDeclined)
-		if err := b.console(q, choiceDeny); !errors.Is(err, ErrElsewhere) {
+		if err := b.console(q, choiceDeny); !errors.Is(err, ErrAnswered) {
 			b.Errorf("the console is told %v", err)
 		}
 		b.lastEvents(asksAll, "declined client")
@@ -170,12 +170,39 @@ func TestANoAfterAYes(t *testing.T) {
 			}
 		})
 	})
+	t.Run("no of a terminal after the console", func(t *testing.T) {
+		askingBoth(t, func(b *both) {
+			c := b.call("echo", reading("/data/one/1.txt"))
+			var q Pending
+			c.moved = func() {
+				if err := b.console(q, choiceDirectory); !errors.Is(err, ErrAnswered) {
+					b.Errorf("a second yes: %v", err)
+				}
+				if _, err := b.term.Code(q.ID); !errors.Is(err, ErrAnswered) {
+					b.Errorf("a code to say yes: %v", err)
+				}
+				if err := b.term.Answer(Reply{ID: q.ID, Digest: q.Digest, From: AskedTerminal, Decision: choiceDeny}); err != nil {
+					b.Errorf("the no: %v", err)
+				}
+			}
+			var done <-chan string
+			q, done = b.begin(c)
+			if err := b.console(q, choiceFile); err != nil {
+				b.Error(err)
+			}
+			b.wants(done, WhyDeclined+afterYes)
+			b.lastEvents(asksAll, "allowed console", "declined terminal")
+			if got := b.q.Report().Grants; len(got) != 0 {
+				b.Errorf("grants %+v", got)
+			}
+		})
+	})
 	t.Run("a second yes", func(t *testing.T) {
 		askingBoth(t, func(b *both) {
 			c := b.call("echo", reading("/data/one/1.txt"))
 			var q Pending
 			c.moved = func() {
-				if err := b.console(q, choiceDirectory); !errors.Is(err, ErrElsewhere) {
+				if err := b.console(q, choiceDirectory); !errors.Is(err, ErrAnswered) {
 					b.Errorf("the second yes: %v", err)
 				}
 			}
@@ -210,7 +237,7 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 				b.Errorf("grants %+v", grants)
 			case err == nil && (grants[0].By != AskedConsole || grants[0].File):
 				b.Errorf("the console was told that its yes counts, and it did not: %+v", grants)
-			case err != nil && (!errors.Is(err, ErrElsewhere) || grants[0].By != AskedClient || !grants[0].File):
+			case err != nil && (!errors.Is(err, ErrAnswered) || grants[0].By != AskedClient || !grants[0].File):
 				b.Errorf("%v, %+v", err, grants)
 			}
 		})
@@ -227,7 +254,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 				b.Errorf("%s: %v", decision, err)
 			}
 		}
-		b.lastEvents(asksAll, "declined client, terminal, console")
+		b.lastEvents(asksAll, "declined nobody")
 		if got := b.q.Report().Grants; len(got) != 0 {
 			b.Errorf("grants %+v", got)
 		}
@@ -266,7 +293,7 @@ func TestAClientThatCloses(t *testing.T) {
 				b.wants(done, "")
 				return
 			}
-			if !errors.Is(err, ErrNoQuestion) && !errors.Is(err, ErrElsewhere) {
+			if !errors.Is(err, ErrNoQuestion) && !errors.Is(err, ErrAnswered) {
 				b.Errorf("after a no: %v", err)
 			}
 			b.wants(done, WhyDeclined)

@@ -28,14 +28,14 @@ const (
 
 	mostPending = 256 // questions that wait for a terminal, of all sessions
 	mostOfToken = 32  // of one token, or of all clients without one
-	mostGone    = 256 // questions that were answered elsewhere, that are remembered
+	mostGone    = 256 // questions that were answered, that are remembered
 )
 
 // A Pending is a question that waits at a Terminal. Its ID is for [Terminal.Answer] and
 // must not be shown to a client. All its texts are safe to show.
 type Pending struct {
 	ID      string   `json:"id,omitempty"`
-	Digest  string   `json:"digest"`           // of what is asked and offered; an answer brings it along
+	Digest  string   `json:"digest,omitempty"` // of what is asked and offered; an answer brings it along
 	From    []string `json:"from"`             // who may answer: client, terminal, console
 	Session string   `json:"session"`          // the beginning of its id
 	Client  string   `json:"client,omitempty"` // as it calls itself
@@ -72,8 +72,8 @@ type Reply struct {
 
 // Errors of a person's side.
 var (
-	ErrNoQuestion  = errors.New("that question does not wait any more: it was answered, withdrawn, or its time is over")
-	ErrElsewhere   = errors.New("that question was answered elsewhere")
+	ErrNoQuestion  = errors.New("that question does not wait any more: it was withdrawn, or its time is over")
+	ErrAnswered    = errors.New("that question was answered already")
 	ErrSwapped     = errors.New("that question is not what was shown; look at it again")
 	ErrNotAsked    = errors.New("approval.from in hub.json does not say that such questions may be allowed from there")
 	ErrWrongCode   = errors.New("that is not the code; ask for a new one")
@@ -98,27 +98,28 @@ type Terminal struct {
 	mu     sync.Mutex
 	open   map[string]*pendingEntry
 	issued []time.Time // codes, of late
-	gone   []string    // ids of questions that were answered elsewhere, the oldest first
+	gone   []string    // ids of questions that were answered, the oldest first
 }
 
 // A pendingEntry is one question. Terminal.mu guards what changes.
 type pendingEntry struct {
 	Pending
-	asked  *Question
-	code   string // "" when none is good
-	coded  time.Time
-	codes  int
-	tries  int
-	answer chan Answer // takes one
+	asked   *Question
+	code    string // "" when none is good
+	coded   time.Time
+	codes   int
+	tries   int
+	allowed bool        // it was answered with yes, and waits for a no until it is taken away
+	answer  chan Answer // takes two: after a yes also what has come by the time it is taken away
 }
 
 // put enters a question until away is called; ok is false where there is no
 // room. Nobody looks over more, and whoever asks so much is not to keep out
 // others.
-func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away func(elsewhere bool), ok bool) {
+func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away func(answered bool), ok bool) {
 	p.ID, p.Digest = randomID(), asked.digest()
 	asked.describe(&p)
-	e := &pendingEntry{Pending: p, asked: asked, answer: make(chan Answer, 1)}
+	e := &pendingEntry{Pending: p, asked: asked, answer: make(chan Answer, 2)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
@@ -134,13 +135,18 @@ func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away f
 		return nil, nil, false
 	}
 	t.open[p.ID] = e
-	return e.answer, func(elsewhere bool) {
+	return e.answer, func(answered bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if elsewhere && t.open[p.ID] != nil {
-			t.gone = append(t.gone[max(0, len(t.gone)-mostGone+1):], p.ID)
+		switch {
+		case t.open[p.ID] == nil:
+		case e.allowed:
+			t.close(e, Unanswered())
+		case answered:
+			t.remove(e)
+		default:
+			delete(t.open, p.ID)
 		}
-		delete(t.open, p.ID)
 	}, true
 }
 
@@ -173,7 +179,7 @@ func (t *Terminal) find(id string) (*pendingEntry, error) {
 	case e != nil:
 		return e, nil
 	case slices.Contains(t.gone, id):
-		return nil, ErrElsewhere
+		return nil, ErrAnswered
 	}
 	return nil, ErrNoQuestion
 }
@@ -221,13 +227,15 @@ func (t *Terminal) Code(id string) (string, error) {
 		return "", err
 	case !slices.Contains(e.From, AskedTerminal):
 		return "", ErrNotAsked
+	case e.allowed:
+		return "", ErrAnswered
 	}
 	t.issued = slices.DeleteFunc(t.issued, func(at time.Time) bool { return now.Sub(at) >= codesWindow })
 	switch {
 	case len(t.issued) >= mostInTime:
 		return "", ErrTooManyAsks
 	case e.codes >= mostCodes:
-		t.close(e, Answer{why: "too many codes were asked for at the terminal"})
+		t.close(e, Answer{why: "too many codes were asked for at the terminal", by: AskedTerminal})
 		return "", ErrTooMany
 	}
 	t.issued = append(t.issued, now)
@@ -261,6 +269,8 @@ func (t *Terminal) Answer(r Reply) error {
 		return nil
 	case !slices.Contains(e.From, r.From):
 		return ErrNotAsked
+	case e.allowed:
+		return ErrAnswered
 	case chosen == nil:
 		return ErrNoChoice
 	}
@@ -270,9 +280,10 @@ func (t *Terminal) Answer(r Reply) error {
 		}
 	}
 	if !e.asked.claim(r.From) {
-		return ErrElsewhere
+		return ErrAnswered
 	}
-	t.close(e, Answer{offer: chosen, by: r.From})
+	e.allowed = true
+	e.answer <- Answer{offer: chosen, by: r.From}
 	return nil
 }
 
@@ -291,10 +302,16 @@ func (t *Terminal) spend(e *pendingEntry, code string, now time.Time) error {
 	return ErrWrongCode
 }
 
-// close gives a question its answer, the only one. t.mu is held.
+// close gives a question its last answer. t.mu is held.
 func (t *Terminal) close(e *pendingEntry, a Answer) {
-	delete(t.open, e.ID)
+	t.remove(e)
 	e.answer <- a
+}
+
+// remove takes a question out that was answered. t.mu is held.
+func (t *Terminal) remove(e *pendingEntry) {
+	delete(t.open, e.ID)
+	t.gone = append(t.gone[max(0, len(t.gone)-mostGone+1):], e.ID)
 }
 
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
@@ -326,18 +343,20 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 	if told := a.t.Told; told != nil && !a.quiet {
 		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)
 	}
+	given := Unanswered()
 	select {
-	case given := <-answer:
-		return given
+	case given = <-answer:
 	case <-ctx.Done():
+		away(errors.Is(context.Cause(ctx), errElsewhere))
+		select {
+		case given = <-answer: // it came before that
+		default:
+		}
 	}
-	away(errors.Is(context.Cause(ctx), errElsewhere))
-	select {
-	case given := <-answer: // it came before that
-		return given
-	default:
-		return Unanswered()
+	if given.offer != nil { // a no that comes here before the request is sent counts too
+		given.others = &others{takeBack: func(error) { away(true) }, answers: answer, left: 1}
 	}
+	return given
 }
 
 // commandsFor are the commands by which a person answers.

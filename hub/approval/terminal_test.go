@@ -33,9 +33,11 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 		}
 		test(t, &term, ask, func(choice, why string) {
 			t.Helper()
-			if a := <-answers; a.choice() != choice || !strings.Contains(a.why, why) {
+			a := <-answers
+			if a.choice() != choice || !strings.Contains(a.why, why) {
 				t.Errorf("%s, %q, want %s, %q", a.choice(), a.why, choice, why)
 			}
+			a.others.close()
 			if list := term.Pending(); len(list) != 0 {
 				t.Errorf("%d questions wait", len(list))
 			}

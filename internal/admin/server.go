@@ -278,7 +278,7 @@ func respond(w http.ResponseWriter, v any, err error) {
 	switch {
 	case errors.Is(err, approval.ErrNoQuestion):
 		status = http.StatusNotFound
-	case errors.Is(err, approval.ErrElsewhere), errors.Is(err, approval.ErrSwapped):
+	case errors.Is(err, approval.ErrAnswered), errors.Is(err, approval.ErrSwapped):
 		status = http.StatusConflict
 	case errors.Is(err, approval.ErrTooManyAsks):
 		status = http.StatusTooManyRequests
