@@ -2,16 +2,11 @@ package clients
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"mcphub/e2e/world"
@@ -147,66 +142,9 @@ func TestInstallAgents(t *testing.T) {
 		if said := says(w, nil, agents.Program, agents.Script("codex"), "mcp", "list"); !strings.Contains(said, "mcphub") || !strings.Contains(said, "enabled") {
 			t.Errorf("got %s", said)
 		}
-		judges(w, "add the directory to --roots", func(path string) string { return codex(w, agents, path) })
+		judges(w, "add the directory to --roots", func(path string) string {
+			return w.Codex(agents, w.Env("CI=1"), "files__read_text_file", obj{"path": path})
+		})
 		uninstall(w, "codex", ".codex/config.toml", mine)
 	})
-}
-
-// codexModel plays the model behind Codex: it reads one file with the hub, and is done.
-type codexModel struct {
-	path string
-
-	mu     sync.Mutex
-	result string
-	asked  []string
-}
-
-// ServeHTTP is as much of the Responses API as the client uses.
-func (m *codexModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		Tools json.RawMessage
-		Input []struct {
-			Type   string
-			Output json.RawMessage
-		}
-	}
-	if json.NewDecoder(r.Body).Decode(&req) != nil {
-		http.Error(w, "no", http.StatusBadRequest)
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.asked = append(m.asked, string(req.Tools))
-	item := obj{"type": "function_call", "id": "fc_1", "call_id": "call_1", "namespace": "mcp__mcphub", "name": "files__read_text_file", "arguments": fmt.Sprintf(`{"path":%q}`, m.path)}
-	for _, in := range req.Input {
-		if in.Type == "function_call_output" {
-			m.result = string(in.Output)
-			item = obj{"type": "message", "id": "msg_1", "role": "assistant", "content": []obj{{"type": "output_text", "text": "done"}}}
-		}
-	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	event := func(kind string, more obj) {
-		more["type"] = kind
-		b, _ := json.Marshal(more) // nothing but text in it
-		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, b)
-	}
-	event("response.created", obj{"response": obj{"id": "resp_1"}})
-	event("response.output_item.done", obj{"output_index": 0, "item": item})
-	event("response.completed", obj{"response": obj{"id": "resp_1", "usage": obj{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
-}
-
-// codex has Codex read a file, with a stand-in for its model, and gives what the tool said.
-func codex(w *world.World, n world.Node, path string) string {
-	w.T.Helper()
-	model := &codexModel{path: path}
-	api := httptest.NewServer(model)
-	defer api.Close()
-	said := says(w, []string{"STAND_IN_KEY=none"}, n.Program, n.Script("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
-		"-c", "model_provider=standin", "-c", `model_providers.standin={name="standin",base_url="`+api.URL+`/v1",wire_api="responses",env_key="STAND_IN_KEY",request_max_retries=0,stream_max_retries=0}`, "go")
-	model.mu.Lock()
-	defer model.mu.Unlock()
-	if model.result == "" {
-		return fmt.Sprintf("%s\nthe model was asked %d times, first with %.3000s", said, len(model.asked), strings.Join(model.asked, "\n"))
-	}
-	return model.result
 }

@@ -5,7 +5,8 @@
 //
 // steps: {"do": "tools"}                       every page of tools/list, entries as the wire had them
 //        {"do": "listTools"}                   the SDK's own listTools: it compiles the output schemas
-//        {"do": "call", "name", "arguments"}   the SDK's own callTool: it checks structured content against them
+//        {"do": "call", "name", "arguments", "progress"}  the SDK's own callTool: it checks structured content against them;
+//                                              with progress, the messages of its progress are a member of the result
 //        {"do": "rawCall", "name", "arguments"}  the result as the wire had it, whatever it holds
 //        {"do": "request", "method", "params", "until"}  any request, its result as the wire had it; made again
 //                                              until that holds this text, if one is given
@@ -49,7 +50,12 @@ async function tools() {
 const doers = {
   tools,
   listTools: () => client.listTools(),
-  call: (step) => client.callTool({ name: step.name, arguments: step.arguments }),
+  async call(step) {
+    const said = [];
+    const options = step.progress ? { onprogress: ({ message }) => said.push(message) } : {};
+    const result = await client.callTool({ name: step.name, arguments: step.arguments }, undefined, options);
+    return step.progress ? { ...result, progress: said } : result;
+  },
   rawCall: (step) =>
     client.request({ method: 'tools/call', params: { name: step.name, arguments: step.arguments } }, ResultSchema),
   async request(step) {

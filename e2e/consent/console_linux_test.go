@@ -2,12 +2,7 @@ package consent
 
 import (
 	"context"
-	"html"
-	"io"
 	"net/http"
-	"net/url"
-	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -39,37 +34,7 @@ func TestApproveOnTheConsole(t *testing.T) {
 				_ = client.Close()
 				given.CloseIdleConnections()
 			})
-			s := w.Approver(w.Env(sockets...), func(cmd *exec.Cmd) {
-				cmd.Args = []string{cmd.Args[0], "console", "--no-browser", "--config", config}
-			})
-			address := strings.TrimSuffix(s.Sees(1, `The console is at (http://\S+)`), "/")
-			code := s.Sees(1, `this code, once: (\S+)`)
-			web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			session := ""
-			page := func(path string, form url.Values) string {
-				t.Helper()
-				form.Set("session", session)
-				req, err := http.NewRequest("POST", address+path, strings.NewReader(form.Encode()))
-				world.Must(t, err)
-				req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-				req.Header.Set("Origin", address)
-				r, err := web.Do(req)
-				world.Must(t, err)
-				defer r.Body.Close()
-				text, err := io.ReadAll(r.Body)
-				world.Must(t, err)
-				return html.UnescapeString(string(text))
-			}
-			field := func(text, name string) string {
-				if found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(text); found != nil {
-					return found[1]
-				}
-				return ""
-			}
-			session = field(page("/open", url.Values{"code": {code}}), "session")
-			if session == "" {
-				t.Fatal("no session")
-			}
+			p := openPage(w, config, w.Env(sockets...))
 			ask := func(n string) (question string, answer <-chan string) {
 				t.Helper()
 				out := make(chan string, 1)
@@ -81,33 +46,22 @@ func TestApproveOnTheConsole(t *testing.T) {
 					}
 					out <- r.Content[0].(*gosdk.TextContent).Text
 				}()
-				if !world.Within(world.WaitLimit, func() bool {
-					question = page("/questions", url.Values{})
-					return strings.Contains(question, w.Path("far", n))
-				}) {
-					t.Fatalf("the question is not shown: %s", question)
-				}
-				return question, out
+				return p.question(w.Path("far", n)), out
 			}
-			click := func(question, decision, digest string) string {
-				t.Helper()
-				return page("/answer", url.Values{"hub": {field(question, "hub")}, "id": {field(question, "id")}, "digest": {digest}, "decision": {decision}})
-			}
-
 			q, answer := ask("0")
 			digest := field(q, "digest")
-			if said := click(q, "directory", strings.Repeat("0", len(digest))); !strings.Contains(said, "does not count") {
+			if said := p.click(q, "directory", strings.Repeat("0", len(digest))); !strings.Contains(said, "does not count") {
 				t.Errorf("an answer to another question counts: %s", said)
 			}
 			if shown := strings.Contains(q, "Allow: directory"); shown != (name == "named") {
 				t.Errorf("the page offers to allow: %t", shown)
 			}
-			said := click(q, "directory", digest)
+			said := p.click(q, "directory", digest)
 			if name == "not named" {
 				if !strings.Contains(said, "does not count") {
 					t.Errorf("it allows: %s", said)
 				}
-				said = click(q, "deny", digest)
+				said = p.click(q, "deny", digest)
 				if got := <-answer; !strings.Contains(said, "Denied.") || got == "far text" {
 					t.Errorf("it does not deny: %s: %s", got, said)
 				}
@@ -117,11 +71,11 @@ func TestApproveOnTheConsole(t *testing.T) {
 				t.Errorf("it is not allowed: %s: %s", got, said)
 			}
 			q, answer = ask("1")
-			click(q, "deny", field(q, "digest"))
+			p.click(q, "deny", field(q, "digest"))
 			if got := <-answer; !strings.Contains(got, "denied") {
 				t.Errorf("it is not denied: %s", got)
 			}
-			if said := click(q, "directory", field(q, "digest")); !strings.Contains(said, "does not count") {
+			if said := p.click(q, "directory", field(q, "digest")); !strings.Contains(said, "does not count") {
 				t.Errorf("an answer after the answer counts: %s", said)
 			}
 		})
