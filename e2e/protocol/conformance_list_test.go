@@ -12,6 +12,9 @@ type exception struct {
 	why  string
 }
 
+// roles are what the suite can call, in its words.
+var roles = []string{"server", "client", "authorization server"}
+
 // leg is one run of the suite.
 type leg struct {
 	role, revision string
@@ -40,6 +43,21 @@ var legs = []leg{
 	{role: "client", revision: "2025-03-26", scenarios: []string{"auth/2025-03-26-oauth-metadata-backcompat", "auth/2025-03-26-oauth-endpoint-fallback"}},
 	{role: "client", revision: "2025-11-25", through: noProofs},
 	{role: "client", revision: "2026-07-28", through: noProofs, noted: []exception{{[]string{"http-custom-headers"}, whyNull}}},
+}
+
+// besides are the scenarios that no leg runs, by the role that the suite calls, each with the reason. One that no leg runs and that is not here
+// fails TestConformanceNamesEveryScenario.
+var besides = map[string][]exception{
+	"server": {
+		{[]string{"sep-2640-skills-directory", "sep-2640-skills-enumeration", "sep-2640-skills-manifest"}, "belongs to no revision; `TestSkillsConform` runs it, see above"},
+	},
+	"client": {
+		{[]string{"sep-2640-client-no-prefetch", "sep-2640-client-verify-digest", "sep-2640-client-verify-size", "sep-2640-client-verify-frontmatter"},
+			"is about a client that gives skills to a model. The hub reads no skill: it asks servers for their lists, and passes files as they came, so that the client behind it verifies them"},
+	},
+	"authorization server": {
+		{[]string{"authorization-server-metadata-endpoint", "authorization-code-grant"}, "is about a server that issues tokens; the hub issues none"},
+	},
 }
 
 // reason gives what a list of exceptions says about a scenario: all of it, or single checks.
@@ -76,7 +94,8 @@ func table(legs []leg, required map[string][]string) string {
 	b.WriteString(`# Conformance
 
 What the official suite (` + "`@modelcontextprotocol/conformance`" + `, the version that e2e/package.json pins) says of mcphub. It lists
-every scenario that the suite requires for a revision of the specification, and those for logins as 2025-03-26 had them. This
+every scenario that the suite has: those that it requires for a revision of the specification, those for logins as 2025-03-26 had
+them, and in the last table those that no revision requires of a hub. This
 file is written by
 ` + "`go test ./e2e/protocol -run TestConformance -update`" + `, and each run of that test checks it. The exceptions and their reasons are in
 e2e/protocol/conformance_list_test.go. An exception that passes fails the test.
@@ -112,6 +131,14 @@ and none is skipped, but for one: of two servers with the same skills
 		}
 		for _, scenario := range required[l.title()] {
 			b.WriteString(l.row(scenario))
+		}
+	}
+	b.WriteString("\n## What no revision requires of a hub\n\n| as | scenario | remark |\n|---|---|---|\n")
+	for _, role := range roles {
+		for _, e := range besides[role] {
+			for _, scenario := range e.what {
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", role, scenario, e.why)
+			}
 		}
 	}
 	return b.String()

@@ -24,19 +24,8 @@ import (
 // here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
 // the list can only shrink.
 func TestConformance(t *testing.T) {
-	n := world.RequireNode(t)
-	if major := n.Major(t); major < 22 {
-		if world.InCI() {
-			t.Fatalf("the conformance suite wants Node 22, this is %d", major)
-		}
-		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
-	}
-	required := map[string][]string{}
-	for _, l := range legs {
-		if required[l.title()] = l.scenarios; l.scenarios == nil {
-			required[l.title()] = requiredOf(n, t, l.revision, l.role)
-		}
-	}
+	n := requireSuite(t)
+	required := requiredOfLegs(n, t)
 	t.Run("legs", func(t *testing.T) {
 		for _, l := range legs {
 			// Alone, and one after the other: the suite waits a short time for what it wants to see, which a busy machine does not keep.
@@ -52,15 +41,130 @@ func TestConformance(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	file := world.Source("docs", "conformance.md")
-	want := table(legs, required)
 	if *world.Update {
-		world.Must(t, os.WriteFile(file, []byte(want), 0o600))
+		world.Must(t, os.WriteFile(world.Source("docs", "conformance.md"), []byte(table(legs, required)), 0o600))
 	}
-	have, err := os.ReadFile(file)
+	checkPage(t, required)
+}
+
+// checkPage compares docs/conformance.md with what the lists of scenarios and exceptions give.
+func checkPage(t *testing.T, required map[string][]string) {
+	t.Helper()
+	have, err := os.ReadFile(world.Source("docs", "conformance.md"))
 	world.Must(t, err)
-	if diff := cmp.Diff(string(have), want); diff != "" {
+	if diff := cmp.Diff(string(have), table(legs, required)); diff != "" {
 		t.Errorf("docs/conformance.md is out of date, run go test ./e2e/protocol -run TestConformance -update:\n%s", diff)
+	}
+}
+
+// requireSuite skips a test where there is no Node that runs the suite; in CI it fails.
+func requireSuite(t *testing.T) world.Node {
+	n := world.RequireNode(t)
+	if major := n.Major(t); major < 22 {
+		if world.InCI() {
+			t.Fatalf("the conformance suite wants Node 22, this is %d", major)
+		}
+		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
+	}
+	return n
+}
+
+// requiredOfLegs are the scenarios of each leg, by its title.
+func requiredOfLegs(n world.Node, t testing.TB) map[string][]string {
+	required := map[string][]string{}
+	for _, l := range legs {
+		if required[l.title()] = l.scenarios; l.scenarios == nil {
+			required[l.title()] = requiredOf(n, t, l.revision, l.role)
+		}
+	}
+	return required
+}
+
+// TestConformanceNamesEveryScenario: what the suite lists stands in a table of docs/conformance.md, and nothing else does. A release with
+// a scenario that is new fails here until a leg runs it, or besides says why none does.
+func TestConformanceNamesEveryScenario(t *testing.T) {
+	n := requireSuite(t)
+	cmd := exec.CommandContext(t.Context(), n.Program, n.Script("conformance"), "list")
+	said, err := cmd.Output()
+	world.Must(t, err)
+	suite := scenariosOf(string(said))
+	for _, role := range roles {
+		if want := 2; len(suite[role]) < want {
+			t.Fatalf("the suite lists %d scenarios for the role %q, fewer than %d:\n%s", len(suite[role]), role, want, said)
+		}
+	}
+	required := requiredOfLegs(n, t)
+	for _, complaint := range unnamed(suite, required, besides) {
+		t.Error(complaint)
+	}
+	checkPage(t, required)
+}
+
+// scenariosOf reads the suite's list, by role.
+func scenariosOf(list string) map[string][]string {
+	all := map[string][]string{}
+	role := ""
+	for line := range strings.Lines(list) {
+		if before, _, ok := strings.Cut(line, " scenarios (test against"); ok {
+			role = strings.ToLower(before)
+		} else if name, ok := strings.CutPrefix(line, "  - "); ok {
+			name, _, _ = strings.Cut(strings.TrimSpace(name), " ")
+			all[role] = append(all[role], name)
+		}
+	}
+	return all
+}
+
+// unnamed compares the scenarios of the suite with those that legs run and those that are beside them.
+func unnamed(suite, required map[string][]string, besides map[string][]exception) (complaints []string) {
+	named := map[string]bool{} // by role and scenario
+	for _, l := range legs {
+		for _, scenario := range required[l.title()] {
+			named[l.role+" "+scenario] = true
+		}
+	}
+	for role, exceptions := range besides {
+		for _, e := range exceptions {
+			for _, scenario := range e.what {
+				switch {
+				case named[role+" "+scenario]:
+					complaints = append(complaints, scenario+" is run by a leg: take it off the list besides in conformance_list_test.go")
+				case e.why == "":
+					complaints = append(complaints, scenario+" has no reason")
+				}
+				named[role+" "+scenario] = true
+			}
+		}
+	}
+	for role, scenarios := range suite {
+		for _, scenario := range scenarios {
+			if !named[role+" "+scenario] {
+				complaints = append(complaints, scenario+" (for a "+role+") is new: have a leg run it, or say in conformance_list_test.go why none does")
+			}
+			delete(named, role+" "+scenario)
+		}
+	}
+	for what := range named {
+		complaints = append(complaints, what+" is no scenario of the suite")
+	}
+	slices.Sort(complaints)
+	return complaints
+}
+
+func TestANewScenarioIsSeen(t *testing.T) {
+	t.Parallel()
+	list := scenariosOf("Server scenarios (test against a server):\n  - a [2025-11-25]\n  - b [extension]\n\nClient scenarios (test against a client):\n  - a [extension]\n  - c\n")
+	if want := map[string][]string{"server": {"a", "b"}, "client": {"a", "c"}}; !maps.EqualFunc(list, want, slices.Equal) {
+		t.Fatalf("%q", list)
+	}
+	required := map[string][]string{legs[0].title(): {"a"}} // of a server
+	beside := map[string][]exception{"client": {{[]string{"a", "gone"}, "why"}}}
+	want := []string{
+		"b (for a server) is new: have a leg run it, or say in conformance_list_test.go why none does",
+		"c (for a client) is new: have a leg run it, or say in conformance_list_test.go why none does", "client gone is no scenario of the suite",
+	}
+	if got := unnamed(list, required, beside); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
