@@ -11,6 +11,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
 )
 
 // This file is about results that are cut: see package results, which has the tests of where and how.
@@ -276,6 +277,137 @@ func TestNoSchemaIsPromisedOfWhatMayBeCut(t *testing.T) {
 		}
 		if got := []byte(c.raw("tools/call", toolCall("kid__shaped", `{}`))); (jsonrpc.Get(got, "structuredContent") != nil) != (max == 0) {
 			t.Errorf("with %d: %s", max, got)
+		}
+	}
+}
+
+// TestAKeptResultEndsWithADenial: once a reload denies the tool, its server, or a path of the call that a result answered, nothing more of it is
+// read, and not again when the rules change back. Controls: it is read before, and after a reload that is about other calls.
+func TestAKeptResultEndsWithADenial(t *testing.T) {
+	text, result := report()
+	root := t.TempDir()
+	inRoot, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defs := filepath.Join(t.TempDir(), "defs")
+	if err := os.WriteFile(defs, []byte(`{"name":"echo","inputSchema":{"type":"object"}}`+"\n"+`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deny := func(r policy.Rule) policy.Policy {
+		r.Name, r.Then = "no", policy.Deny
+		return policy.Policy{Rules: []policy.Rule{r}}
+	}
+	path := toolCall("kid__read", `{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}`)
+	for name, tc := range map[string]struct {
+		call  string
+		rules policy.Policy
+		gone  bool
+	}{
+		"the tool":                {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"echo"}}), true},
+		"the server":              {toolCall("kid__echo", `{}`), deny(policy.Rule{Servers: []string{"kid"}}), true},
+		"its path":                {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
+		"a question of its path":  {path, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: inRoot}}}}, true},
+		"another tool":            {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"read"}}), false},
+		"a path, of one without":  {toolCall("kid__echo", `{}`), deny(policy.Rule{Paths: &policy.PathRule{Within: inRoot}}), false},
+		"another path":            {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "other")}}), false},
+		"by call-tool, its path":  {toolCall("call-tool", `{"serverName":"kid","toolName":"read","toolArgs":{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}}`), deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
+		"by call-tool, elsewhere": {toolCall("call-tool", `{"serverName":"kid","toolName":"read","toolArgs":{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}}`), deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "other")}}), false},
+	} {
+		for _, slow := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
+				cfg := cutting(t, childtest.Script{Defs: defs}, result)
+				h := runHub(t, cfg)
+				c := connect(t, h, root)
+				c.handshake(`{"roots":{}}`)
+				if !slow {
+					c.raw("tools/call", tc.call) // the next one finds its server running, and the roots known
+				}
+				uri := linked([]byte(c.raw("tools/call", tc.call)))
+				if back, _ := c.reader().whole(t, uri); back != text {
+					t.Fatalf("before: %q", back)
+				}
+				apply(t, h, under(t, cfg, tc.rules))
+				read, fault := c.reader()("resources/read", readParams(uri))
+				if gone := fault != nil && strings.Contains(string(fault), "kept no longer"); gone != tc.gone {
+					t.Fatalf("after: %.100s%s", read, fault)
+				}
+				apply(t, h, cfg)
+				if read, fault := c.reader()("resources/read", readParams(uri)); (fault != nil) != tc.gone {
+					t.Errorf("once the rules are as before: %.100s%s", read, fault)
+				}
+			})
+		}
+	}
+}
+
+// TestAResultOfATaskIsCut: like that of a call, for clients of both eras; below the bound it passes as it came. It ends with a reload of other
+// rules, since what the call was given is not known any more.
+func TestAResultOfATaskIsCut(t *testing.T) {
+	whole, result := report()
+	for name, tc := range map[string]struct {
+		open    func(t *testing.T, h *Hub) reader
+		script  childtest.Script
+		make    string
+		method  string
+		replies map[string]string
+		within  func(answer []byte) []byte
+	}{
+		"handshake": {
+			open: func(t *testing.T, h *Hub) reader {
+				c := connect(t, h)
+				c.handshake(everything)
+				return c.reader()
+			},
+			make: tasked("kid", "t1"), method: "tasks/result", replies: map[string]string{"tasks/result": result}, within: func(answer []byte) []byte { return answer },
+		},
+		"modern": {
+			open: func(t *testing.T, h *Hub) reader {
+				c, _ := enterModern(t, h, `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
+				return c.reader()
+			},
+			script: childtest.Script{Era: "modern", Tasks: true}, make: taskCall("t1"), method: "tasks/get",
+			replies: map[string]string{"tasks/get": `{"resultType":"complete","taskId":"t1","status":"completed","x-odd":1.0,"result":` + result + `}`},
+			within:  func(answer []byte) []byte { return jsonrpc.Get(answer, "result") },
+		},
+	} {
+		for _, max := range []int{0, resultMax, 1 << 20} {
+			t.Run(fmt.Sprint(name, max), func(t *testing.T) {
+				tc.script.Asks, tc.script.Replies = true, tc.replies
+				cfg := testConfig(t, scripted("kid", tc.script))
+				cfg.Launcher = childtest.Pipes{}
+				cfg.Children[0].ResultMax = max
+				h := runHub(t, cfg)
+				r := tc.open(t, h)
+				if made, fault := r("tools/call", tc.make); fault != nil || !strings.Contains(string(made), `"t1"`) {
+					t.Fatalf("no task: %s%s", made, fault)
+				}
+				answer, fault := r(tc.method, `{"taskId":"t1"}`)
+				if fault != nil {
+					t.Fatal(string(fault))
+				}
+				if max != resultMax {
+					if !strings.Contains(string(answer), result) {
+						t.Errorf("it is not as it came: %.200s", answer)
+					}
+					return
+				}
+				got := tc.within(answer)
+				uri := linked(got)
+				if shown, _ := text(string(got)); len(shown) > resultMax+1000 || !strings.Contains(shown, uri) || !strings.Contains(shown, "line 499:") {
+					t.Fatalf("%s", answer)
+				}
+				if back, pages := r.whole(t, uri); back != whole || pages < 4 {
+					t.Errorf("%d bytes in %d pages", len(back), pages)
+				}
+				if name == "modern" && !strings.Contains(string(answer), `"x-odd":1.0`) {
+					t.Errorf("%.200s", answer)
+				}
+				apply(t, h, under(t, cfg, policy.Policy{}))
+				if read, fault := r("resources/read", readParams(uri)); fault == nil || !strings.Contains(string(fault), "hub.json was changed") {
+					t.Errorf("after a reload: %.100s%s", read, fault)
+				}
+			})
 		}
 	}
 }

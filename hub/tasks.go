@@ -37,8 +37,8 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 }
 
 // Send puts the roots that the child is served in the place of those that the
-// client may have given in an answer.
-func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+// client may have given in an answer, and shortens a result that is too large.
+func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool string, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	var edits []jsonrpc.Edit
 	if responses := m.Param(modern.MemberResponses); m.Method == methods.UpdateTask && modern.AnswersRoots(responses) {
 		roots, served := lease.Roots()
@@ -47,7 +47,11 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, m *jsonrpc
 	if m.Method == methods.TaskResult {
 		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
-	return s.calls.Relay(ctx, lease, m, edits)
+	a, err := s.calls.Relay(ctx, lease, m, edits)
+	if err == nil && (m.Method == methods.TaskResult || m.Method == methods.GetTask) {
+		a = s.calls.ShortenTask(ctx, lease.Key().Child, tool, a)
+	}
+	return a, err
 }
 
 func (s taskSession) Denies(child, tool string) bool {

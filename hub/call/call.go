@@ -76,7 +76,7 @@ type target interface {
 	// edits are what the verdict makes of the params.
 	edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// settle takes in the answer; drop ends its progress.
-	settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer
 	// deny is the answer where it was judged, and fail where it was not, or the
 	// child did not answer.
 	deny(att *attempt) jsonrpc.Answer

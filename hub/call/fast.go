@@ -67,6 +67,8 @@ type asyncCall struct {
 	seen     telemetry.Call
 	word     string // the record's, of what the child has answered; "" before
 	max      int    // bytes of text that its result may have: see Sender.shorten
+	number   uint64 // of the configuration that it was judged by
+	args     []byte // a copy, where max is set and there was something to judge: see origin
 	talk     *talk  // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
@@ -161,7 +163,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 		a.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a, max: list.By.ResultMax(tool.Child)}
+	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a, max: list.By.ResultMax(tool.Child), number: list.By.Number}
 	c.seen = seen
 	c.seen.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.seen.Decided(policy.Allow.String(), att.verdict.Rule)
@@ -169,6 +171,9 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
+		if c.max > 0 && len(a.tool.args) <= mostKeptArguments {
+			c.args = append([]byte{}, a.tool.args...)
+		}
 	}
 	c.recordAndSend(m)
 	return true
@@ -292,7 +297,7 @@ func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
 		if kernels {
 			a = failure.ByKernel(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.word, failure.Named(c.verdict), a)
 		}
-		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max), nil)
+		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max, c.origin), nil)
 	})
 }
 

@@ -60,7 +60,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if results.Named(uri) {
-		return s.Results.Read(uri)
+		return s.Results.Read(ctx, uri)
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return RetryOnReload(func() (jsonrpc.Answer, error) {

@@ -68,7 +68,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 	if failure.MayBeKernels(att.lease, word, a) {
 		a = failure.ByKernel(s.Records, t.subject(), att.lease, word, failure.Named(att.verdict), a)
 	}
-	return t.settle(ctx, s, att.lease, a, drop), nil
+	return t.settle(ctx, s, att, a, drop), nil
 }
 
 // send sends the request and sees it through. The error is one of Lease.Call, a

@@ -1,17 +1,132 @@
 package call
 
-import "mcphub/internal/jsonrpc"
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"mcphub/hub/configuration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
+)
 
 // This file is about results that are too large for a client: see package results.
+
+// mostKeptArguments bounds the arguments that are kept with a result, in bytes.
+const mostKeptArguments = 64 << 10
+
+// An origin is the call that a result answers, as far as it takes to judge it again: what is kept of a result is not to be read once a
+// reload denies the call.
+type origin struct {
+	number      uint64 // of the configuration that it was judged by
+	child, tool string // the child's own name of the tool
+	unjudged    bool   // there was nothing in its arguments to judge
+	args        []byte // a copy; nil where they are not known
+	approved    bool   // by a person
+}
+
+// origin is what is kept of the call. It is asked for where the result is too large.
+func (t *toolTarget) origin(approved bool) *origin {
+	o := &origin{number: t.tool.By.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
+	if len(t.args) <= mostKeptArguments {
+		o.args = append([]byte{}, t.args...)
+	}
+	return o
+}
+
+// origin is likewise for a call on the fast path, whose arguments are kept where there was something to judge.
+func (c *asyncCall) origin() *origin {
+	return &origin{number: c.number, child: c.tool.Child, tool: c.tool.Remote, unjudged: c.verdict == nil, args: c.args}
+}
 
 // shortens reports whether an answer may be too large. max is that of shorten.
 func shortens(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
 
 // shorten is the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have, by the
 // configuration that the call was judged by; 0: any number.
-func (s *Sender) shorten(from Client, a jsonrpc.Answer, max int) jsonrpc.Answer {
+func (s *Sender) shorten(from Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
 	if !shortens(a, max) {
 		return a
 	}
-	return s.Results.Cut(a, max, from.Claims().Protocol)
+	o := of()
+	return s.Results.Cut(a, max, from.Claims().Protocol, func(ctx context.Context) string { return s.withheld(ctx, o) })
+}
+
+// ShortenTask is what the client gets of an answer about a task that a child made of a call of tool. The result of the call is that of
+// tasks/result, and a member of that of tasks/get (io.modelcontextprotocol/tasks).
+func (s *Sender) ShortenTask(ctx context.Context, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
+	now := s.Current.Now()
+	max := now.ResultMax(child)
+	if !shortens(a, max) {
+		return a
+	}
+	of := func() *origin { return &origin{number: now.Number, child: child, tool: tool} }
+	within := jsonrpc.Get(a.Result, "result")
+	if !jsonrpc.IsObject(within) {
+		return s.shorten(s.ClientOf(ctx), a, max, of)
+	}
+	short := s.shorten(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
+	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
+		return a
+	}
+	return a.Edited(jsonrpc.Edit{Old: within, With: short.Result})
+}
+
+// withheld says why what is kept of a call's result is not to be read, "" where it may be. A reload may have come to deny the call:
+// then it is judged again, as it would be now, and nothing is started for that.
+func (s *Sender) withheld(ctx context.Context, o *origin) (why string) {
+	const again = ". Call the tool again."
+	now := s.Current.Now()
+	switch {
+	case now.Number == o.number:
+		return ""
+	case now.Child(o.child) == nil:
+		return "hub.json no longer has its server. Call another one."
+	case now.Denied(o.child) || now.Checker.Refuses(o.child, o.tool):
+		return "the rules of hub.json have come to deny the call that it answered."
+	case o.unjudged:
+		return ""
+	case o.args == nil:
+		return "hub.json was changed since" + again
+	}
+	for range mostReloads {
+		decision, err := s.judgeAgain(ctx, o)
+		switch {
+		case errors.Is(err, configuration.ErrSuperseded):
+			continue
+		case err != nil:
+			return "hub.json was changed since, and the call that it answered cannot be judged now" + again
+		case decision == policy.Allow, decision == policy.Escalate && o.approved:
+			return ""
+		}
+		return "the rules of hub.json have come to deny the call that it answered, or to ask a person about it" + again
+	}
+	return "hub.json is changed again and again" + again
+}
+
+var errNotOffered = errors.New("the tool is not offered")
+
+// judgeAgain decides about a call that was made, by the configuration and the roots as they are now.
+func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, error) {
+	tool := s.Offering.Catalog().OfChild(o.child, o.tool)
+	if tool.Tool == nil {
+		return policy.Deny, errNotOffered
+	}
+	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
+	att := &attempt{call: c, from: s.ClientOf(ctx), wait: c.wait}
+	err := att.find(ctx)
+	if err == nil && !att.by.Denied(att.child) {
+		if att.lease = s.Instances.TryAcquire(att.by, att.child); att.lease == nil && !att.locate(nil) {
+			err = errNotOffered
+		}
+		defer att.lease.Release()
+	}
+	if err == nil {
+		s.judgeOnce(att)
+		err = att.checkCurrent(ctx)
+	}
+	if err != nil {
+		return policy.Deny, err
+	}
+	return att.verdict.Decision, nil
 }

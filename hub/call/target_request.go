@@ -82,7 +82,7 @@ func (t *requestTarget) mayGo(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) settle(_ context.Context, _ *Sender, _ *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *requestTarget) settle(_ context.Context, _ *Sender, _ *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	drop()
 	return a
 }

@@ -85,14 +85,15 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call, and shortens a result that is too large.
-func (t *toolTarget) settle(ctx context.Context, s *Sender, lease *children.Lease, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if t.task || lease.Modern() && tasks.Is(a.Result) {
+func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+	if lease := att.lease; t.task || lease.Modern() && tasks.Is(a.Result) {
 		s.ClientOf(ctx).Typed()
 		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
 	} else {
 		drop()
 	}
-	return s.shorten(s.ClientOf(ctx), a, t.tool.By.ResultMax(t.tool.Child))
+	approved := att.approval != nil
+	return s.shorten(s.ClientOf(ctx), a, t.tool.By.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })
 }
 
 func (t *toolTarget) deny(att *attempt) jsonrpc.Answer { return failure.ToolError(att.text(t.at)) }

@@ -24,7 +24,7 @@ func BenchmarkCut(b *testing.B) {
 			b.SetBytes(int64(len(tc.a.Result)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Cut(tc.a, tc.max, newest)
+				s.Cut(tc.a, tc.max, newest, nil)
 			}
 		})
 	}

@@ -32,8 +32,9 @@ type result struct {
 
 // Cut returns an answer to tools/call as a client is to have it that takes no more than max bytes of text: a itself where
 // that is so, and where max is 0. protocol is the version that the client speaks; by resource_link it is told of the
-// whole where it knows that. The memory of a is released where another answer takes its place.
-func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string) jsonrpc.Answer {
+// whole where it knows that. withheld is asked each time somebody reads that; nil: nothing withholds it. The memory of a is released where
+// another answer takes its place.
+func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, withheld Withheld) jsonrpc.Answer {
 	if max <= 0 || len(a.Result) <= max {
 		return a
 	}
@@ -49,7 +50,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string) jsonrpc.Answer {
 	if r.structured != nil {
 		texts = append(texts, string(r.structured))
 	}
-	kept, ok := s.keep(max, texts...)
+	kept, ok := s.keep(max, withheld, texts...)
 	if !ok {
 		return a
 	}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -54,7 +55,7 @@ func (r answered) link(name string) string {
 func all(t rapid.TB, s *Store, uri string) (text string) {
 	t.Helper()
 	for uri != "" {
-		a := s.Read(uri)
+		a := s.Read(context.Background(), uri)
 		if a.Error != nil {
 			t.Fatalf("%s: %s", uri, a.Error)
 		}
@@ -94,18 +95,18 @@ func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
 		`{"content":[{"type":"text","text":7},"` + strings.Repeat("a", 500) + `"]}`,
 	} {
 		a := jsonrpc.ResultAnswer([]byte(raw))
-		if got := s.Cut(a, 100, newest); &got.Result[0] != &a.Result[0] || len(got.Result) != len(a.Result) {
+		if got := s.Cut(a, 100, newest, nil); &got.Result[0] != &a.Result[0] || len(got.Result) != len(a.Result) {
 			t.Errorf("%s became %s", raw, got.Result)
 		}
 	}
 	large := ofText(strings.Repeat("a", 101))
-	if got := s.Cut(large, 0, newest); &got.Result[0] != &large.Result[0] {
+	if got := s.Cut(large, 0, newest, nil); &got.Result[0] != &large.Result[0] {
 		t.Error("without a bound something was cut")
 	}
-	if got := s.Cut(large, 100, newest); string(got.Result) == string(large.Result) {
+	if got := s.Cut(large, 100, newest, nil); string(got.Result) == string(large.Result) {
 		t.Error("the control: a text of 101 bytes was not cut to 100")
 	}
-	if e := jsonrpc.ErrorAnswer(-32000, strings.Repeat("a", 500)); string(s.Cut(e, 100, newest).Error) != string(e.Error) {
+	if e := jsonrpc.ErrorAnswer(-32000, strings.Repeat("a", 500)); string(s.Cut(e, 100, newest, nil).Error) != string(e.Error) {
 		t.Error("an error of the protocol was cut")
 	}
 }
@@ -141,7 +142,7 @@ func TestHeadTailAndPages(t *testing.T) {
 		most := rapid.IntRange(1, 600).Draw(t, "most")
 		whole := strings.Join(wholes, "\n")
 
-		got := s.Cut(jsonrpc.ResultAnswer([]byte(raw)), most, newest)
+		got := s.Cut(jsonrpc.ResultAnswer([]byte(raw)), most, newest, nil)
 		cut := len(whole) > most
 		if !cut && len(structured) <= most {
 			if string(got.Result) != raw {
@@ -190,14 +191,14 @@ func TestHeadTailAndPages(t *testing.T) {
 func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
 	s := NewStore(new(Shelf), "", 0)
 	text := strings.Repeat("0123456789012345678\n", 100)
-	r := decoded(t, s.Cut(ofText(text), 200, newest).Result)
+	r := decoded(t, s.Cut(ofText(text), 200, newest, nil).Result)
 	uri := r.link("whole result")
 	want := text[:100] + "[mcphub: 1800 of 2000 bytes (90 line breaks) are left out here. The whole text is the resource " + uri +
 		", to be read by resources/read while this session lasts, in 10 pages: " + uri + "?page=1 to ?page=10.]\n" + text[1900:]
 	if len(r.Content) != 2 || r.Content[0].Text != want || r.Content[1].Size != 2000 {
 		t.Errorf("got %+v, want %q", r.Content, want)
 	}
-	old := decoded(t, s.Cut(ofText(text), 200, "2025-03-26").Result)
+	old := decoded(t, s.Cut(ofText(text), 200, "2025-03-26", nil).Result)
 	if len(old.Content) != 1 || !strings.Contains(old.Content[0].Text, place) {
 		t.Errorf("a client that knows no links got %+v", old.Content)
 	}
@@ -211,31 +212,31 @@ func TestOldestGoFirst(t *testing.T) {
 	s := NewStore(shelf, "", 0)
 	var uris []string
 	for i := range mostKept + 1 {
-		uris = append(uris, decoded(t, s.Cut(ofText(fmt.Sprint(i, strings.Repeat("x", 100))), 50, newest).Result).link("whole result"))
+		uris = append(uris, decoded(t, s.Cut(ofText(fmt.Sprint(i, strings.Repeat("x", 100))), 50, newest, nil).Result).link("whole result"))
 	}
-	if a := s.Read(uris[0]); a.Error == nil || !strings.Contains(string(a.Error), "kept no longer") {
+	if a := s.Read(context.Background(), uris[0]); a.Error == nil || !strings.Contains(string(a.Error), "kept no longer") {
 		t.Errorf("the oldest: %s%s", a.Result, a.Error)
 	}
-	if a := s.Read(uris[1]); a.Error != nil {
+	if a := s.Read(context.Background(), uris[1]); a.Error != nil {
 		t.Errorf("the second: %s", a.Error)
 	}
-	if a := s.Read(place + strings.Repeat("A", idLength)); a.Error == nil || !strings.Contains(string(a.Error), "there is no result") {
+	if a := s.Read(context.Background(), place+strings.Repeat("A", idLength)); a.Error == nil || !strings.Contains(string(a.Error), "there is no result") {
 		t.Errorf("one that never was: %s%s", a.Result, a.Error)
 	}
 	for uri, want := range map[string]string{uris[1] + "?page=4": "pages 1 to 3", uris[1] + "?page=0": "pages 1 to 3", uris[1] + "?x": "pages 1 to 3"} {
-		if a := s.Read(uri); a.Error == nil || !strings.Contains(string(a.Error), want) {
+		if a := s.Read(context.Background(), uri); a.Error == nil || !strings.Contains(string(a.Error), want) {
 			t.Errorf("%s: %s%s", uri, a.Result, a.Error)
 		}
 	}
 	other := NewStore(shelf, "", 0)
-	if a := other.Read(uris[1]); a.Error == nil || !strings.Contains(string(a.Error), "in this session") {
+	if a := other.Read(context.Background(), uris[1]); a.Error == nil || !strings.Contains(string(a.Error), "in this session") {
 		t.Errorf("another session: %s%s", a.Result, a.Error)
 	}
 	s.Close()
 	if shelf.size != 0 || len(shelf.stores) != 0 {
 		t.Errorf("%d bytes of %d stores are left of a session that has ended", shelf.size, len(shelf.stores))
 	}
-	if large := ofText(strings.Repeat("x", 100)); string(s.Cut(large, 50, newest).Result) != string(large.Result) {
+	if large := ofText(strings.Repeat("x", 100)); string(s.Cut(large, 50, newest, nil).Result) != string(large.Result) {
 		t.Error("something was cut that is kept nowhere")
 	}
 }
@@ -245,13 +246,13 @@ func TestBytesAreBounded(t *testing.T) {
 	shelf := new(Shelf)
 	part := strings.Repeat("x", mostBytes/4)
 	little := NewStore(shelf, "", 0)
-	mine, _ := little.keep(1<<20, "mine")
+	mine, _ := little.keep(1<<20, nil, "mine")
 	var greedy []*Store
 	for range 2 * mostBytesAll / mostBytes {
 		s := NewStore(shelf, "", 0)
 		greedy = append(greedy, s)
 		for range 5 {
-			if _, ok := s.keep(1<<20, part); !ok {
+			if _, ok := s.keep(1<<20, nil, part); !ok {
 				t.Fatal("a part was not kept")
 			}
 			if s.size > mostBytes || shelf.size > mostBytesAll {
@@ -259,7 +260,7 @@ func TestBytesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if a := little.Read(mine[0].uri()); a.Error != nil {
+	if a := little.Read(context.Background(), mine[0].uri()); a.Error != nil {
 		t.Errorf("who held little was robbed: %s", a.Error)
 	}
 	sum := little.size
@@ -269,10 +270,10 @@ func TestBytesAreBounded(t *testing.T) {
 	if sum != shelf.size {
 		t.Errorf("the shelf has %d bytes, its stores %d", shelf.size, sum)
 	}
-	if _, ok := little.keep(1<<20, part, part, part, part, "x"); ok {
+	if _, ok := little.keep(1<<20, nil, part, part, part, part, "x"); ok {
 		t.Error("more was kept than one session may have")
 	}
-	if a := little.Read(mine[0].uri()); a.Error != nil {
+	if a := little.Read(context.Background(), mine[0].uri()); a.Error != nil {
 		t.Errorf("what had no room took others': %s", a.Error)
 	}
 }
@@ -280,17 +281,17 @@ func TestBytesAreBounded(t *testing.T) {
 func TestATimeLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewStore(new(Shelf), "", Lifetime)
-		r := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest).Result)
+		r := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest, nil).Result)
 		if !strings.Contains(r.Content[0].Text, "for 30 minutes at most") {
 			t.Errorf("the limit is not said: %s", r.Content[0].Text)
 		}
 		uri := r.link("whole result")
 		time.Sleep(Lifetime - time.Nanosecond)
-		if a := s.Read(uri); a.Error != nil {
+		if a := s.Read(context.Background(), uri); a.Error != nil {
 			t.Errorf("in time: %s", a.Error)
 		}
 		time.Sleep(time.Nanosecond)
-		if a := s.Read(uri); a.Error == nil || !strings.Contains(string(a.Error), "kept no longer") {
+		if a := s.Read(context.Background(), uri); a.Error == nil || !strings.Contains(string(a.Error), "kept no longer") {
 			t.Errorf("too late: %s%s", a.Result, a.Error)
 		}
 	})
@@ -313,16 +314,34 @@ func TestPrincipalsShareTheRoom(t *testing.T) {
 	for owner, want := range map[string]int{"greedy": 1, "": 0} {
 		shelf := new(Shelf)
 		modest := NewStore(shelf, map[string]string{"greedy": "modest"}[owner], 0)
-		if _, ok := modest.keep(1<<20, strings.Repeat("m", 8<<20)); !ok {
+		if _, ok := modest.keep(1<<20, nil, strings.Repeat("m", 8<<20)); !ok {
 			t.Fatal("it is not kept")
 		}
 		for range 100 {
-			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, strings.Repeat("g", 4<<20)); !ok {
+			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, nil, strings.Repeat("g", 4<<20)); !ok {
 				t.Fatal("it is not kept")
 			}
 		}
 		if shelf.size > mostBytesAll || len(modest.kept) != want {
 			t.Errorf("%q: %d bytes, and %d of the modest one", owner, shelf.size, len(modest.kept))
 		}
+	}
+}
+
+// TestAWithheldResultIsLetGo: it is asked about at each read, and cannot be read again once it was withheld; its room is free then.
+func TestAWithheldResultIsLetGo(t *testing.T) {
+	shelf := new(Shelf)
+	s := NewStore(shelf, "", 0)
+	why := ""
+	first := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest, func(context.Context) string { return why }).Result).link("whole result")
+	second := decoded(t, s.Cut(ofText(strings.Repeat("y", 100)), 50, newest, nil).Result).link("whole result")
+	for _, tc := range []struct{ why, want string }{{"", ""}, {"it is denied.", "kept no longer: it is denied."}, {"", "kept no longer"}} {
+		why = tc.why
+		if a := s.Read(t.Context(), first); (a.Error == nil) != (tc.want == "") || !strings.Contains(string(a.Error), tc.want) {
+			t.Errorf("%q: %s%s", tc.why, a.Result, a.Error)
+		}
+	}
+	if a := s.Read(t.Context(), second); a.Error != nil || shelf.size != 100 || len(s.kept) != 1 {
+		t.Errorf("the other one: %s, %d bytes, %d results", a.Error, shelf.size, len(s.kept))
 	}
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"slices"
@@ -51,7 +52,12 @@ type whole struct {
 	text  string
 	pages []int     // where each begins
 	until time.Time // zero: the end of the session
+
+	withheld Withheld // nil: nothing withholds it
 }
+
+// A Withheld says why a result may be read no longer, "" where it may: the rules may have come to deny the call that it answered.
+type Withheld func(ctx context.Context) (why string)
 
 // NewStore makes a Store of a session of a principal. Where life is not 0, nothing is kept for longer.
 func NewStore(shelf *Shelf, owner string, life time.Duration) *Store {
@@ -71,12 +77,12 @@ func (s *Store) Close() {
 
 // keep keeps some texts, all or none, and lets older ones go for them. size is that of a page,
 // in bytes.
-func (s *Store) keep(size int, texts ...string) ([]*whole, bool) {
+func (s *Store) keep(size int, withheld Withheld, texts ...string) ([]*whole, bool) {
 	sum := 0
 	made := make([]*whole, len(texts))
 	for i, text := range texts {
 		sum += len(text)
-		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size)}
+		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size), withheld: withheld}
 		if s.life > 0 {
 			made[i].until = time.Now().Add(s.life)
 		}
@@ -128,10 +134,12 @@ func (h *Shelf) largest() (most *Store) {
 }
 
 // dropOldest lets one result go. The mutex is held.
-func (s *Store) dropOldest() {
-	w := s.kept[0]
-	s.kept[0] = nil
-	if s.kept = s.kept[1:]; len(s.kept) == 0 {
+func (s *Store) dropOldest() { s.drop(0) }
+
+// drop lets the result at an index go. The mutex is held.
+func (s *Store) drop(i int) {
+	w := s.kept[i]
+	if s.kept = slices.Delete(s.kept, i, i+1); len(s.kept) == 0 {
 		s.kept = nil
 		delete(s.shelf.stores, s)
 	}
@@ -161,6 +169,15 @@ func (s *Store) find(id string) (w *whole, was bool) {
 		}
 	}
 	return nil, slices.Contains(s.forgotten, id)
+}
+
+// withhold lets a result go, and the other one of the same answer when it is read.
+func (s *Store) withhold(w *whole) {
+	s.shelf.mu.Lock()
+	defer s.shelf.mu.Unlock()
+	if i := slices.Index(s.kept, w); i >= 0 {
+		s.drop(i)
+	}
 }
 
 // place begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
@@ -205,8 +222,9 @@ const (
 	idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// Read answers resources/read of a URI that is [Named].
-func (s *Store) Read(uri string) jsonrpc.Answer {
+// Read answers resources/read of a URI that is [Named]. What is withheld is let go: it cannot be read again when the rules change
+// back.
+func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	id, n, _ := parse(uri)
 	w, was := s.find(id)
 	switch {
@@ -216,6 +234,12 @@ func (s *Store) Read(uri string) jsonrpc.Answer {
 		return notFound("there is no result " + printable.Quote(uri) + " in this session. Results are kept for the session whose call they answered, until it ends.")
 	case n < 1 || n > len(w.pages):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.page(1), w.page(len(w.pages))))
+	}
+	if w.withheld != nil {
+		if why := w.withheld(ctx); why != "" {
+			s.withhold(w)
+			return notFound("the result " + place + id + " is kept no longer: " + why)
+		}
 	}
 	end := len(w.text)
 	if n < len(w.pages) {

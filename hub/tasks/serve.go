@@ -26,9 +26,9 @@ type Session interface {
 	TryAcquire(k spec.Key) (*children.Lease, bool)
 	// Acquire waits for a lease of the very instance that made a task.
 	Acquire(ctx context.Context, k spec.Key) (*children.Lease, error)
-	// Send sends a request of the client to the instance of a lease and returns the
-	// answer that the client gets. With an error, the instance did not answer.
-	Send(ctx context.Context, lease *children.Lease, m *jsonrpc.Message) (jsonrpc.Answer, error)
+	// Send sends a request of the client about a task of a tool to the instance of a lease and
+	// returns the answer that the client gets. With an error, the instance did not answer.
+	Send(ctx context.Context, lease *children.Lease, tool string, m *jsonrpc.Message) (jsonrpc.Answer, error)
 	// Denies reports whether every call of a tool is denied by now, or all that the child has. Of tool "" it is told by the child alone.
 	Denies(child, tool string) bool
 	// Failed is the answer where a child did not give one.
@@ -85,7 +85,7 @@ func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modern
 	if modernClient && !lease.Modern() {
 		return noTask(id)
 	}
-	a, err := s.Send(ctx, lease, m)
+	a, err := s.Send(ctx, lease, found.tool, m)
 	if err == nil && (m.Method == methods.TaskResult || ended(a.Result)) {
 		found.release()
 	}

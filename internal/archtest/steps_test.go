@@ -29,6 +29,7 @@ var steps = []struct {
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
 		"hub/call attempt.judge":     "twice: again by what the client has said when it was asked once more",
 		"hub/call attempt.heldThere": "a root has been replaced, and another process serves the call",
+		"hub/call Sender.judgeAgain": "a call that was made, whose kept result is read after a reload",
 		"hub/call Sender.judgeBy":    "a request that is with its child, by roots that the child asks for now",
 		"hub/call exchange.Again":    "before a request is sent once more: the answers may have taken long",
 	}},
