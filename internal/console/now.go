@@ -3,15 +3,22 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"mcphub/hub/status"
 	"mcphub/internal/admin"
 )
 
+// mostRows is how many servers, and how many sessions, a page shows of all hubs together; fewestRows of each hub at least.
+const mostRows, fewestRows = 50, 5
+
 // nowData is what the view of now shows.
 type nowData struct {
+	Holds  string // what the names of the servers and sessions that are shown hold; "": anything
+	Cut    bool   // some are not shown
 	Hubs   []nowHub
 	Silent []string
 	Curves []curve
@@ -22,8 +29,9 @@ type nowData struct {
 
 type nowHub struct {
 	admin.Report
-	Servers []nowServer
-	Memory  int64 // of the hub itself
+	Servers                   []nowServer
+	Sessions                  []status.Session
+	MoreServers, MoreSessions int // that are not shown
 }
 
 type nowServer struct {
@@ -32,31 +40,64 @@ type nowServer struct {
 }
 
 func (s *Server) now(r *http.Request) page {
-	return page{View: "/now", Live: true, Data: s.lookNow(r.Context())}
+	return page{View: "/now", Live: true, Data: s.lookNow(r.Context(), strings.TrimSpace(r.PostForm.Get("holds")))}
 }
 
-func (s *Server) lookNow(ctx context.Context) nowData {
+func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	reports, silent := s.cfg.Hubs(ctx)
+	d := nowData{Holds: holds, Silent: silent, Record: s.cfg.Record}
+	most := max(fewestRows, mostRows/max(1, len(reports)))
 	var pids []int
-	for i := range reports {
-		for _, c := range reports[i].Children {
+	for _, report := range reports {
+		h := nowHub{Report: report}
+		var children []status.Child
+		children, h.MoreServers = first(most, report.Children, inTrouble, func(c *status.Child) bool { return strings.Contains(c.Server, holds) })
+		h.Sessions, h.MoreSessions = first(most, report.Sessions, waits, func(s *status.Session) bool {
+			return slices.ContainsFunc([]string{s.ID, s.Client, s.Principal, s.Folder}, func(name string) bool { return strings.Contains(name, holds) })
+		})
+		for _, c := range children {
+			h.Servers = append(h.Servers, nowServer{Child: c})
 			if c.PID > 0 {
 				pids = append(pids, c.PID)
 			}
 		}
+		d.Cut = d.Cut || h.MoreServers+h.MoreSessions > 0
+		d.Hubs = append(d.Hubs, h)
 	}
 	memory := memoryOf(pids)
-	d := nowData{Silent: silent, Record: s.cfg.Record}
-	for _, report := range reports {
-		h := nowHub{Report: report}
-		for _, c := range report.Children {
-			h.Servers = append(h.Servers, nowServer{c, memory[c.PID]})
+	for _, h := range d.Hubs {
+		for i := range h.Servers {
+			h.Servers[i].Memory = memory[h.Servers[i].PID]
 		}
-		d.Hubs = append(d.Hubs, h)
 	}
 	d.Curves, d.Since, d.Wrong = s.traffic.curves(time.Now())
 	return d
 }
+
+// first are those of all that are like what is looked for, most at most, and how many others there are. Where not all are
+// shown, the urgent ones come first.
+func first[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, others int) {
+	var rest []T
+	for i := range all {
+		if like(&all[i]) {
+			if urgent(&all[i]) {
+				shown = append(shown, all[i])
+			} else {
+				rest = append(rest, all[i])
+			}
+		}
+	}
+	if len(shown)+len(rest) == len(all) && len(all) <= most {
+		return all, 0
+	}
+	shown = append(shown, rest...)
+	shown = shown[:min(most, len(shown))]
+	return shown, len(all) - len(shown)
+}
+
+func inTrouble(c *status.Child) bool { return c.Error != "" || c.CircuitOpen || c.Refused > 0 }
+
+func waits(s *status.Session) bool { return len(s.Report.Questions) > 0 }
 
 // restart and reload do what a person has clicked, and show how things are then.
 
@@ -90,14 +131,16 @@ const looksOnly = "this page was loaded anew, so it only shows what waits; end t
 // questionsData is what the view of questions shows.
 type questionsData struct {
 	All    []Question
+	More   int // that wait too, and are not shown
 	Silent []string
 	Looks  bool // the page was loaded anew, and answers nothing
 }
 
 func (s *Server) questions(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
-	d := questionsData{All: all, Silent: silent, Looks: !s.guard.mayAnswer(r)}
-	for i := range all {
+	d := questionsData{All: all[:min(mostRows, len(all))], Silent: silent, Looks: !s.guard.mayAnswer(r)}
+	d.More = len(all) - len(d.All)
+	for i := range d.All {
 		if d.Looks {
 			all[i].Hub, all[i].ID, all[i].Digest, all[i].Choices = "", "", "", nil
 		}
