@@ -83,7 +83,7 @@ func TestRecall(t *testing.T) {
 			}
 			got[k].count(place, weak)
 		}
-		if place != 1 && half != "unseen" && half != "blind" && testing.Verbose() {
+		if place != 1 && half != "unseen" && half != "blind" && half != "other" && testing.Verbose() {
 			var first []string
 			for _, h := range hits[:min(4, len(hits))] {
 				first = append(first, names[h.Tool])
@@ -136,6 +136,9 @@ var floors = map[string][4]float64{
 	"model blind":   {0.90, 1.00, 1.00, 0.00},
 	"person blind":  {0.32, 0.55, 0.62, 0.28},
 	"all blind":     {0.51, 0.70, 0.75, 0.16},
+	"model other":   {0.70, 0.86, 0.98, 0.02},
+	"person other":  {0.60, 0.76, 0.80, 0.34},
+	"all other":     {0.65, 0.81, 0.89, 0.16},
 }
 
 // TestNothingFits holds that the answer to a question that no tool fits is marked weak.
@@ -147,11 +150,11 @@ func TestNothingFits(t *testing.T) {
 		all[q[0]]++
 		if hits, weak := x.Find(q[1], 5); weak {
 			marked[q[0]]++
-		} else if q[0] != "unseen" && q[0] != "blind" {
+		} else if q[0] != "unseen" && q[0] != "blind" && q[0] != "other" {
 			t.Logf("%q: %s %.2f", q[1], names[hits[0].Tool], hits[0].Score)
 		}
 	}
-	for half, least := range map[string]float64{"seen": 0.80, "unseen": 0.80, "asked": 0.83, "tuned": 0.87, "blind": 0.97} {
+	for half, least := range map[string]float64{"seen": 0.80, "unseen": 0.80, "asked": 0.83, "tuned": 0.87, "blind": 0.97, "other": 0.75} {
 		share := float64(marked[half]) / float64(all[half])
 		t.Logf("%s: of %d questions %d marked weak", half, all[half], marked[half])
 		if share < least {
