@@ -9,6 +9,7 @@ import (
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -22,12 +23,12 @@ import (
 type HTTPOptions = httpfront.Options
 
 // PrincipalLimits bounds what one principal takes.
-type PrincipalLimits = httpfront.PrincipalLimits
+type PrincipalLimits = quota.Limits
 
 // principalChildren is how many of all children one principal may have; 0: as many.
 func principalChildren(l *Limits, all int) int {
 	if l.PrincipalChildren == 0 && l.Several {
-		return httpfront.PrincipalPart(all)
+		return quota.Part(all)
 	}
 	return l.PrincipalChildren
 }

@@ -2,12 +2,15 @@ package httpfront
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -48,16 +51,25 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// Refusals that have nothing to say of their request.
-var (
-	refusedUnknown  = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
-	refusedStopping = &refusal{http.StatusServiceUnavailable, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
-	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
-)
+// refusedUnknown is for a session that does not exist, or is somebody else's.
+var refusedUnknown = &refusal{status: http.StatusNotFound, text: "there is no such session: send initialize again"}
 
 // busy asks a client to come again.
 func busy(text string) *refusal {
 	return &refusal{http.StatusTooManyRequests, text, jsonrpc.CodeInternal, time.Second}
+}
+
+// tooMany tells a principal that is at a bound which one it is, and when it ends.
+func tooMany(again time.Duration, text string, args ...any) *refusal {
+	return &refusal{status: http.StatusTooManyRequests, text: fmt.Sprintf(text, args...), again: again}
+}
+
+// refusalOf makes a refusal of an error of package quota.
+func refusalOf(err error) *refusal {
+	if e, ok := errors.AsType[*quota.ExceededError](err); ok {
+		return &refusal{status: http.StatusTooManyRequests, text: e.Text, again: e.Again}
+	}
+	return &refusal{status: http.StatusServiceUnavailable, text: err.Error(), code: jsonrpc.CodeInternal}
 }
 
 // answer refuses a request. id is raw; nil: it is not known.

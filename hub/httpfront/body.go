@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -22,7 +23,7 @@ const greeting = 1 << 20
 // where there is no session yet, and s the share of whose it is. A batch, where the session has those, comes as it
 // is (isBatch). Where there is none the request is answered. What is held is given
 // back with release, when the request is over.
-func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *share) (*jsonrpc.Message, *holding) {
+func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *holding) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		refuse(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
 		return nil, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 )
@@ -122,7 +124,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newFakeHub()
 				h.limits.Calls = 1
-				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens, Sessions: 4, Principal: PrincipalLimits{Calls: c.calls}})
+				w, m, _ := bubbleWeb(t, h, Options{Tokens: tokens, Sessions: 4, Principal: quota.Limits{Calls: c.calls}})
 				ask := func(c net.Conn, token string) string {
 					t.Helper()
 					_, _ = io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: hub.test\r\nAuthorization: Bearer "+token+"\r\n\r\n")
@@ -130,7 +132,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 					n, _ := c.Read(answer)
 					return string(answer[:n])
 				}
-				most := 4*4 + 2*(waitingPosts+2)*c.calls // mostOpen: enough for the calls that one may have
+				most := 4*4 + 2*(quota.Waiting+2)*c.calls // mostOpen: enough for the calls that one may have
 				var open []net.Conn
 				refused := ""
 				for range 3 * most {
@@ -191,7 +193,7 @@ func TestWhatCountsForTheRate(t *testing.T) {
 	} {
 		t.Run(tc.frame, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := twoPrincipals(t, newFakeHub(), PrincipalLimits{Rate: 1, Burst: 2})
+				w := twoPrincipals(t, newFakeHub(), quota.Limits{Rate: 1, Burst: 2})
 				a := w.initialize(`{}`, ofA...).initialized()
 				for n := range 3 {
 					got := a.send(tc.frame).StatusCode == http.StatusTooManyRequests
@@ -221,7 +223,7 @@ func TestListenersAreDivided(t *testing.T) {
 			},
 			Basis: func(admission.Caller) string { return "issuer" },
 		}
-		_, m, _ := bubbleWeb(t, h, Options{Resource: resource, Principal: PrincipalLimits{Sessions: 3, Rate: 1, Burst: 5}})
+		_, m, _ := bubbleWeb(t, h, Options{Resource: resource, Principal: quota.Limits{Sessions: 3, Rate: 1, Burst: 5}})
 		listen := func() net.Conn {
 			text := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"` + mcp.MetaKeyProtocolVersion + `":"2026-07-28"}}}`
 			c := raw(t, m, plainHead+"Content-Type: application/json\r\nAuthorization: Bearer any\r\n"+headers.Protocol+": 2026-07-28\r\n"+mcp.HeaderMethod+": subscriptions/listen\r\n"+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
@@ -266,8 +268,10 @@ func TestNotificationsQueueApart(t *testing.T) {
 		b := w.initialize(`{}`, ofB...).initialized()
 		a := w.initialize(`{}`, ofA...).initialized()
 		s := clientOf(t, h, a).share
-		for range worksAtOnce() {
-			s.working <- struct{}{} // as if the hub were at work for so many
+		for range quota.WorksAtOnce() { // as if the hub were at work for so many
+			if _, err := s.Begin(nil, httptest.NewRequest("POST", "/mcp", nil), "ping"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		one := func(session, text string) net.Conn {
 			c := raw(t, m, postOf("a", session)+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text))
@@ -292,7 +296,7 @@ func TestNotificationsQueueApart(t *testing.T) {
 		if r := b.send(`{"jsonrpc":"2.0","method":"x/y"}`); r.StatusCode != http.StatusAccepted {
 			t.Errorf("another principal: %d", r.StatusCode)
 		}
-		<-s.working
+		time.Sleep(quota.WorkTime)
 		synctest.Wait()
 		if waits(note) {
 			t.Error("a notification did not get its turn")
@@ -311,7 +315,7 @@ func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
 			},
 			Basis: func(admission.Caller) string { return "issuer" },
 		}
-		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Resource: resource, Sessions: 4, Principal: PrincipalLimits{Sessions: 2}})
+		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Resource: resource, Sessions: 4, Principal: quota.Limits{Sessions: 2}})
 		bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 		lives := func(c *webClient) bool {
 			return c.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`).StatusCode == http.StatusOK
@@ -341,16 +345,4 @@ func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
 			t.Errorf("a second one, where all others have one: %d", r.StatusCode)
 		}
 	})
-}
-
-// A name that looks like another one is told apart where it is shown.
-func TestRefusalsShowWhoseTheyAre(t *testing.T) {
-	s := newShare("eve\u200b@login.test", PrincipalLimits{Calls: 1, Rate: 1, Burst: 1}, &callers{})
-	var refused *refusal
-	for refused == nil {
-		refused = s.count("tools/call")
-	}
-	if !strings.HasPrefix(refused.text, `eve\u200b@login.test makes`) {
-		t.Error(refused.text)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -42,15 +43,15 @@ type Front struct {
 	bodies pool // bytes of large requests being read or served
 	unread pool // bytes of large answers being written
 
-	callers callers
+	callers quota.Callers
 
 	mu          sync.Mutex
 	sessions    map[string]*Peer
-	owned       map[string]int    // how many of the sessions are of each principal, by its key
-	shares      map[string]*share // what principals take, by their keys
-	modernPeers map[string]*Peer  // what serves the requests without a handshake of a token, by its name
-	running     sync.WaitGroup    // sessions and requests
-	at          atomic.Int32      // a stage; changed under mu
+	owned       map[string]int          // how many of the sessions are of each principal, by its key
+	shares      map[string]*quota.Share // what principals take, by their keys
+	modernPeers map[string]*Peer        // what serves the requests without a handshake of a token, by its name
+	running     sync.WaitGroup          // sessions and requests
+	at          atomic.Int32            // a stage; changed under mu
 
 	idle idlePeers
 }
@@ -60,7 +61,7 @@ func New(hub Hub, o Options) (*Front, error) {
 	if o.Sessions <= 0 {
 		o.Sessions = 1000
 	}
-	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*share{}, modernPeers: map[string]*Peer{}}
+	f := &Front{hub: hub, o: o, log: o.Log, sessions: map[string]*Peer{}, owned: map[string]int{}, shares: map[string]*quota.Share{}, modernPeers: map[string]*Peer{}}
 	follow, err := f.Prepare(o)
 	if err != nil {
 		return nil, err
@@ -204,7 +205,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 	}
 	// Whoever is of no session has nothing long to say.
 	var c *Peer
-	var s *share
+	var s *quota.Share
 	if headers.SessionOf(r.Header) != "" {
 		if c = f.find(w, r, who); c == nil {
 			return
@@ -271,12 +272,12 @@ func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc
 	case m.Method == methods.Cancelled:
 		c.cancelled(m)
 	case m.IsNotification():
-		k, refused := c.share.begin(w, r, m.Method)
-		if refused != nil {
-			return refused
+		k, err := c.share.Begin(w, r, m.Method)
+		if err != nil {
+			return refusalOf(err)
 		}
 		c.session.Notify(m)
-		c.share.end(k)
+		c.share.End(k)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
 		c.answered(m)
 	default:
@@ -319,19 +320,19 @@ func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 }
 
 // initialize opens a session of a caller, who has a share.
-func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *share) {
+func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, who admission.Caller, s *quota.Share) {
 	if headers.SessionOf(r.Header) != "" {
 		refuse(w, http.StatusBadRequest, m.ID, "initialize was already called in this session")
 		return
 	}
-	k, refused := s.begin(w, r, m.Method)
-	if refused != nil {
-		refused.answer(w, m.ID)
+	k, err := s.Begin(w, r, m.Method)
+	if err != nil {
+		refusalOf(err).answer(w, m.ID)
 		return
 	}
-	defer s.end(k)
+	defer s.End(k)
 	c := newPeer(f.hub.NewID(who), who, f.hub.Limits().Calls, &f.slow)
-	if refused = f.enter(c); refused != nil {
+	if refused := f.enter(c); refused != nil {
 		refused.answer(w, m.ID)
 		return
 	}

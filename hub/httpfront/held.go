@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -54,7 +55,7 @@ func (p *pool) give(own *atomic.Int64, n int64) {
 type holding struct {
 	r     io.Reader
 	c     *Peer // nil: none yet
-	share *share
+	share *quota.Share
 	of    *Front
 	frame int64 // bytes of the longest message
 	n     int64
@@ -68,7 +69,7 @@ func (h *holding) Read(b []byte) (int, error) {
 		return 0, errHeld
 	}
 	if more := h.large() - before; more > 0 {
-		if ok, _ := h.of.bodies.take(h.share.bodies(), more, allBodies*h.frame, h.of.now.Load().several()); !ok {
+		if ok, _ := h.of.bodies.take(h.share.Bodies(), more, allBodies*h.frame, h.of.now.Load().several()); !ok {
 			return 0, errHeld
 		}
 	}
@@ -83,23 +84,8 @@ func (h *holding) release() {
 		h.c.held.Add(-h.n)
 	}
 	if n := h.large(); n > 0 {
-		h.of.bodies.give(h.share.bodies(), n)
+		h.of.bodies.give(h.share.Bodies(), n)
 	}
-}
-
-// bodies and answers are what a principal takes of the pools of the front; nil where nobody is told apart.
-func (s *share) bodies() *atomic.Int64 {
-	if s == nil {
-		return nil
-	}
-	return &s.held
-}
-
-func (s *share) answers() *atomic.Int64 {
-	if s == nil {
-		return nil
-	}
-	return &s.unread
 }
 
 // keep counts an answer that is about to be written, until drop: what clients
@@ -112,7 +98,7 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 	}
 	frame := int64(f.hub.Limits().Frame)
 	own := c.unread.Add(n)
-	fits, first := f.unread.take(c.share.answers(), n, allBodies*frame, f.now.Load().several())
+	fits, first := f.unread.take(c.share.Answers(), n, allBodies*frame, f.now.Load().several())
 	if first || fits && own <= heldBodies*frame {
 		return n
 	}
@@ -127,6 +113,6 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 func (f *Front) drop(c *Peer, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
-		f.unread.give(c.share.answers(), n)
+		f.unread.give(c.share.Answers(), n)
 	}
 }

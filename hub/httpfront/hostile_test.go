@@ -19,6 +19,7 @@ import (
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -299,7 +300,7 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 		if r := s.send(`{"jsonrpc":"2.0","id":77,"result":{}}`); r.StatusCode != http.StatusAccepted {
 			t.Errorf("an answer: %d", r.StatusCode)
 		}
-		if n := clientOf(t, h, s).Serving(); n != 4*(waitingPosts+1) {
+		if n := clientOf(t, h, s).Serving(); n != 4*(quota.Waiting+1) {
 			t.Errorf("%d requests are taken", n)
 		}
 		other := w.initialize(`{}`).initialized()
@@ -311,7 +312,7 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 		for range 30 {
 			count[<-codes]++
 		}
-		if count[200] != 4*(waitingPosts+1) || count[http.StatusTooManyRequests] != 30-count[200] {
+		if count[200] != 4*(quota.Waiting+1) || count[http.StatusTooManyRequests] != 30-count[200] {
 			t.Errorf("%v", count)
 		}
 		if r := s.request("ping", `{}`); r.StatusCode != 200 {

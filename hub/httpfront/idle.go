@@ -76,8 +76,8 @@ func (l *idlePeers) heaviest(than int) *Peer {
 		if own.first == nil || own.first.of.share == nil {
 			continue
 		}
-		if first := own.first.of; first.share.sessions > than {
-			found, than = first, first.share.sessions
+		if first := own.first.of; first.share.Sessions > than {
+			found, than = first, first.share.Sessions
 		}
 	}
 	return found

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/principal"
 )
 
@@ -94,7 +95,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 func TestIdleSessionsYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		two := []admission.Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}
-		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Sessions: 8, Tokens: two, Principal: PrincipalLimits{Sessions: 8}})
+		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Sessions: 8, Tokens: two, Principal: quota.Limits{Sessions: 8}})
 		greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
 		var first *webClient
 		for i := range 8 {

@@ -38,7 +38,7 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
 		c.share = f.shareOf(c.principal)
-		c.share.enter()
+		c.share.Enter()
 		f.run(c)
 	}
 	if refused := c.enter(isPost); refused != nil {
@@ -70,13 +70,13 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 	switch {
 	case m.IsRequest():
 	case m.IsNotification():
-		k, refused := c.share.begin(w, r, m.Method)
-		if refused != nil {
-			refused.answer(w, nil)
+		k, err := c.share.Begin(w, r, m.Method)
+		if err != nil {
+			refusalOf(err).answer(w, nil)
 			return
 		}
 		c.modernSession.Notify(m)
-		c.share.end(k)
+		c.share.End(k)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	default:
@@ -133,19 +133,19 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
 	if m.Method == methods.Listen {
-		k, refused := c.share.begin(w, r, m.Method)
-		if refused != nil {
-			refused.answer(w, m.ID)
+		k, err := c.share.Begin(w, r, m.Method)
+		if err != nil {
+			refusalOf(err).answer(w, m.ID)
 			return
 		}
-		c.share.uncount() // it lasts: listen has counted it
-		defer k.over()
+		c.share.Uncount() // it lasts: listen has counted it
+		defer k.Over()
 	} else {
-		if refused := c.share.count(m.Method); refused != nil {
-			refused.answer(w, m.ID)
+		if err := c.share.Count(m.Method); err != nil {
+			refusalOf(err).answer(w, m.ID)
 			return
 		}
-		defer c.share.uncount()
+		defer c.share.Uncount()
 		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
 		if !ok {
 			answerWith(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
@@ -269,12 +269,12 @@ func (f *Front) listen(c *Peer) *refusal {
 	defer f.mu.Unlock()
 	s := c.share
 	switch {
-	case s != nil && s.listens >= s.limits.Sessions:
-		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.listens, s.name)
+	case s != nil && s.Listens >= s.MostSessions:
+		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
 	case !c.listen(f.o.Sessions):
 		return tooMany(listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)
 	case s != nil:
-		s.listens++
+		s.Listens++
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (f *Front) unlisten(c *Peer) {
 	defer f.mu.Unlock()
 	c.unlisten()
 	if c.share != nil {
-		c.share.listens--
+		c.share.Listens--
 	}
 }
 

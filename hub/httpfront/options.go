@@ -8,6 +8,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 )
 
 // Options shape the front. The zero value serves nobody: one of Local, Open, and Tokens or
@@ -20,7 +21,7 @@ type Options struct {
 	Tokens    []admission.Token   // who may call
 	Resource  *admission.Resource // whose signed tokens count beside Tokens; nil: nobody's
 	Sessions  int                 // at a time; 0: 1000
-	Principal PrincipalLimits     // of what each of those may take
+	Principal quota.Limits        // of what each of those may take
 	StateKeys [][]byte            // what the hub seals requestState with, 32 bytes or more each, so that several hubs may serve one client: the first seals, all open; nil: a random one
 	Node      string              // of several hubs of these StateKeys, this one: it is sealed into the ids of sessions
 	Idle      time.Duration       // a session without connection and request ends after it; 0: 30 min

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/events"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -23,7 +24,6 @@ import (
 const (
 	finishedStreams = 8                // ended streams of requests, for a client whose connection broke
 	finishedBytes   = 16 << 20         // that they hold, all together
-	waitingPosts    = 4                // requests that wait for their turn, for each that is served
 	answerTime      = time.Second      // for the last answers of a session that has ended
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
@@ -41,7 +41,7 @@ type Peer struct {
 	own           *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
-	share         *share        // of its principal; nil where that has no bounds
+	share         *quota.Share  // of its principal; nil where that has no bounds
 	slots         chan struct{} // one token for each request being served
 	slow          *slowReplies  // of the front
 	idlers        *idlePeers    // of the front; nil for what serves modern requests
@@ -134,10 +134,10 @@ const (
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
 func (c *Peer) enter(k connection) (refused *refusal) {
-	c.share.enter() // before it is seen that the session goes on, which has the share
+	c.share.Enter() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
-			c.share.exit()
+			c.share.Exit()
 		}
 	}()
 	c.mu.Lock()
@@ -145,7 +145,7 @@ func (c *Peer) enter(k connection) (refused *refusal) {
 	switch {
 	case c.tab.ended, c.ctx.Err() != nil:
 		return refusedUnknown
-	case c.tab.open >= (waitingPosts+2)*cap(c.slots):
+	case c.tab.open >= (quota.Waiting+2)*cap(c.slots):
 		return busy("too many requests of this session, or of this token without one, are open at once")
 	}
 	c.tab.open++
@@ -157,7 +157,7 @@ func (c *Peer) enter(k connection) (refused *refusal) {
 }
 
 func (c *Peer) leave(k connection) {
-	defer c.share.exit()
+	defer c.share.Exit()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tab.open--
@@ -366,7 +366,7 @@ func (c *Peer) admit(id string) (*underway, *refusal) {
 	switch {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
-	case len(c.tab.serving) >= (waitingPosts+1)*cap(c.slots):
+	case len(c.tab.serving) >= (quota.Waiting+1)*cap(c.slots):
 		return nil, busy("too many requests of this session wait for their turn; send it again later")
 	case c.tab.ended:
 		u.End(context.Cause(c.ctx))

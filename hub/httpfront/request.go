@@ -1,10 +1,12 @@
 package httpfront
 
 import (
+	"context"
 	"net/http"
 
 	"mcphub/hub/httpfront/events"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -23,14 +25,14 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refused.answer(w, m.ID)
 		return false
 	}
-	if refused = c.share.count(m.Method); refused != nil {
+	if err := c.share.Count(m.Method); err != nil {
 		c.served(u)
-		refused.answer(w, m.ID)
+		refusalOf(err).answer(w, m.ID)
 		return false
 	}
 	t, ok := c.awaitTurn(w, u.Context, r.Context())
 	if !ok {
-		c.share.uncount()
+		c.share.Uncount()
 		c.served(u)
 		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
@@ -69,7 +71,7 @@ func (f *Front) detach(reply *Reply, release, serve func()) {
 // the start.
 func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, t turn, prefers bool) {
 	c := reply.c
-	defer c.share.uncount()
+	defer c.share.Uncount()
 	if prefers {
 		reply.flow()
 	}
@@ -98,4 +100,30 @@ func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool
 	default:
 		answerWith(w, http.StatusOK, reply.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled"))
 	}
+}
+
+// A turn is the right of one request to be served.
+type turn struct {
+	c    *Peer
+	work *quota.Work // nil where nobody else calls
+}
+
+// end lets the next one be served.
+func (t turn) end() {
+	t.c.share.Give(t.work)
+	<-t.c.slots
+}
+
+// awaitTurn waits until a request may be served; false: nobody wants it any more. While it
+// waits, the time for reading the request no longer counts.
+func (c *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (turn, bool) {
+	if !quota.Await(c.slots, w, ctx, conn) {
+		return turn{}, false
+	}
+	k, ok := c.share.Take(w, ctx, conn)
+	if !ok {
+		<-c.slots
+		return turn{}, false
+	}
+	return turn{c, k}, true
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -44,17 +46,17 @@ func (f *Front) enter(c *Peer) *refusal {
 	}
 	now, principal := time.Now(), c.principal
 	s := f.shareOf(principal)
-	own := s != nil && s.sessions >= s.limits.Sessions
+	own := s != nil && s.Sessions >= s.MostSessions
 	if own || len(f.sessions) >= f.o.Sessions {
 		oldest := f.idle.longest(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
-			oldest = f.idle.heaviest(s.sessions + min(s.sessions, 1)) // for one more than another has, a place would go to and fro
+			oldest = f.idle.heaviest(s.Sessions + min(s.Sessions, 1)) // for one more than another has, a place would go to and fro
 		}
 		switch {
 		case oldest != nil:
 			f.end(oldest)
 		case own:
-			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.name, s.sessions)
+			return full("%s has %d sessions, as many as it may have (limits.principal.sessions): end one, or try again when one has been idle for a minute", s.Name, s.Sessions)
 		default:
 			f.dropShare(s, now)
 			return full("there are as many sessions already as may be, of %d (limits.sessions); try again later", f.o.Sessions)
@@ -64,13 +66,19 @@ func (f *Front) enter(c *Peer) *refusal {
 	f.owned[principal]++
 	if s != nil {
 		c.share = s
-		s.sessions++
-		s.enter()
+		s.Sessions++
+		s.Enter()
 	}
 	c.idlers = &f.idle
 	f.idle.add(c, now)
 	return nil
 }
+
+// Refusals that have nothing to say of their request.
+var (
+	refusedStopping = &refusal{http.StatusServiceUnavailable, errStopping.Reason.Error() + ": nothing was done for this request; try again, another hub may serve it", jsonrpc.CodeInternal, 2 * time.Second}
+	refusedRevoked  = &refusal{status: http.StatusUnauthorized, text: errRevoked.Reason.Error()} // while the request came
+)
 
 // full says that there is no room for a session.
 func full(text string, args ...any) *refusal {
@@ -86,8 +94,8 @@ func (f *Front) end(c *Peer) {
 	}
 	delete(f.sessions, c.id)
 	if c.share != nil {
-		c.share.sessions--
-		c.share.exit()
+		c.share.Sessions--
+		c.share.Exit()
 		f.dropShare(c.share, time.Now())
 	}
 	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
@@ -104,7 +112,7 @@ func (f *Front) forget(c *Peer) {
 		delete(f.modernPeers, c.owner)
 	}
 	if c.modernSession != nil {
-		c.share.exit()
+		c.share.Exit()
 		f.dropShare(c.share, time.Now())
 	}
 }
@@ -144,4 +152,62 @@ func (f *Front) startRequest() bool {
 		f.running.Add(1)
 	}
 	return open
+}
+
+// shareOf returns the share of a principal; nil where nobody is named, or nobody else can be. The
+// caller holds mu.
+func (f *Front) shareOf(principal string) *quota.Share {
+	if now := f.now.Load(); principal == "" || len(now.Tokens) == 0 && now.Resource == nil {
+		return nil
+	}
+	s := f.shares[principal]
+	if s == nil {
+		s = quota.New(principal, f.principalLimits(), &f.callers)
+		f.shares[principal] = s
+	}
+	return s
+}
+
+// principalLimits are those in force, with their defaults.
+func (f *Front) principalLimits() quota.Limits {
+	l := f.o.Principal
+	if l.Sessions <= 0 {
+		l.Sessions = f.o.Sessions
+		if f.now.Load().several() {
+			l.Sessions = quota.Part(f.o.Sessions)
+		}
+	}
+	if l.Calls <= 0 {
+		l.Calls = f.hub.Limits().Calls
+	}
+	if l.Burst <= 0 {
+		l.Burst = l.Rate
+	}
+	return l
+}
+
+// mostOpen is how many connections may be open on which a principal has come: so many that half of them are enough
+// for all that one may have. 0: any number, where there are no others.
+func (f *Front) mostOpen() int {
+	if !f.now.Load().several() {
+		return 0
+	}
+	return 4*f.o.Sessions + 2*(quota.Waiting+2)*max(f.hub.Limits().Calls, f.principalLimits().Calls)
+}
+
+// visit enters the share of a request that belongs to no session; nil as of shareOf. exit is called
+// when the request is over.
+func (f *Front) visit(who admission.Caller) (s *quota.Share, exit func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s = f.shareOf(who.Principal.Key())
+	s.Enter()
+	return s, s.Exit
+}
+
+// dropShare forgets a share of which nothing is taken. The caller holds mu.
+func (f *Front) dropShare(s *quota.Share, now time.Time) {
+	if s != nil && f.shares[s.Key] == s && s.Unused(now) {
+		delete(f.shares, s.Key)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/hub/httpfront/quota"
 )
 
 var (
@@ -19,7 +20,7 @@ var (
 )
 
 // twoPrincipals is a front that a and b may call.
-func twoPrincipals(t *testing.T, h *fakeHub, l PrincipalLimits) *web {
+func twoPrincipals(t *testing.T, h *fakeHub, l quota.Limits) *web {
 	t.Helper()
 	w, _, _ := bubbleWeb(t, h, Options{Tokens: []admission.Token{{Name: "a", Secret: "a"}, {Name: "b", Secret: "b"}}, Principal: l})
 	return w
@@ -29,7 +30,7 @@ func twoPrincipals(t *testing.T, h *fakeHub, l PrincipalLimits) *web {
 // session, and also after it has ended them all. Nobody else is.
 func TestPrincipalRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := twoPrincipals(t, newFakeHub(), PrincipalLimits{Rate: 2, Burst: 3})
+		w := twoPrincipals(t, newFakeHub(), quota.Limits{Rate: 2, Burst: 3})
 		call := func(c *webClient) *http.Response {
 			return c.request("tools/call", `{"name":"echo","arguments":{}}`)
 		}
@@ -65,19 +66,17 @@ func TestPrincipalRate(t *testing.T) {
 func TestPrincipalCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
-		w := twoPrincipals(t, h, PrincipalLimits{Calls: 2})
+		w := twoPrincipals(t, h, quota.Limits{Calls: 2})
 		clients := []*webClient{w.initialize(`{}`, ofA...).initialized(), w.initialize(`{}`, ofA...).initialized()}
 		var calls sync.WaitGroup
-		for n := range 2 * (waitingPosts + 1) {
+		for n := range 2 * (quota.Waiting + 1) {
 			calls.Go(func() { clients[n%2].request("tools/call", `{"name":"sleep"}`) })
 		}
 		synctest.Wait()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		for _, c := range h.open() {
-			if n := len(c.share.slots); n != 2 {
-				t.Errorf("%d are under way", n)
-			}
+		if n := working(h); n != 2 {
+			t.Errorf("%d are under way", n)
 		}
 		r := clients[0].request("tools/call", `{"name":"echo","arguments":{}}`)
 		if text := body(t, r); r.StatusCode != http.StatusTooManyRequests || !strings.Contains(text, "a has 2 calls under way (limits.principal.calls), and 8 that wait: send it again when one of them has ended") {
@@ -102,10 +101,10 @@ func TestPrincipalQueuesApart(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		tokens int  // that there are
-		other  bool // the other one has called within callTime
+		other  bool // the other one has called within quota.CallTime
 		want   int  // of 300 that the hub works for at once
 	}{
-		{"another one calls", 2, true, worksAtOnce()}, {"control: nobody else calls", 2, false, 300}, {"control: the local user", 0, false, 300},
+		{"another one calls", 2, true, quota.WorksAtOnce()}, {"control: nobody else calls", 2, false, 300}, {"control: the local user", 0, false, 300},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -122,7 +121,7 @@ func TestPrincipalQueuesApart(t *testing.T) {
 				}
 				a := w.initialize(`{}`, who...).initialized()
 				if !c.other {
-					time.Sleep(callTime)
+					time.Sleep(quota.CallTime)
 				}
 				var calls sync.WaitGroup
 				for n := range 300 {
@@ -134,7 +133,7 @@ func TestPrincipalQueuesApart(t *testing.T) {
 				if n := working(h); n != c.want {
 					t.Errorf("the hub works for %d", n)
 				}
-				time.Sleep(time.Duration(300/worksAtOnce()) * workTime)
+				time.Sleep(time.Duration(300/quota.WorksAtOnce()) * quota.WorkTime)
 				synctest.Wait()
 				if n := working(h); n != 300 {
 					t.Errorf("%d are under way after a while", n)
