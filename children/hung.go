@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"mcphub/children/health"
-	"mcphub/children/spec"
 	"mcphub/internal/methods"
 )
 
@@ -60,12 +59,4 @@ func (s *serving) shows(now time.Time) {
 	text := fmt.Sprintf("it answers neither its calls nor whether it is there; unless it does, it is started again in %s", left.Round(time.Second))
 	s.c.log.Warn().Msg(text)
 	s.c.publish(func(v *view) { s.before, v.status.State, v.status.Err = v.status.Err, Hung, text })
-}
-
-// hangTimeout is the call timeout from which it follows when a child counts as hung.
-func hangTimeout(s spec.Spec) time.Duration {
-	if s.CallTimeout > 0 {
-		return s.CallTimeout
-	}
-	return spec.DefaultCallTimeout
 }

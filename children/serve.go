@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -117,7 +118,8 @@ func (s *serving) loop() string {
 	defer s.idleTimer.Stop()
 	keep := time.NewTimer(keepAfter)
 	defer keep.Stop()
-	s.pulse = health.NewPulse(c.common.pace, hangTimeout(c.spec))
+	// Where calls take as long as they like, a child counts as hung as if they might take the default.
+	s.pulse = health.NewPulse(c.common.pace, cmp.Or(max(c.spec.CallTimeout, 0), spec.DefaultCallTimeout))
 	defer s.pulse.Stop()
 	if why := s.checkIdle(); why != "" {
 		return why

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/offers"
+	"mcphub/children/preflight"
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -57,7 +58,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	h.mu.Unlock()
 	done()
 	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
-	p.news = children.News(conf.Specs(), children.Options{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir})
+	p.news = preflight.Host{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir}.News(conf.Specs())
 	return p.servers(), nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
+	"mcphub/children/preflight"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/internal/audit"
@@ -62,8 +62,8 @@ type currentEntry struct {
 	server  *config.Server
 	spec    *spec.Spec
 	checker *validate.Checker
-	audit   string           // folder of the record; "" for none
-	options children.Options // by which it would be started
+	audit   string         // folder of the record; "" for none
+	host    preflight.Host // by which it would be started
 }
 
 // A target is a path that a person has named.
@@ -121,7 +121,7 @@ func (w *allowWork) reads(name string) (currentEntry, error) {
 			s.spec = &made.Hub.Children[i].Spec
 		}
 	}
-	s.options = children.Options{Environ: made.Hub.Environ, Home: made.Hub.Home, Dir: made.Hub.Dir}
+	s.host = preflight.Host{Environ: made.Hub.Environ, Home: made.Hub.Home, Dir: made.Hub.Dir}
 	return s, nil
 }
 
@@ -131,7 +131,7 @@ func (s *currentEntry) never(path string) string {
 	if s.spec == nil {
 		return ""
 	}
-	if held := children.Confinement(*s.spec, s.options, nil); held != nil {
+	if held := s.host.Confinement(*s.spec, nil); held != nil {
 		return held.Never(path)
 	}
 	return ""

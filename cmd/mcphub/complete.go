@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
 )
@@ -91,7 +91,7 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 	names := slices.Clone(ownTools)
 	for i := range made.Hub.Children {
 		c := &made.Hub.Children[i]
-		for _, tool := range children.KnownTools(made.Hub.Cache, c.Spec) {
+		for _, tool := range offers.KnownTools(made.Hub.Cache, c.Spec.Entry()) {
 			names = append(names, c.Prefix+tool)
 		}
 	}

@@ -15,8 +15,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children"
 	"mcphub/children/hints"
+	"mcphub/children/offers"
+	"mcphub/children/preflight"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
@@ -38,7 +39,7 @@ func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[stri
 	l := linter{file: f, cfg: cfg, tools: map[string][]string{}, bad: map[string]bool{}}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
-		l.tools[spec.Name] = children.KnownTools(cfg.Cache, spec)
+		l.tools[spec.Name] = offers.KnownTools(cfg.Cache, spec.Entry())
 	}
 	for i := range cfg.Children {
 		l.entry(&cfg.Children[i])
@@ -76,7 +77,7 @@ func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Command = run }
 // entry finds what a server lacks, and tools that it is not known to have.
 func (l *linter) entry(c *hub.Child) {
 	name := c.Spec.Name
-	for _, lack := range children.Lacks(c.Spec, children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}) {
+	for _, lack := range l.host().Lacks(c.Spec) {
 		l.report(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
 		l.cure(lack.Run...)
 	}
@@ -128,10 +129,14 @@ func (l *linter) sandbox(c *hub.Child) {
 	}
 }
 
+// host is what the servers would be started with.
+func (l *linter) host() preflight.Host {
+	return preflight.Host{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
+}
+
 // checkNamedPaths finds paths that an entry names and that the kernel keeps closed to its server, and
 // files beside which the server cannot make others.
 func (l *linter) checkNamedPaths(c *hub.Child) {
-	o := children.Options{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
 	in := l.cfg.Fallback
 	if in.None() { // a program works in a root, and any other folder tells as much
 		dir := l.cfg.Dir
@@ -141,7 +146,7 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
 	}
 	roots := rootsmgr.NewSnapshot(guard.OS{}, 1, in.Origin, in.Entries).Roots()
-	held := children.Confinement(c.Spec, o, roots)
+	held := l.host().Confinement(c.Spec, roots)
 	if held == nil {
 		return
 	}

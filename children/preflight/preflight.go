@@ -1,36 +1,43 @@
-package children
+package preflight
 
 import (
 	"mcphub/children/confinement"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
-	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
 )
 
+// A Host is what servers would be started with.
+type Host struct {
+	Environ   []string // what they inherit from
+	Home, Dir string   // of the user, and the working directory
+}
+
+func (h Host) machine() launch.Machine { return launch.NewMachine(h.Environ, h.Home, h.Dir) }
+
 // Lacks says what is missing to start a server of this Spec, such as its program. It
 // starts nothing. It leaves out what depends on the roots of a session.
-func Lacks(s spec.Spec, o Options) []launch.Lack {
+func (h Host) Lacks(s spec.Spec) []launch.Lack {
 	if s.URL != "" {
 		return nil
 	}
-	return launch.NewMachine(o.Environ, o.Home, o.Dir).Lacks(s.Program())
+	return h.machine().Lacks(s.Program())
 }
 
 // Confinement tells what the kernel would hold a server to, for a session with these roots. It
 // starts nothing. It is nil where that is nothing.
-func Confinement(s spec.Spec, o Options, roots []guard.Root) *hints.Reader {
+func (h Host) Confinement(s spec.Spec, roots []guard.Root) *hints.Reader {
 	if s.URL != "" {
 		return nil
 	}
-	return launch.NewMachine(o.Environ, o.Home, o.Dir).Preview(s.Program(), roots)
+	return h.machine().Preview(s.Program(), roots)
 }
 
 // News tells what the names of each entry open that nobody was told of yet, by the names of
 // the servers. It starts nothing and leaves no trace.
-func News(specs []spec.Spec, o Options) map[string][]string {
-	m := launch.NewMachine(o.Environ, o.Home, o.Dir)
+func (h Host) News(specs []spec.Spec) map[string][]string {
+	m := h.machine()
 	among(m, specs)
 	news := map[string][]string{}
 	for i := range specs {
@@ -52,11 +59,4 @@ func among(m launch.Machine, specs []spec.Spec) {
 		}
 	}
 	m.Among(all)
-}
-
-// KnownTools are the names of the tools that a server of this Spec has offered
-// so far to hubs with this folder for what they remember, sorted; nil where
-// nothing is known of it.
-func KnownTools(cache string, s spec.Spec) []string {
-	return offers.KnownTools(cache, s.Entry())
 }
