@@ -108,8 +108,8 @@ func TestSkills(t *testing.T) {
 		want  []string // each of x, then each of y
 	}{
 		"one":      {[]map[string]string{x}, []string{"skill://org/x-nested", "skill://shared", "skill://x"}},
-		"two":      {[]map[string]string{x, y}, []string{"skill://org/x-nested", "skill://shared", "skill://x", "skill://org/y-nested", "skill://two/shared", "skill://y"}},
-		"two same": {[]map[string]string{x, x}, []string{"skill://org/x-nested", "skill://shared", "skill://x", "skill://two/org/x-nested", "skill://two/shared", "skill://two/x"}},
+		"two":      {[]map[string]string{x, y}, []string{"skill://org/x-nested", "skill://one/shared", "skill://x", "skill://org/y-nested", "skill://two/shared", "skill://y"}},
+		"two same": {[]map[string]string{x, x}, []string{"skill://one/org/x-nested", "skill://one/shared", "skill://one/x", "skill://two/org/x-nested", "skill://two/shared", "skill://two/x"}},
 	} {
 		for _, era := range []string{"", "modern"} {
 			for front, enters := range askers {

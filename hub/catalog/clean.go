@@ -10,7 +10,8 @@ import (
 )
 
 // This file cleans what children say of themselves: titles and descriptions,
-// in schemas too. Every other byte of a definition stays as it was sent.
+// in schemas too. Every other byte of a definition stays as it was sent: the frontmatter
+// of a skill too, which clients compare with that of its file.
 
 // A region is what a value in a definition is to those who read it.
 type region uint8
@@ -31,7 +32,7 @@ func (r region) member(name string) region {
 		switch {
 		case prose:
 			return regionProse
-		case name == "annotations" || name == "arguments":
+		case name == "annotations" || name == "arguments" || name == "resources": // resources are those of a skill
 			return regionEntry
 		case name == "inputSchema" || name == "outputSchema":
 			return regionSchema

@@ -18,7 +18,9 @@
 // or its result, says of the app that it belongs to follows.
 //
 // Skills are known by URIs, and these are more than names: a person has agreed to one. So what was decided of
-// them outlives a catalogue and a configuration ([SkillURIs]), and depends on which child came first.
+// them outlives a catalogue and a configuration ([SkillURIs]). What two children claim is nobody's by that URI, and
+// each has it below its name, so that a hub that starts anew decides the same in whatever order they come. It is
+// one decision for all principals: a URI means the same in every session, on record and in what a person has allowed.
 //
 // # Children that are being replaced
 //

@@ -46,10 +46,7 @@ func (b *Builder) readItems(k Kind, child *Child, entries [][]byte) (items []*It
 			continue
 		}
 		seen[remote] = true
-		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: raw, by: b}
-		if k != Skills { // whose frontmatter is compared with that of the file
-			it.Def = cleaned(raw)
-		}
+		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(raw), by: b}
 		if k == Prompts {
 			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
 			it.Def = rekeyed(it.Def, l.key, it.Name)

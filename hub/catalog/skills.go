@@ -12,8 +12,8 @@ import (
 )
 
 // This file is about skills (the extension io.modelcontextprotocol/skills): folders of resources, known by the URI of their
-// SKILL.md. A URI is one server's: of two that claim it the second one's gets the name of its server, and so do the URIs of
-// all files of that skill.
+// SKILL.md. A URI is one server's. What two claim is served below the name of each, and so are all files of that skill. One that had it
+// when the other one came keeps it.
 
 const (
 	skillScheme = "skill://"
@@ -25,16 +25,19 @@ const (
 	mostClaims    = 20_000
 	maxClaimed    = 1 << 10  // bytes of a URI
 	deepestClaim  = 16       // slashes of a URI
-	claimCost     = 1 << 9   // bytes that a folder of a claim is taken to hold beside its URI
+	claimCost     = 3 << 8   // bytes that a folder of a claim is taken to hold beside its URI
 	allClaims     = 64 << 20 // bytes that all claims together are taken to hold
 	tooManyClaims = "this server has named more skills since the hub was started than it keeps apart: restart the hub"
 )
 
 // SkillURIs say whose a URI of a skill is, and how it is called towards clients. What was decided once stays while the hub
 // runs, whichever servers come and go: whoever comes later takes over no URI, and no URI changes. Of servers that come
-// together the order of the configuration decides. Its mutex is a leaf.
+// together each has what it claims below its name. So no order decides, neither that of the configuration nor that of arrival: a hub that
+// starts with what servers offered last gives no URI to another server than the hub before it. Its mutex is a leaf.
 type SkillURIs struct {
 	mu     sync.RWMutex
+	wanted map[string]map[string]bool     // by a URI of theirs, the children that claim it; true: with all below it
+	within map[string]map[string]struct{} // by a folder, the children that claim something in it
 	names  map[string]map[string]string   // towards the client; by child, by the child's own URI
 	whose  map[string]claim               // by the URI towards the client
 	below  map[string]map[Source]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
@@ -50,7 +53,7 @@ type claim struct {
 
 // NewSkillURIs makes one where nobody has claimed anything.
 func NewSkillURIs() *SkillURIs {
-	return &SkillURIs{names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}}
+	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}}
 }
 
 // claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
@@ -71,42 +74,128 @@ func (o *Offer) claims() (all []claim) {
 	return all
 }
 
-// claim decides whose these URIs are, where that is not decided. One that begins with the name of another server is called
-// after its own: people take it for that one's. Those that nobody can keep apart are refused, by the child's own URI, with
-// the reason.
-func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]string) {
+// claim decides whose these URIs are, where that is not decided. all are of the servers that are known by now. A URI that begins with the
+// name of another server is called after its own: people take it for that one's. Those that nobody can keep apart are refused, by the
+// child and its own URI, with the reason.
+func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	refused = map[string]map[string]string{}
+	var undecided []claim
+	claims := map[string]int{} // that are undecided, by child
 	for _, c := range all {
-		if _, known := u.own(c.Source); known {
+		if u.isWanted(c.Source) {
 			continue
 		}
 		reason := ""
 		switch {
 		case len(c.URI) > maxClaimed || strings.Count(c.URI, "/") > deepestClaim:
 			reason = fmt.Sprintf("its URI has more than %d bytes, or more than %d folders", maxClaimed, deepestClaim)
-		case len(u.names[c.Child]) >= mostClaims, u.held+costOf(c.URI) > allClaims:
+		case len(u.names[c.Child])+claims[c.Child] >= mostClaims, u.held+costOf(c.URI) > allClaims:
 			reason = tooManyClaims
 		}
 		if reason == "" {
-			u.decide(c, isServer)
+			u.want(c)
+			claims[c.Child]++
+			undecided = append(undecided, c)
 			continue
 		}
-		if refused == nil {
-			refused = map[string]string{}
+		if refused[c.Child] == nil {
+			refused[c.Child] = map[string]string{}
 		}
-		refused[c.URI] = reason
+		refused[c.Child][c.URI] = reason
+	}
+	for _, c := range undecided {
+		u.decide(c, isServer)
 	}
 	return refused
+}
+
+// isWanted reports whether a child claims a URI of its own, or a folder that it is in. mu is held.
+func (u *SkillURIs) isWanted(at Source) bool {
+	if _, ok := u.wanted[at.URI][at.Child]; ok {
+		return true
+	}
+	for folder := range folders(at.URI) {
+		if u.wanted[folder][at.Child] {
+			return true
+		}
+	}
+	return false
+}
+
+// claimed reports whether some child claims a URI by its own name for it, or a folder that it is in.
+func (u *SkillURIs) claimed(uri string) bool {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	if len(u.wanted[uri]) > 0 {
+		return true
+	}
+	for at := range folders(uri) {
+		for _, folder := range u.wanted[at] {
+			if folder {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// want notes a claim. mu is held.
+func (u *SkillURIs) want(c claim) {
+	if u.wanted[c.URI] == nil {
+		u.wanted[c.URI] = map[string]bool{}
+	}
+	u.wanted[c.URI][c.Child] = c.folder
+	for at := range folders(c.URI) {
+		if u.within[at] == nil {
+			u.within[at] = map[string]struct{}{}
+		}
+		u.within[at][c.Child] = struct{}{}
+	}
+	u.held += costOf(c.URI)
+}
+
+// contested reports whether another child claims, or has claimed, the URI of a claim, a folder that it is in, or something below it. mu is held.
+func (u *SkillURIs) contested(c claim) bool {
+	for other := range u.wanted[c.URI] {
+		if other != c.Child {
+			return true
+		}
+	}
+	for at := range folders(c.URI) {
+		for other, folder := range u.wanted[at] {
+			if folder && other != c.Child {
+				return true
+			}
+		}
+	}
+	for other := range u.within[c.URI] {
+		if c.folder && other != c.Child {
+			return true
+		}
+	}
+	return false
 }
 
 // costOf is what a claim is taken to hold: each folder that it is in has a place for it.
 func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) + claimCost) }
 
+// looksAddressed reports a URI that would be taken for one below the name of a server: of another one, or of its own where that
+// claims what such a URI stands for. mu is held.
+func (u *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) bool {
+	server, rest, ok := skillAddressee(c.URI)
+	if !ok || server != c.Child {
+		return ok && isServer(server)
+	}
+	_, below := u.within[rest][server]
+	return below || u.isWanted(Source{server, rest})
+}
+
 // decide gives a URI its name. mu is held.
 func (u *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	name := c.URI
-	if other, _, ok := skillAddressee(name); ok && other != c.Child && isServer(other) {
+	if u.contested(c) || u.looksAddressed(c, isServer) {
 		name = addressedSkill(c.Child, name)
 	}
 	for size := markSize - 1; u.taken(c, name); size++ {
@@ -120,7 +209,6 @@ func (u *SkillURIs) decide(c claim, isServer func(name string) bool) {
 		u.names[c.Child] = map[string]string{}
 	}
 	u.names[c.Child][c.URI] = name
-	u.held += costOf(c.URI)
 	u.whose[name] = c
 	u.others[c.Child] = u.others[c.Child] || name != c.URI
 	for at := range folders(name) {
@@ -264,15 +352,18 @@ func isSkill(uri string) bool {
 
 // claimSkills decides whose the URIs of offers are. What is refused is left out, and noted.
 func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
-	c.refused = map[string]map[string]string{}
+	var all []claim
 	for _, offer := range offers {
-		if offer == nil || len(offer.claimed) == 0 {
-			continue
+		if offer != nil {
+			all = append(all, offer.claimed...)
 		}
-		refused := b.cfg.URIs.claim(offer.claimed, func(name string) bool { return b.byName[name] != nil })
-		c.refused[offer.child] = refused
+	}
+	if len(all) > 0 {
+		c.refused = b.cfg.URIs.claim(all, func(name string) bool { return b.byName[name] != nil })
+	}
+	for child, refused := range c.refused {
 		for _, uri := range slices.Sorted(maps.Keys(refused)) {
-			c.omitted[offer.child] = append(slices.Clip(c.omitted[offer.child]), Omission{"skill " + uri, refused[uri]})
+			c.omitted[child] = append(slices.Clip(c.omitted[child]), Omission{"skill " + uri, refused[uri]})
 		}
 	}
 	c.skillsRenamed, c.claimed = b.cfg.URIs.renamed()

@@ -26,24 +26,24 @@ func skillsOf(folders ...string) *offers.Offer {
 	return o
 }
 
-// TestSkillsAreMerged: URIs that one server alone has stay. Those of a later one get its name, with all files of the skill, on the list
-// of resources too, and nothing else of an entry changes.
+// TestSkillsAreMerged: URIs that one server alone has stay. What two claim gets the name of each, with all files of the skill, on the list
+// of resources too, and nothing else of an entry changes. By the URI that both have it is nobody's.
 func TestSkillsAreMerged(t *testing.T) {
 	b := builder(t, "a", "b", "c")
 	offers := map[string]*Offer{
 		"a": b.Read("a", skillsOf("skill://x", "skill://b/y", "skill://only")),
-		"b": b.Read("b", skillsOf("skill://x", "skill://y", "skill://only/nested", "gist://x")), // nested: in a folder that is another's
+		"b": b.Read("b", skillsOf("skill://x", "skill://y", "skill://only/nested", "gist://x", "skill://alone")), // nested: in a folder of another
 		"c": b.Read("c", skillsOf("skill://y", "gist://x")),
 	}
 	c := b.Catalog(offers)
 	want := []string{
-		"skill://x", "skill://a/b/y", "skill://only", // b/y would be taken for one of b
-		"skill://b/x", "skill://y", "skill://b/only/nested", "gist://x",
+		"skill://a/x", "skill://a/b/y", "skill://a/only", // b/y would be taken for one of b
+		"skill://b/x", "skill://b/y", "skill://b/only/nested", "gist://x", "skill://alone",
 		"skill://c/y", "mcphub://c/gist://x",
 	}
 	own := []Source{
 		{"a", "skill://x"}, {"a", "skill://b/y"}, {"a", "skill://only"},
-		{"b", "skill://x"}, {"b", "skill://y"}, {"b", "skill://only/nested"}, {"b", "gist://x"}, {"c", "skill://y"}, {"c", "gist://x"},
+		{"b", "skill://x"}, {"b", "skill://y"}, {"b", "skill://only/nested"}, {"b", "gist://x"}, {"b", "skill://alone"}, {"c", "skill://y"}, {"c", "gist://x"},
 	}
 	var skills, files []string
 	for _, at := range want {
@@ -69,8 +69,13 @@ func TestSkillsAreMerged(t *testing.T) {
 	if entry != strings.ReplaceAll(string(offers["b"].Raw.Skills[0]), "skill://x", "skill://b/x") {
 		t.Errorf("%s", entry)
 	}
-	if entry := c.itemsOnList[Skills][0].Def; string(entry) != string(offers["a"].Raw.Skills[0]) {
+	if entry := c.itemsOnList[Skills][7].Def; string(entry) != string(offers["b"].Raw.Skills[4]) {
 		t.Errorf("%s", entry)
+	}
+	for _, at := range []string{"skill://x", "skill://x/SKILL.md", "skill://x/a/b.md", "skill://y/unlisted", "skill://only/SKILL.md", "skill://only/nested/a"} {
+		if w := c.Sources(at); !w.Sure || len(w.Likely) > 0 {
+			t.Errorf("%s is of %+v", at, w)
+		}
 	}
 }
 
@@ -103,6 +108,19 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	// What is not listed is asked of the server that a URI names, and of nobody else.
 	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Sure || len(w.Alike)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestSkillsAreCleaned: titles and descriptions of an entry and of its files are cleaned like those of anything else. Frontmatter stays, which
+// clients compare with that of the file.
+func TestSkillsAreCleaned(t *testing.T) {
+	const entry = `{"uri":"skill://x/SKILL.md","title":"a%[1]s","description":"%[1]sb","frontmatter":{"name":"x\u202e","title":"\u202e","description":"\u202e"},"resources":[{"uri":"skill://x/a.md","title":"%[1]sc","digest":"\u202e","size":1.0}]}`
+	b := builder(t, "a")
+	o := skillsOf()
+	o.Skills = raw(fmt.Sprintf(entry, `\u202e\u001b[2J`))
+	c := b.Catalog(map[string]*Offer{"a": b.Read("a", o)})
+	if got := c.itemsOnList[Skills]; len(got) != 1 || string(got[0].Def) != fmt.Sprintf(entry, "") {
+		t.Errorf("%s", got[0].Def)
 	}
 }
 
@@ -140,7 +158,7 @@ func TestSkillsThatMayNotBeReadAreNotListed(t *testing.T) {
 		c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://x")), "b": b.Read("b", skillsOf("skill://x"))}).For(b.cfg.Checker)
 		want := []string{"skill://b/x/SKILL.md"}
 		if method == "tools/list" { // the control
-			want = []string{"skill://x/SKILL.md", "skill://b/x/SKILL.md"}
+			want = []string{"skill://a/x/SKILL.md", "skill://b/x/SKILL.md"}
 		}
 		if got := listed(c, Skills, "uri"); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", method, got)
@@ -232,6 +250,83 @@ func TestURIsOfSkillsStay(t *testing.T) {
 	}
 }
 
+// TestURIsOfSkillsStayAcrossRestarts: hubs run one after the other, with the servers in another order in each and coming in another one. A hub
+// knows at its start what servers have listed before. No URI ever leads to another server than it once did, nor one that it is on no list
+// of; and what two claim keeps its URIs from the first start on that knew both. The control: where the order of the configuration decides
+// what both claim, which is how a first-come rule starts anew, a URI does change hands.
+func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
+	servers := []string{"a", "b", "c"}
+	with := builder(t, servers...)
+	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
+	type listing = map[string]Source // by the URI towards the client
+	// runs gives what each run lists; start is where a run begins, with what it remembers.
+	runs := func(t *rapid.T, start func(b *Builder, remembered map[string]*Offer), failed func(format string, args ...any)) {
+		skills := map[string][]string{}
+		for _, server := range servers {
+			skills[server] = rapid.SliceOfNDistinct(rapid.SampledFrom(roots), 1, 4, rapid.ID[string]).Draw(t, server)
+		}
+		whose, settled := listing{}, listing(nil)
+		listed := map[string]bool{} // servers that some run has seen
+		for range rapid.IntRange(2, 5).Draw(t, "runs") {
+			cfg := with.cfg
+			cfg.URIs, cfg.Children = nil, nil
+			for _, server := range rapid.Permutation(servers).Draw(t, "hub.json") {
+				cfg.Children = append(cfg.Children, Child{Name: server})
+			}
+			b := NewBuilder(cfg)
+			up := map[string]*Offer{}
+			for server := range listed {
+				up[server] = b.Read(server, skillsOf(skills[server]...))
+			}
+			all := len(up) == len(servers)
+			start(b, up)
+			for _, server := range rapid.Permutation(servers).Draw(t, "arrival")[:rapid.IntRange(0, len(servers)).Draw(t, "come")] {
+				up[server], listed[server] = b.Read(server, skillsOf(skills[server]...)), true
+				b.Catalog(maps.Clone(up))
+			}
+			c := b.Catalog(maps.Clone(up))
+			now := listing{}
+			for _, it := range c.itemsOnList[Skills] {
+				own := Source{it.Child, it.Remote}
+				now[it.Name] = own
+				if was, known := whose[it.Name]; known && was != own {
+					failed("%s was that of %v and is that of %v", it.Name, was, own)
+				}
+				whose[it.Name] = own
+			}
+			for name, own := range whose { // those too that it has by another one now
+				if w := c.Sources(name); len(w.Likely) > 0 && w.Likely[0] != own || len(w.Alike)+len(w.Others) > 0 && up[own.Child] != nil {
+					failed("%s was that of %v and leads to %+v", name, own, w)
+				}
+			}
+			if all && settled != nil && !maps.Equal(settled, now) {
+				failed("the URIs were %v and are %v", settled, now)
+			}
+			if all {
+				settled = now
+			}
+		}
+	}
+	together := func(b *Builder, remembered map[string]*Offer) { b.Catalog(maps.Clone(remembered)) }
+	for range 4 { // 400 series of runs, where a check has 100
+		rapid.Check(t, func(t *rapid.T) { runs(t, together, t.Fatalf) })
+	}
+	changed := false
+	inOrder := func(b *Builder, remembered map[string]*Offer) {
+		so := map[string]*Offer{}
+		for i := range b.cfg.Children {
+			if name := b.cfg.Children[i].Name; remembered[name] != nil {
+				so[name] = remembered[name]
+				b.Catalog(maps.Clone(so))
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) { runs(t, inOrder, func(string, ...any) { changed = true }) })
+	if !changed {
+		t.Error("the control: no order has changed a URI")
+	}
+}
+
 // TestSkillsTakeNothingElse: a server that calls what another one lists a skill, or a folder above it, answers for none of it, be it there
 // before or gone. Control: below a skill with the scheme of skills it does.
 func TestSkillsTakeNothingElse(t *testing.T) {
@@ -262,7 +357,7 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 func TestClaimsAreBounded(t *testing.T) {
 	b := builder(t, "a", "b")
 	var folders []string
-	for i := range 5_000 {
+	for i := range 6_000 {
 		folders = append(folders, fmt.Sprintf("skill://%d/%s", i, strings.Repeat("x/", 10)+"y"))
 	}
 	c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf(folders...))})

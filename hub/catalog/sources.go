@@ -51,6 +51,9 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
 		}
 	}
+	if isSkill(uri) && c.by.cfg.URIs.claimed(uri) {
+		return Sources{Sure: true} // two servers claim it: each has it below its name, and nobody so
+	}
 	for i := range c.by.cfg.Children {
 		name := c.by.cfg.Children[i].Name
 		if !c.resourceful[name] {
