@@ -42,7 +42,7 @@ var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // comes from, by their beginnings; upper case.
 var steering = []string{
 	"LD_", "DYLD_", "NODE_", "NPM_", "YARN_", "PNPM_", "PYTHON", "UV_", "PIP_", "VIRTUAL_ENV", "DOCKER_", "PODMAN_", "CONTAINER_", "BUILDKIT_",
-	"BASH_", "PERL5", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "GIT_", "SSH_", "SSL_", "XDG_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+	"BASH_", "PERL5", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "GIT_", "SSH_", "SSL_CERT_", "SSLKEYLOGFILE", "OPENSSL_", "XDG_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
 	"GLIBC_", "GCONV_", "MCPHUB_",
 }
 

@@ -355,8 +355,10 @@ func (f *filler) reach(t *Transport) error {
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(bare, " \\{}<>\""):
 		return errors.New("that is no address of a server")
-	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+	case u.Scheme != "https":
 		return errors.New("it is not reached by https")
+	case loopback(u.Hostname()), strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost"):
+		return errors.New("its address is this machine, where a registry knows of no server")
 	case secretHost.MatchString(address):
 		return errors.New("its host holds a value that is not said yet, and which host is spoken to has to be written: --set NAME=VALUE")
 	}
