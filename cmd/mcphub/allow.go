@@ -108,6 +108,39 @@ func revokeCommand() *cobra.Command {
 	return cmd
 }
 
+// An allowPlan is what allow or revoke would do.
+type allowPlan struct {
+	report  allowReport
+	before  []byte // hub.json as it was read; nil: there is none
+	targets []*target
+}
+
+// plan makes a change for each path, and writes nothing. What hub.json comes to is w.text.
+func (w *allowWork) plan(state, name string, paths []string, change func(t *target) error) (*allowPlan, error) {
+	if err := w.open(name); err != nil {
+		return nil, err
+	}
+	p := &allowPlan{before: w.text}
+	for _, path := range paths {
+		t, err := w.target(path, state == "allowed")
+		if err != nil {
+			return nil, err
+		}
+		p.targets = append(p.targets, t)
+	}
+	for _, t := range p.targets {
+		if err := change(t); err != nil {
+			return nil, err
+		}
+	}
+	changed := string(p.before) != string(w.text)
+	p.report = allowReport{entryReport: entryReport{Config: w.path, Server: w.now.server.Name, State: state, Changed: changed, Warnings: newProblems(w.path, p.before, w.text)}, Lines: changedLines(p.before, w.text)}
+	for _, t := range p.targets {
+		p.report.Paths = append(p.report.Paths, t.allowedPath)
+	}
+	return p, nil
+}
+
 // run makes a change for each path and writes hub.json, or shows what it would be.
 func (w *allowWork) run(state, name string, paths []string, change func(t *target) error) error {
 	if !w.dryRun {
@@ -115,48 +148,32 @@ func (w *allowWork) run(state, name string, paths []string, change func(t *targe
 			return exit.Errorf(exit.Failure, "hub.json is not changed: %w", err)
 		}
 	}
-	if err := w.open(name); err != nil {
+	p, err := w.plan(state, name, paths, change)
+	if err != nil {
 		return err
 	}
-	var all []*target
-	for _, path := range paths {
-		t, err := w.target(path, state == "allowed")
-		if err != nil {
-			return err
-		}
-		all = append(all, t)
-	}
-	before := w.text
-	for _, t := range all {
-		if err := change(t); err != nil {
+	if p.report.DryRun = w.dryRun; !w.dryRun {
+		if err := w.put(p); err != nil {
 			return err
 		}
 	}
-	r := allowReport{entryReport: entryReport{Config: w.path, Server: w.now.server.Name, State: state, Changed: string(before) != string(w.text)}, DryRun: w.dryRun, Lines: changedLines(before, w.text)}
-	if !w.dryRun && r.Changed {
-		if err := w.put(before, all); err != nil {
-			return err
-		}
-	}
-	r.Warnings = newProblems(w.path, before, w.text)
-	there := true
-	for _, t := range all {
-		r.Paths = append(r.Paths, t.allowedPath)
-		there = there && !t.absent
-	}
-	if err := w.print(&r); err != nil {
+	if err := w.print(&p.report); err != nil {
 		return err
 	}
-	if !there {
+	if slices.ContainsFunc(p.targets, func(t *target) bool { return t.absent }) {
 		return exit.Errorf(exit.NotFound, "not all of that was allowed; mcphub allow --list shows what is")
 	}
 	return nil
 }
 
-// put makes the folders that are missing, and writes hub.json.
-func (w *allowWork) put(before []byte, all []*target) error {
+// put makes the folders that are missing, and writes hub.json. It does nothing where hub.json has changed since
+// it was read.
+func (w *allowWork) put(p *allowPlan) error {
+	if !p.report.Changed {
+		return nil
+	}
 	var made []string
-	for _, t := range all {
+	for _, t := range p.targets {
 		if t.missing && len(t.Done) > 0 {
 			if err := w.makeFolder(t.Path); err != nil {
 				return err
@@ -164,7 +181,7 @@ func (w *allowWork) put(before []byte, all []*target) error {
 			made = append(made, t.Path)
 		}
 	}
-	err := writeHub(w.path, before, w.text, false)
+	err := writeHub(w.path, p.before, w.text, false)
 	for _, path := range made {
 		if err != nil {
 			_ = os.Remove(path) // empty as it is

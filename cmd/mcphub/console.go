@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -36,7 +37,8 @@ func consoleCommand() *cobra.Command {
 			"their servers and sessions, every decision with what changes it, what waits for a person,\n" +
 			"hub.json with what validate and plan say, and the record. The page opens with a code that\n" +
 			"is shown here and counts once. It answers a question, restarts a server and has hub.json read\n" +
-			"again where you click that, and changes nothing else. Ctrl-C ends it.",
+			"again where you click that. A path that a call was refused is allowed there in two clicks, after the\n" +
+			"change of hub.json is shown. It changes nothing else. Ctrl-C ends it.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := caller.Self(caller.Want{}); err != nil {
@@ -51,11 +53,12 @@ func consoleCommand() *cobra.Command {
 }
 
 func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
-	c := consoleSource{src: src}
+	c := consoleSource{src: src, key: []byte(rand.Text())}
 	file, err := src.Load(stderr)
 	if err == nil {
 		c.record = setup.AuditFolder(file)
-	} else { // the page says what is wrong; the hubs that run go by what they have read before
+	} else { // the hubs that run go by what they have read before
+		layout.Printf(cmd.ErrOrStderr(), "%s\nThe console shows the hubs that run all the same.\n", layout.Lines{Text: printableLines(err.Error())})
 		reports, _ := c.hubs(cmd.Context())
 		for i := range reports {
 			c.record = cmp.Or(c.record, reports[i].Audit.Dir)
@@ -81,12 +84,14 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 type consoleSource struct {
 	src    *setup.Source
 	record string
+	key    []byte // of the digests of what is shown before it is written
 }
 
 func (c *consoleSource) config() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
+		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayAllow: c.mayAllow, Change: c.change, Allow: c.allow,
+		Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
 	}
 }
 
@@ -150,13 +155,13 @@ func (c *consoleSource) answer(ctx context.Context, a webconsole.Answer) error {
 }
 
 // mends says what mends refusals, by hub.json as it reads now.
-func (c *consoleSource) mends() func(audit.Refused) (text, command string) {
+func (c *consoleSource) mends() func(audit.Refused) webconsole.Mend {
 	file, err := c.src.Load(io.Discard)
 	w := why{src: c.src}
-	return func(refused audit.Refused) (string, string) {
+	return func(refused audit.Refused) webconsole.Mend {
 		r := reason{Refused: refused}
 		w.mend(&r, err == nil && file.Server(refused.Server) != nil)
-		return strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), r.Command
+		return webconsole.Mend{Text: strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), Command: r.Command, Allows: allowanceOf(r.run)}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -15,6 +16,17 @@ import (
 
 // mostlySecret are members below which every literal string is left out.
 var mostlySecret = []string{"env", "headers", "tokens"}
+
+// showsTexts reports whether the texts stand in a hub.json as it is shown, so that none is left out.
+func showsTexts(name, shown string, texts []string) bool {
+	root, wrong := jsonc.NewSource(name, []byte(shown)).Parse()
+	var there func(n *jsonc.Node, text string) bool
+	there = func(n *jsonc.Node, text string) bool {
+		return n.Kind == '"' && n.Text == text || slices.ContainsFunc(n.Elems, func(e *jsonc.Node) bool { return there(e, text) }) ||
+			slices.ContainsFunc(n.Members, func(m jsonc.Member) bool { return there(m.Value, text) })
+	}
+	return wrong == nil && !slices.ContainsFunc(texts, func(text string) bool { return !there(root, text) })
+}
 
 // withoutSecrets is the text of a hub.json, with redact.Mark in the place of strings that may be
 // secret, and without its comments: those may hold entries that were taken out of use. A text that cannot
@@ -60,8 +72,8 @@ func (m *masked) value(n *jsonc.Node, secret bool) {
 	if secret && !onlyReferences(n.Text) {
 		by = redact.Mark
 	}
-	if u := redact.URL(n.Text); u != "" && !secret { // a query or a user may be a key
-		by = u
+	if address := strings.Contains(n.Text, "://") || strings.Contains(n.Text, "?"); address && !secret { // a query or a user may be a key
+		by = cmp.Or(redact.URL(n.Text), by)
 	}
 	if by == n.Text {
 		return

@@ -19,6 +19,7 @@ func TestWithoutSecrets(t *testing.T) {
     "esc": {"password": "a\"` + secret + `"}
   },
   "http": {"tokens": [{"name": "alice", "token": "` + secret + `"}]},
+  "roots": {"fallback": ["~/My Notes <1> #2"]},
   "audit": {"dir": "/var/log//mcphub"}
 }`
 	got, err := withoutSecrets("hub.json", []byte(text))
@@ -28,7 +29,7 @@ func TestWithoutSecrets(t *testing.T) {
 	if strings.Contains(got, secret) {
 		t.Errorf("a secret is shown:\n%s", got)
 	}
-	for _, part := range []string{`"command": "git-mcp"`, `"--root", "/src//x"`, `"PASS": "${keyring:pass}"`, `"LEVEL": "` + redact.Mark + `"`, `"audit": {"dir": "/var/log//mcphub"}`, `https://example.com/mcp`} {
+	for _, part := range []string{`"command": "git-mcp"`, `"--root", "/src//x"`, `"PASS": "${keyring:pass}"`, `"LEVEL": "` + redact.Mark + `"`, `"audit": {"dir": "/var/log//mcphub"}`, `https://example.com/mcp"`, `["~/My Notes <1> #2"]`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s is not shown:\n%s", part, got)
 		}

@@ -175,18 +175,22 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 // wholeLine is so long that no line of hub.json is cut.
 const wholeLine = 64 << 20
 
-// personsConsole is the terminal of who has called, where that may be a person whom no
-// client of a hub has started.
-func personsConsole(store *consent.Store) (closingConsole, error) {
+// aPerson says why who has called cannot be a person whom no client of a hub has started.
+func aPerson(store *consent.Store) error {
 	clients, err := store.Clients()
 	if err != nil {
-		return nil, fmt.Errorf("which clients the hubs serve cannot be told: %w", err)
+		return fmt.Errorf("which clients the hubs serve cannot be told: %w", err)
 	}
 	want := caller.Want{Person: true}
 	for _, c := range clients {
 		want.Clients = append(want.Clients, caller.Process{PID: c.PID, Start: c.Start})
 	}
-	if err := caller.Self(want); err != nil {
+	return caller.Self(want)
+}
+
+// personsConsole is the terminal of who has called, where that may be a person.
+func personsConsole(store *consent.Store) (closingConsole, error) {
+	if err := aPerson(store); err != nil {
 		return nil, err
 	}
 	if runtime.GOOS == "windows" && stdio.IsTerminal(os.Stdin) && stdio.IsTerminal(os.Stdout) {

@@ -78,6 +78,8 @@ type reason struct {
 	Named            string `json:"named,omitempty"`
 	Mend             string `json:"mend,omitempty"`
 	Command          string `json:"command,omitempty"` // that mends it
+
+	run []string // Command, without what says which hub.json it is about
 }
 
 // find lists what was refused, the oldest first.
@@ -175,7 +177,7 @@ func (w *why) mend(r *reason, served bool) {
 		r.Mend += fmt.Sprintf("; %s has no such server: name the hub.json that has, with --config", cmp.Or(w.src.Path(), "the configuration"))
 	case slices.ContainsFunc(m.Run, func(word string) bool { return strings.Contains(word, redact.Mark) }):
 	default:
-		r.Command = w.src.CommandLine(m.Run...)
+		r.Command, r.run = w.src.CommandLine(m.Run...), m.Run
 	}
 }
 

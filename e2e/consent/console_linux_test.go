@@ -3,6 +3,8 @@ package consent
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -79,5 +81,84 @@ func TestApproveOnTheConsole(t *testing.T) {
 				t.Errorf("an answer after the answer counts: %s", said)
 			}
 		})
+	}
+}
+
+// TestAllowOnTheConsole: a call is refused, and a person at a console that was begun at a terminal has hub.json changed: it is shown, then
+// written, and the hub takes it. A file that changed meanwhile is left alone, and so is it by a page that was loaded anew.
+func TestAllowOnTheConsole(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	w.Write("far/f.txt", "far text")
+	sockets := world.SocketsIn(t)
+	config := w.Config(obj{"files": obj{"builtin": "files"}, "off": obj{"command": "sh", "disabled": true, "env": obj{"KEY": "Sup3r-S3cret"}}}, obj{"roots": obj{"fallback": []string{w.Project}}})
+	given := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
+	noRoots := &gosdk.ClientOptions{Capabilities: &gosdk.ClientCapabilities{}}
+	client, err := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, noRoots).Connect(t.Context(),
+		&gosdk.StreamableClientTransport{Endpoint: w.ServeHTTP(config, sockets...), HTTPClient: given}, &gosdk.ClientSessionOptions{})
+	world.Must(t, err)
+	t.Cleanup(func() {
+		_ = client.Close()
+		given.CloseIdleConnections()
+	})
+	file := w.Path("far", "f.txt")
+	read := func() string {
+		r, err := client.CallTool(t.Context(), &gosdk.CallToolParams{Name: "files__read_text_file", Arguments: obj{"path": file}})
+		world.Must(t, err)
+		return r.Content[0].(*gosdk.TextContent).Text
+	}
+	if got := read(); got == "far text" {
+		t.Fatal("nothing is refused")
+	}
+	p := openPage(w, config, w.Env(sockets...))
+	list := ""
+	if !world.Within(world.WaitLimit, func() bool {
+		list = p.asks("/decisions", url.Values{"decision": {"deny"}})
+		return strings.Contains(list, `name="path" value="`+file+`"`)
+	}) {
+		t.Fatalf("the page has no button that allows it:\n%s", list)
+	}
+	now := func() string {
+		text, err := os.ReadFile(config)
+		world.Must(t, err)
+		return string(text)
+	}
+	asked := func(more ...string) url.Values {
+		form := url.Values{"server": {"files"}, "path": {file}, "calls": {"yes"}}
+		for i := 0; i < len(more); i += 2 {
+			form.Set(more[i], more[i+1])
+		}
+		return form
+	}
+	before := now()
+	form := asked()
+	form.Del("calls")
+	if said := p.asks("/change", form); !strings.Contains(said, "nothing would change") || !strings.Contains(said, "lets calls name all that lies in "+w.Path("far")) {
+		t.Errorf("a rule for its folder is not offered:\n%s", said)
+	}
+	shown := p.asks("/change", asked())
+	digest := field(shown, "digest")
+	if !strings.Contains(shown, "+  ") || !strings.Contains(shown, `"within": "`) || digest == "" || now() != before || strings.Contains(shown, "Sup3r") {
+		t.Fatalf("the change is\n%s", shown)
+	}
+	whole := p.session
+	p.session, _, _ = strings.Cut(whole, ".")
+	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "hub.json is not changed: this page was loaded anew") || now() != before {
+		t.Errorf("a page that was loaded anew: %s", said)
+	}
+	p.session = whole
+	world.Must(t, os.WriteFile(config, []byte(before+"\n"), 0o600))
+	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "that is not what was shown") || now() != before+"\n" {
+		t.Errorf("a file that has changed meanwhile: %s", said)
+	}
+	if got := read(); got == "far text" {
+		t.Fatal("it is open before it is allowed")
+	}
+	digest = field(p.asks("/change", asked()), "digest")
+	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "Written.") || now() == before+"\n" {
+		t.Fatalf("it is not written: %s", said)
+	}
+	if !world.Within(world.WaitLimit, func() bool { return read() == "far text" }) {
+		t.Errorf("the hub does not take it: %s", read())
 	}
 }

@@ -87,7 +87,7 @@ func (p *consolePage) ask(path string, form url.Values, change func(*http.Reques
 
 // consoles are the commands of scripts that are about the console:
 //
-//	console ARGS...                        starts mcphub console and types its code
+//	console ARGS...                        starts mcphub console and types its code; its stderr goes to console.err
 //	page PATH [FIELD=VALUE]...             asks for a view, which goes to stdout; ! page: it is refused
 //	attack ORIGIN PATH [FIELD=VALUE]...    asks as a page of another origin, and must be refused
 //	socket                                 puts the hub of the page that was shown last into $SOCKET
@@ -110,8 +110,11 @@ func consoles() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 			for _, name := range []string{"PATH", "HOME", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 				cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 			}
+			said, err := os.Create(ts.MkAbs("console.err"))
+			ts.Check(err)
+			defer said.Close()
+			cmd.Stderr = said
 			var code string
-			var err error
 			p, code, err = openConsole(cmd)
 			if err != nil {
 				ts.Fatalf("console: %v\n%s", err, code)

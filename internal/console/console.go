@@ -44,9 +44,14 @@ type Config struct {
 	Reload  func(ctx context.Context, socket string) error
 	// Record is the folder of the record of decisions; "": none is kept.
 	Record string
-	// Mends returns what says, by hub.json as it reads now, what mends a refusal, and which command
-	// does, where one can.
-	Mends func() func(audit.Refused) (text, command string)
+	// Mends returns what says, by hub.json as it reads now, what mends a refusal.
+	Mends func() func(audit.Refused) Mend
+	// MayAllow says why nobody may change hub.json on this page.
+	MayAllow func() error
+	// Change is what an Allowance would make of hub.json. It writes nothing. Allow writes that, where it still has
+	// this digest. said is what came of it.
+	Change func(ctx context.Context, a Allowance) (Change, error)
+	Allow  func(ctx context.Context, a Allowance, digest string) (said string, err error)
 	// Exports are the formats of `mcphub audit export`.
 	Exports []Export
 	// File reads hub.json, and what validate and plan say of it.
@@ -55,6 +60,30 @@ type Config struct {
 	Questions func(ctx context.Context) (all []Question, silent []string)
 	// Answer answers one of them. The error says why it does not count.
 	Answer func(ctx context.Context, a Answer) error
+}
+
+// A Mend is what changes a refusal.
+type Mend struct {
+	Text    string
+	Command string     // that does; "": there is none
+	Allows  *Allowance // what the command opens, where a page may do the same; nil: it may not
+}
+
+// An Allowance is a path that is opened to a server.
+type Allowance struct {
+	Server, Path string
+	Write        bool // to read and write; else to read
+	Calls        bool // and calls may name all that lies in its folder, by a rule
+}
+
+// A Change is what an Allowance would make of hub.json.
+type Change struct {
+	Allowance
+	File   string   // the path of hub.json
+	Lines  []string // a unified diff, whole but without secrets
+	Notes  []string // what is done beside that, what is not, and why
+	Digest string   // of all that would be written; "": nothing would
+	Folder string   // that a rule would let calls name, where they are refused all the same; "": there is none
 }
 
 // A File is hub.json as it reads now.
@@ -191,7 +220,7 @@ func (s *Server) handler() http.Handler {
 		view func(*http.Request) page
 	}{
 		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions}, {"/answer", s.answer},
-		{"/restart", s.restart}, {"/reload", s.reload},
+		{"/restart", s.restart}, {"/reload", s.reload}, {"/change", s.change}, {"/allow", s.allow},
 	} {
 		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {
 			p := at.view(r)

@@ -38,9 +38,14 @@ func fakes(text, record string) Config {
 		Hubs:    func(context.Context) ([]admin.Report, []string) { return []admin.Report{r}, []string{text} },
 		Restart: func(context.Context, string, string) (string, error) { return text, nil },
 		Reload:  func(context.Context, string) error { return errors.New(text) },
-		Mends: func() func(audit.Refused) (string, string) {
-			return func(audit.Refused) (string, string) { return text, text }
+		Mends: func() func(audit.Refused) Mend {
+			return func(audit.Refused) Mend { return Mend{text, text, &Allowance{text, text, true, true}} }
 		},
+		MayAllow: func() error { return nil },
+		Change: func(_ context.Context, a Allowance) (Change, error) {
+			return Change{Allowance: a, File: text, Lines: []string{" " + text, "-" + text, "+" + text}, Notes: []string{text}, Digest: text, Folder: text}, nil
+		},
+		Allow: func(context.Context, Allowance, string) (string, error) { return text, nil },
 		Exports: []Export{{Name: "jsonl", Title: "JSON lines", Media: "application/x-ndjson", Write: func(w io.Writer, _ trail.Filter) error {
 			_, err := io.WriteString(w, "jsonl")
 			return err
@@ -88,7 +93,7 @@ func begin(t testing.TB, s *Server) url.Values {
 // secretText is on every page that shows anything.
 const secretText = "this-is-shown-to-the-person-only"
 
-var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/answer", "/restart", "/reload", "/export"}
+var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/answer", "/restart", "/reload", "/change", "/allow", "/export"}
 
 // Each attack has a control: the same request without what makes it one is answered.
 func TestOnlyThePageItselfIsServed(t *testing.T) {
@@ -139,7 +144,7 @@ func TestOnlyThePageItselfIsServed(t *testing.T) {
 			t.Errorf("GET %s is answered with %d", view, w.Code)
 		}
 	}
-	for _, view := range []string{"/now", "/configuration", "/questions"} {
+	for _, view := range []string{"/now", "/configuration", "/questions", "/change", "/allow"} {
 		if w := ask(s, "POST", view, session, nil); !strings.Contains(w.Body.String(), secretText) {
 			t.Errorf("the control: %s shows nothing", view)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"mcphub/internal/audit"
@@ -65,15 +66,15 @@ type decisionsData struct {
 	Next    string    // the moment from which older ones go on; "": there are none
 	Reached time.Time // where the look ended before the page was full
 	Record  string
+	Change  *Change // is shown in place of the decisions
 }
 
 // A decision is one of the record, with what mends it.
 type decision struct {
 	trail.Decision
-	Text    string // what was decided
+	Words   string // what was decided
 	Refused bool
-	Mend    string
-	Command string
+	Mend
 }
 
 // Method is the request's.
@@ -94,9 +95,12 @@ func (s *Server) decisions(r *http.Request) page {
 	defer cancel()
 	if s.cfg.Record != "" {
 		d.look(ctx, s.cfg.Record)
-		mend := s.cfg.Mends()
+		mend, mayAllow := s.cfg.Mends(), sync.OnceValue(func() error { return s.mayAllow(r) })
 		for i := range d.All {
-			d.All[i].explain(mend)
+			one := &d.All[i]
+			if one.explain(mend); one.Allows != nil && mayAllow() != nil {
+				one.Allows = nil
+			}
 		}
 	}
 	return page{View: "/decisions", Live: d.Pick.Until == "", Data: d}
@@ -140,22 +144,22 @@ func (d *decision) Class() string {
 }
 
 // explain says of a decision what it was, and what changes it.
-func (d *decision) explain(mend func(audit.Refused) (text, command string)) {
-	d.Text = d.Decision.Decision
+func (d *decision) explain(mend func(audit.Refused) Mend) {
+	d.Words = d.Decision.Decision
 	switch d.Kind {
 	case audit.KindQuestion:
-		d.Text = "asked: " + d.Text
+		d.Words = "asked: " + d.Words
 	case audit.KindDefinition:
-		d.Text = "defined otherwise"
+		d.Words = "defined otherwise"
 	case audit.KindRefusal:
-		d.Text = "refused by the kernel"
+		d.Words = "refused by the kernel"
 	}
 	if refused, ok := d.Event.Refused(); ok {
 		d.Refused = true
-		d.Mend, d.Command = mend(refused)
+		d.Mend = mend(refused)
 	}
 	if d.Decision.Decision == "refuse" {
-		d.Refused, d.Mend = true, "it could not be judged, or not be made: docs/findings.md says what "+cmp.Or(d.Code, "this")+" means"
+		d.Refused, d.Mend.Text = true, "it could not be judged, or not be made: docs/findings.md says what "+cmp.Or(d.Code, "this")+" means"
 	}
 }
 

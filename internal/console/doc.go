@@ -25,8 +25,8 @@
 // # What it refuses to do
 //
 // It decides nothing about calls, opens no path and writes no file. It answers questions, restarts
-// servers and has hub.json read again, where a person clicks that; the hub says whether an answer
-// counts. It listens on the
+// servers, has hub.json read again, and has a path allowed in it, where a person clicks that. The hub says
+// whether an answer counts; who writes hub.json looks whether it is what was shown. It listens on the
 // loopback address only, loads nothing from elsewhere, and imports nothing of hub but the shape of
 // its reports.
 package console

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -125,23 +126,24 @@ func (s *Server) configuration(r *http.Request) page {
 	return page{View: "/configuration", Data: s.cfg.File(r.Context())}
 }
 
-// looksOnly is told where a page may answer nothing.
-const looksOnly = "this page was loaded anew, so it only shows what waits; end the console and start it again to answer here"
+// errLooks is told where a page may answer and allow nothing.
+var errLooks = errors.New("this page was loaded anew, so it only shows; end the console and start it again to answer and to allow on it")
 
 // questionsData is what the view of questions shows.
 type questionsData struct {
 	All    []Question
 	More   int // that wait too, and are not shown
 	Silent []string
-	Looks  bool // the page was loaded anew, and answers nothing
+	Looks  string // why the page answers nothing; "": it does
 }
 
 func (s *Server) questions(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
-	d := questionsData{All: all[:min(mostRows, len(all))], Silent: silent, Looks: !s.guard.mayAnswer(r)}
+	d := questionsData{All: all[:min(mostRows, len(all))], Silent: silent}
 	d.More = len(all) - len(d.All)
-	for i := range d.All {
-		if d.Looks {
+	if !s.guard.mayAnswer(r) {
+		d.Looks = errLooks.Error()
+		for i := range all {
 			all[i].Hub, all[i].ID, all[i].Digest, all[i].Choices = "", "", "", nil
 		}
 	}
@@ -153,7 +155,7 @@ func (s *Server) questions(r *http.Request) page {
 func (s *Server) answer(r *http.Request) page {
 	if !s.guard.mayAnswer(r) {
 		p := s.questions(r)
-		p.Notice = "That answer does not count: " + looksOnly
+		p.Notice = "That answer does not count: " + errLooks.Error()
 		return p
 	}
 	a := Answer{Hub: r.PostForm.Get("hub"), ID: r.PostForm.Get("id"), Digest: r.PostForm.Get("digest"), Decision: r.PostForm.Get("decision")}

@@ -68,7 +68,7 @@ func markup(body string) string {
 func shape(t *testing.T, s *Server, session url.Values, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, view := range []string{"/now", "/decisions", "/configuration", "/questions", "/record", "/verify", "/restart", "/reload", "/answer"} {
+	for _, view := range []string{"/now", "/decisions", "/configuration", "/questions", "/record", "/verify", "/restart", "/reload", "/answer", "/change", "/allow"} {
 		form := url.Values{"session": session["session"], "server": {text}, "tool": {text}, "path": {text}, "in": {text}, "principal": {text}}
 		if view == "/decisions" {
 			form = url.Values{"session": session["session"]}
