@@ -62,6 +62,17 @@ func TestStatus(t *testing.T) {
 		got.Since == nil || time.Since(*got.Since) > time.Minute || got.Restarts != 0 || got.CircuitOpen || got.LastFailure != "" {
 		t.Errorf("kid: %+v", got)
 	}
+	offered, tokens := st.Sessions[0].ID, 0
+	for _, s := range h.sessions.Sessions() {
+		for _, tool := range s.Catalog().Listed() {
+			if s.id == offered && tool.Child == "kid" {
+				tokens += (len(tool.Def) + 3) / 4
+			}
+		}
+	}
+	if got.Tokens != tokens || tokens == 0 || byName["bad"].Tokens != 0 {
+		t.Errorf("the definitions of kid are %d tokens, and told as %d; those of bad as %d", tokens, got.Tokens, byName["bad"].Tokens)
+	}
 	if got.Command != kid.Command || got.Cwd != root || !slices.Equal(got.RootsServed, []string{root}) || !got.RootsApplied {
 		t.Errorf("kid was started as %+v with %+v", got, got.RootsServed)
 	}

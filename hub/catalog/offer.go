@@ -87,6 +87,14 @@ func (o *Offer) NamesAlike(b *Builder) bool {
 		slices.Equal(was.Include, now.Include) && slices.Equal(was.Exclude, now.Exclude)
 }
 
+// Tokens is about how many tokens the definitions of its tools take where they are listed.
+func (o *Offer) Tokens() (all int) {
+	for _, t := range o.Tools {
+		all += Tokens(t.Def)
+	}
+	return all
+}
+
 // Child is the name of the child that made the offer.
 func (o *Offer) Child() string { return o.child }
 

@@ -89,6 +89,13 @@ func untasked(def []byte) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: taskSupport(def), With: []byte(`"forbidden"`)}))
 }
 
+// TokenBytes is how many bytes of a definition count as one token of a model's
+// context. Models differ; it is a measure for comparing servers.
+const TokenBytes = 4
+
+// Tokens is about how many tokens a definition takes.
+func Tokens(def []byte) int { return (len(def) + TokenBytes - 1) / TokenBytes }
+
 // Note says what a person should know of the tool: that its calls are not checked by its
 // schema; "" where there is nothing.
 func (t *Tool) Note() string {

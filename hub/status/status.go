@@ -50,6 +50,7 @@ type Child struct {
 	Since    *time.Time `json:"since,omitempty"`           // of this state
 	PID      int        `json:"pid,omitempty"`             // while a process runs
 	Tools    int        `json:"tools"`                     // offered when it was listed last
+	Tokens   int        `json:"tokens,omitempty"`          // that their definitions take of a model's context where they are listed, at four bytes a token
 	Error    string     `json:"error,omitempty"`           // why it is not ready, or what is wrong with it although it is
 	Stderr   string     `json:"stderr,omitempty"`          // the end of it, plain text
 	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by whoever keeps it
@@ -203,7 +204,7 @@ func Children(all []configuration.Child, instances []children.Status, offers map
 	slices.SortStableFunc(out, func(a, b Child) int { return cmp.Compare(a.Server, b.Server) })
 	for i := range out {
 		if offer := offers[out[i].Server]; offer != nil {
-			out[i].childOmitted = omittedFrom(offer)
+			out[i].Tokens, out[i].childOmitted = offer.Tokens(), omittedFrom(offer)
 		}
 	}
 	return out

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mcphub/internal/config"
+	"mcphub/hub/catalog"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -45,7 +45,7 @@ func (s *Session) Offered(ctx context.Context) (*Offered, error) {
 	tokens := map[string]int{}
 	if err := jsonrpc.Elements(jsonrpc.Get(list, "tools"), func(def []byte) bool {
 		name, _ := jsonrpc.String(jsonrpc.Get(def, "name"))
-		tokens[name] = (len(def) + config.TokenBytes - 1) / config.TokenBytes
+		tokens[name] = catalog.Tokens(def)
 		return true
 	}); err != nil {
 		return nil, err

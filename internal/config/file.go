@@ -152,10 +152,6 @@ type Timeout struct {
 	Stop  time.Duration  `koanf:"stop"`
 }
 
-// TokenBytes is how many bytes of a definition count as one token of a model's
-// context. Models differ; it is a measure for comparing servers.
-const TokenBytes = 4
-
 // Expose says which tools of the children are listed.
 type Expose struct {
 	Mode   string `koanf:"mode"`   // direct, search or auto

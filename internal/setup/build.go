@@ -138,7 +138,7 @@ func exposure(e config.Expose) catalog.Exposure {
 	case "search":
 		return catalog.Exposure{Search: true}
 	case "auto":
-		return catalog.Exposure{Above: e.Tokens * config.TokenBytes}
+		return catalog.Exposure{Above: e.Tokens * catalog.TokenBytes}
 	}
 	return catalog.Exposure{}
 }
