@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,6 +118,10 @@ func approve(ctx context.Context, t console, folders []string) error {
 	in := bufio.NewReader(t)
 	for i, w := range list {
 		w.show(t, i+1, len(list))
+		if !slices.Contains(w.From, approval.AskedTerminal) {
+			layout.Println(t, w.elsewhere())
+			continue
+		}
 		if err := decide(ctx, t, in, w); err != nil {
 			return err
 		}
@@ -128,6 +133,15 @@ func approve(ctx context.Context, t console, folders []string) error {
 func (w *waitingCall) show(out io.Writer, n, of int) {
 	layout.Printf(out, "\n%d of %d, session %s%s, waiting for %s, until %s\n\n%s\n", n, of, printable.Escape(w.Session, 8),
 		layout.Suffix(" of ", printable.Escape(w.Client, 60))+layout.Suffix(" in ", printable.Escape(w.Folder, 300))+layout.When(w.Process != 0, fmt.Sprintf(", process %d", w.Process))+layout.Suffix(", token ", printable.Escape(w.Token, 60)), layout.Span(time.Since(w.Since)), w.Until.Local().Format(time.TimeOnly), layout.Lines{Text: printableLines(w.Text)})
+}
+
+// elsewhere says where a call can be answered that cannot be answered here.
+func (w *waitingCall) elsewhere() string {
+	where := "in the client"
+	if slices.Contains(w.From, approval.AskedConsole) {
+		where = "on the page of mcphub console"
+	}
+	return "It cannot be allowed here: approval.from in hub.json does not name the terminal. Answer it " + where + "."
 }
 
 // waitingCalls lists what waits. To answer takes somebody at a terminal: a hub that takes no
