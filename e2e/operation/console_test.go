@@ -170,7 +170,8 @@ func consoles() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 }
 
 // TestConsoleInABrowser opens the console in a real browser: every view by keyboard alone, a restart, what happens meanwhile,
-// a page that is loaded anew, 360 pixels, no script, and pages of other origins. MCPHUB_E2E_PICTURES names a folder for pictures of the views.
+// a page that is loaded anew, 360 pixels, no script, and pages of other origins. MCPHUB_E2E_PICTURES names a folder for pictures of the views,
+// in which the folder of the test is called /home/sam; those of docs are made so (console-*-light.png, with fewer colours).
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	world.RequireNode(t)
@@ -197,7 +198,7 @@ func TestConsoleInABrowser(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()))
+	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
 	script.Env = w.Env()
 	out, err := script.CombinedOutput()
 	t.Logf("%s", out)

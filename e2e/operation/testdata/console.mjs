@@ -1,9 +1,10 @@
-// Opens the console in a browser, as a person does: MODULE of playwright-core, path of a browser, address, code, folder for pictures.
+// Opens the console in a browser, as a person does: MODULE of playwright-core, path of a browser, address, code, folder for pictures,
+// and the folder that they call /home/sam.
 import { createRequire } from "node:module";
 import { createServer } from "node:http";
 import assert from "node:assert/strict";
 
-const [module, executablePath, at, code, folder] = process.argv.slice(2);
+const [module, executablePath, at, code, folder, home] = process.argv.slice(2);
 const { chromium } = createRequire(import.meta.url)(module);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const fresh = async (options = {}) => {
@@ -16,8 +17,16 @@ const fresh = async (options = {}) => {
 };
 const step = async (name, run) => { const began = Date.now(); await run(); console.log(`${name}: ${Date.now() - began} ms`); };
 
+const picture = async (page, name, fullPage = true) => {
+  await page.evaluate((home) => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/sam");
+  }, home);
+  await page.screenshot({ path: `${folder}/console-${name}.png`, fullPage });
+};
+
 try {
-  const page = await fresh();
+  const page = await fresh({ viewport: { width: 1100, height: 800 } });
   const elsewhere = [];
   page.on("request", (r) => { if (!r.url().startsWith(at + "/")) elsewhere.push(r.url()); });
 
@@ -46,12 +55,12 @@ try {
       assert.equal(await page.locator("nav [aria-current]").textContent(), view);
       for (const scheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme: scheme });
-        await page.screenshot({ path: `${folder}/console-${view.toLowerCase()}-${scheme}.png`, fullPage: true });
+        await picture(page, `${view.toLowerCase()}-${scheme}`);
       }
       await page.setViewportSize({ width: 360, height: 800 });
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 360, `${view} is ${wide} wide`);
-      await page.screenshot({ path: `${folder}/console-${view.toLowerCase()}-360.png`, fullPage: true });
+      await picture(page, `${view.toLowerCase()}-360`);
       await page.setViewportSize({ width: 1100, height: 800 });
     });
   }
@@ -64,6 +73,8 @@ try {
     await page.keyboard.press("Enter");
     await row.getByText("outside the boundary").waitFor();
     assert.match(await row.locator(".command").textContent(), /^mcphub allow /);
+    await page.emulateMedia({ colorScheme: "light" });
+    await picture(page, "decision-light", false);
   });
 
   await step("what changes is asked for again, and not while it is read", async () => {
