@@ -182,10 +182,10 @@ func (c *consoleSource) exports() (all []webconsole.Export) {
 	return all
 }
 
-// file is hub.json without secrets, and what two commands say of it.
-func (c *consoleSource) file(ctx context.Context) webconsole.File {
+// file is hub.json without secrets, and what two commands say of it; brief: without those.
+func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 	path, text, err := hubFile(c.src.Config)
-	f := webconsole.File{Path: path}
+	f := webconsole.File{Path: path, Brief: brief}
 	switch {
 	case err != nil:
 		f.Error = err.Error()
@@ -197,6 +197,9 @@ func (c *consoleSource) file(ctx context.Context) webconsole.File {
 		if f.Text, err = withoutSecrets(path, text); err != nil {
 			f.Error = err.Error()
 		}
+	}
+	if brief {
+		return f
 	}
 	var said bytes.Buffer
 	src := *c.src

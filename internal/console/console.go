@@ -30,6 +30,9 @@ const (
 	codeTime   = 10 * time.Minute       // after which a code that nobody has typed ends the console
 )
 
+// partHeader is in the requests of the script: partBrief is answered with what comes quickly, anything else with the whole.
+const partHeader, partBrief = "Console-Part", "brief"
+
 //go:embed pages static
 var files embed.FS
 
@@ -54,8 +57,8 @@ type Config struct {
 	Allow  func(ctx context.Context, a Allowance, digest string) (said string, err error)
 	// Exports are the formats of `mcphub audit export`.
 	Exports []Export
-	// File reads hub.json, and what validate and plan say of it.
-	File func(ctx context.Context) File
+	// File reads hub.json, and what validate and plan say of it; brief: without those.
+	File func(ctx context.Context, brief bool) File
 	// Questions are what waits for a person. silent are what went wrong.
 	Questions func(ctx context.Context) (all []Question, silent []string)
 	// Answer answers one of them. The error says why it does not count.
@@ -91,6 +94,7 @@ type File struct {
 	Path     string // "": there is none
 	Text     string // without secrets
 	Error    string // why there is no text
+	Brief    bool   // what follows was not asked for
 	Validate string // what `mcphub validate` prints
 	Plan     string // what `mcphub plan` prints
 }
@@ -226,8 +230,13 @@ func (s *Server) handler() http.Handler {
 			p := at.view(r)
 			p.Session = r.PostForm.Get(sessionField)
 			name := "page"
-			if r.Header.Get("Console-Part") != "" { // the script asks for what changes
+			if r.Header.Get(partHeader) != "" { // the script asks for what changes
 				name = "part"
+				for header, holds := range map[string]bool{"Console-Live": p.Live, "Console-More": p.More} {
+					if holds {
+						w.Header().Set(header, "yes")
+					}
+				}
 			}
 			s.show(w, http.StatusOK, name, p)
 		}))
@@ -271,6 +280,7 @@ type page struct {
 	Refused string // why the first page is shown again
 	Notice  string // what came of a click
 	Live    bool   // the script may ask for it again
+	More    bool   // this is what came quickly, and the script asks for the whole at once
 	Data    any
 }
 

@@ -50,7 +50,10 @@ func fakes(text, record string) Config {
 			_, err := io.WriteString(w, "jsonl")
 			return err
 		}}},
-		File: func(context.Context) File {
+		File: func(_ context.Context, brief bool) File {
+			if brief {
+				return File{Path: text, Text: text, Error: text, Brief: true}
+			}
 			return File{Path: text, Text: text, Error: text, Validate: text, Plan: text}
 		},
 		Questions: func(context.Context) ([]Question, []string) {

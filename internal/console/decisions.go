@@ -95,7 +95,7 @@ func (s *Server) decisions(r *http.Request) page {
 	defer cancel()
 	if s.cfg.Record != "" {
 		d.look(ctx, s.cfg.Record)
-		mend, mayAllow := s.cfg.Mends(), sync.OnceValue(func() error { return s.mayAllow(r) })
+		mend, mayAllow := sync.OnceValue(s.cfg.Mends), sync.OnceValue(func() error { return s.mayAllow(r) })
 		for i := range d.All {
 			one := &d.All[i]
 			if one.explain(mend); one.Allows != nil && mayAllow() != nil {
@@ -144,7 +144,7 @@ func (d *decision) Class() string {
 }
 
 // explain says of a decision what it was, and what changes it.
-func (d *decision) explain(mend func(audit.Refused) Mend) {
+func (d *decision) explain(mend func() func(audit.Refused) Mend) {
 	d.Words = d.Decision.Decision
 	switch d.Kind {
 	case audit.KindQuestion:
@@ -156,7 +156,7 @@ func (d *decision) explain(mend func(audit.Refused) Mend) {
 	}
 	if refused, ok := d.Event.Refused(); ok {
 		d.Refused = true
-		d.Mend = mend(refused)
+		d.Mend = mend()(refused)
 	}
 	if d.Decision.Decision == "refuse" {
 		d.Refused, d.Mend.Text = true, "it could not be judged, or not be made: docs/findings.md says what "+cmp.Or(d.Code, "this")+" means"

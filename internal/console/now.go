@@ -123,7 +123,8 @@ func (s *Server) reload(r *http.Request) page {
 }
 
 func (s *Server) configuration(r *http.Request) page {
-	return page{View: "/configuration", Data: s.cfg.File(r.Context())}
+	brief := r.Header.Get(partHeader) == partBrief
+	return page{View: "/configuration", More: brief, Data: s.cfg.File(r.Context(), brief)}
 }
 
 // errLooks is told where a page may answer and allow nothing.

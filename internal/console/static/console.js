@@ -1,6 +1,6 @@
 "use strict";
-// Two things are easier with a script: a page that is loaded anew goes on with its session, and what
-// changes is asked for again. All else are forms. The secret of the session stands in those forms. Its
+// Three things are easier with a script: a page that is loaded anew goes on with its session, what
+// changes is asked for again, and another view comes without another page. All else are forms. The secret of the session stands in those forms. Its
 // first part, by which one looks, is kept for this tab; the part by which one answers is not, since
 // browsers write what is kept into files.
 (() => {
@@ -19,11 +19,50 @@
   const part = document.getElementById("part"), live = document.getElementById("live");
   const current = document.querySelector("nav [aria-current]");
   if (!part || !current) return;
-  const form = current.form, session = form.elements.session.value;
+  let form = current.form, asked = 0; // the form of the view, and how often another one was asked for
+  let refresh = true; // a person wants it
+  live.addEventListener("change", () => { refresh = live.checked; });
+  const session = form.elements.session.value;
+  const remember = () => sessionStorage.setItem(place, form.getAttribute("action"));
   sessionStorage.setItem(key, session.split(".")[0]);
-  sessionStorage.setItem(place, form.getAttribute("action"));
+  remember();
   history.replaceState(null, "", "/"); // else a browser would send the form again, a restart too
   live.parentElement.hidden = false;
+
+  const ask = (action, body, part) => fetch(action, { method: "POST", body, headers: { "Console-Part": part }, credentials: "omit", cache: "no-store" })
+    .then(async (answer) => {
+      if (!answer.ok) throw new Error(answer.status);
+      return { text: await answer.text(), live: answer.headers.has("Console-Live"), more: answer.headers.has("Console-More") };
+    });
+
+  // Another view, or other rows of it, takes the place of the one that is shown: the browser need not load a page for it.
+  document.addEventListener("submit", async (event) => {
+    const sent = event.target, view = document.querySelector(`nav form[action="${sent.getAttribute("action")}"]`);
+    if (!view) return;
+    event.preventDefault();
+    const mine = ++asked, body = new URLSearchParams(new FormData(sent));
+    try {
+      for (let step = "brief", more = true; more; step = "whole") {
+        const answer = await ask(view.action, body, step);
+        if (mine !== asked) return; // a later click counts
+        const inside = part.contains(document.activeElement);
+        part.innerHTML = answer.text;
+        if (inside) part.focus({ preventScroll: true });
+        if (step === "brief") scrollTo(0, 0);
+        form = view;
+        remember();
+        for (const button of document.querySelectorAll("nav button")) {
+          if (button.form === view) button.setAttribute("aria-current", "page");
+          else button.removeAttribute("aria-current");
+        }
+        live.disabled = !answer.live;
+        live.checked = answer.live && refresh;
+        more = answer.more;
+      }
+    } catch {
+      if (mine === asked) sent.submit(); // the browser says what is wrong
+    }
+  });
 
   // fields are those of the view: its filters, where it has some.
   const fields = () => {
@@ -34,25 +73,28 @@
   // would move under the pointer.
   const busy = () => document.hidden || part.contains(document.activeElement) && document.activeElement !== part ||
     part.querySelector("details[open], [data-answer]") !== null || !document.getSelection().isCollapsed;
+  // over tells that there is nobody to ask any more.
+  const over = () => {
+    live.checked = false;
+    live.disabled = true;
+    const notice = document.createElement("p");
+    notice.className = "notice bad";
+    notice.setAttribute("role", "alert");
+    notice.textContent = "The console does not answer: it has ended. What is shown is from before.";
+    part.prepend(notice);
+  };
   const look = async () => {
     if (live.checked && !live.disabled && !busy()) {
+      const mine = asked;
       try {
-        const answer = await fetch(form.action, { method: "POST", body: fields(), headers: { "Console-Part": "1" }, credentials: "omit", cache: "no-store" });
-        if (!answer.ok) throw new Error(answer.status);
-        const text = await answer.text();
+        const { text } = await ask(form.action, fields(), "whole");
         const said = part.querySelector("[role=status]");
-        if (!busy()) {
+        if (mine === asked && !busy()) {
           part.innerHTML = text;
           if (said) part.prepend(said);
         }
       } catch {
-        live.checked = false;
-        live.disabled = true;
-        const notice = document.createElement("p");
-        notice.className = "notice bad";
-        notice.setAttribute("role", "alert");
-        notice.textContent = "The console does not answer: it has ended. What is shown is from before.";
-        part.prepend(notice);
+        if (mine === asked) over();
       }
     }
     setTimeout(look, every);
