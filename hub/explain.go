@@ -122,7 +122,7 @@ func (e *Explanation) judged(f *call.Preview) {
 	v := f.Verdict
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
-	e.Confinement, e.ConfinementDetails = status.ConfinementOf(f.Kernel), status.ConfinementDetailsOf(e.Server, f.Kernel, f.Served)
+	e.Confinement, e.ConfinementDetails = status.ConfinementOf(f.Kernel), status.ConfinementDetailsOf(e.Server, f.Kernel, f.Served, sandbox.UserBase)
 	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
 	if v.Fired != nil {
 		r := status.RuleOf(&policy.RuleInfo{Rule: *v.Fired, Found: true})

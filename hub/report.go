@@ -19,8 +19,12 @@ import (
 func (h *Hub) Status() status.Hub {
 	conf := h.now()
 	sessions, offers := h.sessions.Sessions(), h.sessions.Offers()
+	serves := func(spec.Key) []string { return nil }
+	if slices.ContainsFunc(sessions, func(s *Session) bool { return s.attachment != nil }) { // else nobody is looked for in vain
+		serves = h.attached
+	}
 	st := status.Hub{
-		Children:  status.Children(everyChild(conf, sessions), h.sup.Status(), offers, conf.Environ, h.attached),
+		Children:  status.Children(everyChild(conf, sessions), h.sup.Status(), offers, conf.Environ, serves),
 		NotServed: status.NotServedBy(conf), Sessions: []status.Session{}, Redefined: h.redefined.List(),
 		Audit: conf.Audit.Status(), Policy: status.PolicyOf(conf.Checker), Refusals: h.recent.List(), Extensions: status.ExtensionsOf(conf.Offers.Extensions(offers)),
 	}
@@ -38,8 +42,11 @@ func (h *Hub) Status() status.Hub {
 func everyChild(conf *configuration.Configuration, sessions []*Session) []Child {
 	all := conf.Children
 	for _, s := range sessions {
+		if s.attachment == nil {
+			continue
+		}
 		for _, child := range s.now().Children {
-			if s.attachment != nil && !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
+			if !slices.ContainsFunc(all, func(o Child) bool { return o.Spec.Name == child.Spec.Name }) {
 				all = append(slices.Clip(all), child)
 			}
 		}

@@ -80,10 +80,14 @@ func BaseRules(home string) (rules []Rule) {
 	return rules
 }
 
-// Beside are the rules of a Profile beside what every program needs.
-func (p *Profile) Beside() (rules []Rule) {
+// UserBase are the rules of Base for the user of this process. It looks at the disk.
+func UserBase() []Rule {
 	home, _ := os.UserHomeDir()
-	base := BaseRules(home)
+	return BaseRules(home)
+}
+
+// Beside are the rules of a Profile beside base, those that every program needs.
+func (p *Profile) Beside(base []Rule) (rules []Rule) {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Holds(b.Path, r.Path) }) {
 			rules = append(rules, r)

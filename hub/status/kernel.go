@@ -83,8 +83,8 @@ func (o *Open) Text() string {
 	return text + "; network " + o.Network + ", unix sockets " + o.Sockets
 }
 
-// ConfinementDetailsOf reports more of it. dirs are the roots that the child was served.
-func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string) ConfinementDetails {
+// ConfinementDetailsOf reports more of it. dirs are the roots that the child was served, base the rules of every program.
+func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string, base func() []sandbox.Rule) ConfinementDetails {
 	d := ConfinementDetails{Refused: r.Refused, LastRefused: r.Last.Text()}
 	if r.Refused > 0 {
 		d.Mend = MendOf(server, r.Last, dirs)
@@ -96,7 +96,7 @@ func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string) Confin
 	if r.Profile.Sockets {
 		o.Sockets = "on"
 	}
-	for _, rule := range r.Profile.Beside() {
+	for _, rule := range r.Profile.Beside(base()) {
 		if rule.Access&sandbox.Write != 0 {
 			o.Write = append(o.Write, rule.Path)
 		} else {

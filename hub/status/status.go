@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"mcphub/children"
@@ -188,17 +189,18 @@ func SessionRootsOf(view rootsmgr.View, state rootsmgr.State) SessionRoots {
 // they offer by their names, and serves tells the sessions that an instance serves.
 func Children(all []configuration.Child, instances []children.Status, offers map[string]*catalog.Offer, environ []string, serves func(spec.Key) []string) []Child {
 	out := []Child{}
+	base := sync.OnceValue(sandbox.UserBase)
 	for i := range all {
 		child, before := all[i].Spec, len(out)
 		for _, st := range instances {
 			if st.Child == child.Name {
-				one := childOf(child, st, environ)
+				one := childOf(child, st, environ, base)
 				one.Sessions = serves(st.Key)
 				out = append(out, one)
 			}
 		}
 		if len(out) == before {
-			out = append(out, childOf(child, children.Status{Key: spec.Key{Child: child.Name}, Command: child.Command, Args: child.Args}, environ))
+			out = append(out, childOf(child, children.Status{Key: spec.Key{Child: child.Name}, Command: child.Command, Args: child.Args}, environ, base))
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Child) int { return cmp.Compare(a.Server, b.Server) })
@@ -220,7 +222,7 @@ func omittedFrom(offer *catalog.Offer) childOmitted {
 	return o
 }
 
-func childOf(spec spec.Spec, st children.Status, environ []string) Child {
+func childOf(spec spec.Spec, st children.Status, environ []string, base func() []sandbox.Rule) Child {
 	return Child{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
 		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
@@ -229,7 +231,7 @@ func childOf(spec spec.Spec, st children.Status, environ []string) Child {
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package), Limits: limitsOf(spec, st.Bounds)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served, base)},
 	}
 }
 
