@@ -232,10 +232,11 @@ func (s *Server) handler() http.Handler {
 			name := "page"
 			if r.Header.Get(partHeader) != "" { // the script asks for what changes
 				name = "part"
-				for header, holds := range map[string]bool{"Console-Live": p.Live, "Console-More": p.More} {
-					if holds {
-						w.Header().Set(header, "yes")
-					}
+				if p.Live {
+					w.Header().Set("Console-Live", "yes")
+				}
+				if p.More {
+					w.Header().Set("Console-More", "yes")
 				}
 			}
 			s.show(w, http.StatusOK, name, p)
