@@ -174,12 +174,39 @@ func consoles() map[string]func(ts *testscript.TestScript, neg bool, args []stri
 // in which the folder of the test is called /home/sam; those of docs are made so (console-*-light.png, with fewer colours).
 func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
+	w := world.New(t)
+	p, browser, code := consoleToShow(w)
+	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
+	script.Env = w.Env()
+	out, err := script.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConsoleIsAccessible has axe look at every view.
+func TestConsoleIsAccessible(t *testing.T) {
+	t.Parallel()
+	w := world.New(t)
+	p, browser, code := consoleToShow(w)
+	axe := filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js")
+	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console_axe.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), axe, browser, p.at, code)
+	script.Env = w.Env()
+	out, err := script.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// consoleToShow starts a hub that has allowed and denied something, and a console of it, for the length of a test.
+func consoleToShow(w *world.World) (p *consolePage, browser, code string) {
+	t := w.T
 	world.RequireNode(t)
-	browser := world.Chromium()
-	if browser == "" {
+	if browser = world.Chromium(); browser == "" {
 		world.NoChromium(t)
 	}
-	w := world.New(t)
 	config := w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}})
 	s := w.Serve(config, ide.Folders(w.Project))
 	s.Handshake()
@@ -193,16 +220,10 @@ func TestConsoleInABrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, code)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := p.end(); err != nil && p.cmd.ProcessState.ExitCode() != 130 {
 			t.Error(err)
 		}
-	}()
-	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
-	script.Env = w.Env()
-	out, err := script.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	return p, browser, code
 }

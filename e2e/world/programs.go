@@ -13,7 +13,7 @@ import (
 )
 
 // NoChromium skips what needs a browser where there is none; in CI it fails.
-func NoChromium(t *testing.T) {
+func NoChromium(t testing.TB) {
 	const why = "no chromium on PATH (apt-get install chromium)"
 	if InCI() {
 		t.Fatal("no browser in CI: ", why)
