@@ -95,7 +95,7 @@ try {
     await page.evaluate((there) => { const a = document.createElement("a"); a.href = there + "/left"; a.id = "left"; a.textContent = "x"; document.body.append(a); }, there);
     await page.locator("#left").click();
     await page.waitForURL(there + "/left");
-    assert.deepEqual(seen.filter((r) => r !== ""), []);
+    assert.deepEqual(seen.filter((r) => r !== "" && new URL(r).origin !== there), []); // that page asks for its own icon
     await page.goBack();
   });
   await page.close();
