@@ -19,7 +19,8 @@
   const part = document.getElementById("part"), live = document.getElementById("live");
   const current = document.querySelector("nav [aria-current]");
   if (!part || !current) return;
-  let form = current.form, asked = 0; // the form of the view, and how often another one was asked for
+  let form = current.form; // of the view
+  let asked = 0, shown = 0; // how often another view was asked for, and which of them is here whole
   let refresh = true; // a person wants it
   live.addEventListener("change", () => { refresh = live.checked; });
   const session = form.elements.session.value;
@@ -59,6 +60,7 @@
         live.checked = answer.live && refresh;
         more = answer.more;
       }
+      shown = mine;
     } catch {
       if (mine === asked) sent.submit(); // the browser says what is wrong
     }
@@ -84,7 +86,8 @@
     part.prepend(notice);
   };
   const look = async () => {
-    if (live.checked && !live.disabled && !busy()) {
+    const began = performance.now();
+    if (asked === shown && live.checked && !live.disabled && !busy()) { // else it would ask for the view before
       const mine = asked;
       try {
         const { text } = await ask(form.action, fields(), "whole");
@@ -97,7 +100,7 @@
         if (mine === asked) over();
       }
     }
-    setTimeout(look, every);
+    setTimeout(look, Math.max(every, 20 * (performance.now() - began))); // so it costs the hub little, however much there is to tell
   };
   setTimeout(look, every);
 })();
