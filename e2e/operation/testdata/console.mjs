@@ -20,7 +20,7 @@ const step = async (name, run) => { const began = Date.now(); await run(); conso
 const picture = async (page, name, fullPage = true) => {
   await page.evaluate((home) => {
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/sam");
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(home, "/home/sam").replace(/"\S*\/mcphub-e2e-\d+/, '"/usr/local/bin').replace(/ \/\S*\/mcphub-e2e-\d+/, " /usr/local/bin");
   }, home);
   await page.screenshot({ path: `${folder}/console-${name}.png`, fullPage });
 };
@@ -53,6 +53,7 @@ try {
       await press(view);
       await page.getByRole("heading", { name: view, level: 2 }).waitFor();
       assert.equal(await page.locator("nav [aria-current]").textContent(), view);
+      if (view === "Configuration") await page.getByRole("heading", { name: "mcphub plan" }).waitFor(); // comes after the file
       for (const scheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme: scheme });
         await picture(page, `${view.toLowerCase()}-${scheme}`);
