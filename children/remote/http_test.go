@@ -348,6 +348,12 @@ func TestRemoteVerifiesCertificates(t *testing.T) {
 // TestRemoteFallsBackToSSE: a server of 2024-11-05 refuses the POST, and
 // answers on the stream that a GET opens.
 func TestRemoteFallsBackToSSE(t *testing.T) {
+	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes nothing of the other
+		answersBySSE(t, transport)
+	}
+}
+
+func answersBySSE(t *testing.T, transport remote.Transport) {
 	out := make(chan string, 10)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sse", func(w http.ResponseWriter, r *http.Request) {
@@ -383,15 +389,13 @@ func TestRemoteFallsBackToSSE(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	for _, transport := range []remote.Transport{"", remote.SSE} {
-		l, _, stop := open(t, remote.Server{URL: s.URL + "/sse", Transport: transport})
-		greet(t, l)
-		res, err := l.Call(t.Context(), "tools/call")
-		if err != nil || string(res.Result) != `{"ok":1}` {
-			t.Errorf("%q: %v %v", transport, res, err)
-		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+	l, _, stop := open(t, remote.Server{URL: s.URL + "/sse", Transport: transport})
+	greet(t, l)
+	res, err := l.Call(t.Context(), "tools/call")
+	if err != nil || string(res.Result) != `{"ok":1}` {
+		t.Errorf("%q: %v %v", transport, res, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
