@@ -22,12 +22,13 @@ const (
 
 // Bounds of what one server may claim while the hub runs, and of what all may.
 const (
-	mostClaims    = 20_000
-	maxClaimed    = 1 << 10  // bytes of a URI
-	deepestClaim  = 16       // slashes of a URI
-	claimCost     = 3 << 8   // bytes that a folder of a claim is taken to hold beside its URI
-	allClaims     = 64 << 20 // bytes that all claims together are taken to hold
+	maxClaimed    = 1 << 10       // bytes of a URI
+	deepestClaim  = 16            // slashes of a URI
+	claimCost     = 3 << 8        // bytes that a folder of a claim is taken to hold beside its URI
+	allClaims     = 64 << 20      // bytes that all claims together are taken to hold
+	ownClaims     = allClaims / 2 // those of one server
 	tooManyClaims = "this server has named more skills since the hub was started than it keeps apart: restart the hub"
+	tooManyOfAll  = "all servers together have named more skills since the hub was started than it keeps apart: restart the hub"
 )
 
 // SkillURIs say whose a URI of a skill is, and how it is called towards clients. What was decided once stays while the hub
@@ -43,6 +44,7 @@ type SkillURIs struct {
 	below  map[string]map[Source]struct{} // by a folder towards the client: what it would have to be for claims below it; URI "": it can be nothing
 	others map[string]bool                // children with URIs that are called otherwise
 	held   int                            // bytes, as of claimCost
+	heldOf map[string]int                 // of them, by child
 }
 
 // A claim is a URI of a child.
@@ -53,7 +55,7 @@ type claim struct {
 
 // NewSkillURIs makes one where nobody has claimed anything.
 func NewSkillURIs() *SkillURIs {
-	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}}
+	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
 }
 
 // claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
@@ -63,7 +65,11 @@ func (o *Offer) claims() (all []claim) {
 		if !isSkill(it.Remote) {
 			continue
 		}
-		all = append(all, claim{Source{o.child, strings.TrimSuffix(it.Remote, skillFile)}, true})
+		at, folder := strings.CutSuffix(it.Remote, skillFile)
+		if folder = folder && len(at) > len(skillScheme); !folder { // one without a name is in no folder
+			at = it.Remote
+		}
+		all = append(all, claim{Source{o.child, at}, folder})
 	}
 	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
 	for _, it := range o.items[Resources] {
@@ -82,7 +88,6 @@ func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused
 	defer u.mu.Unlock()
 	refused = map[string]map[string]string{}
 	var undecided []claim
-	claims := map[string]int{} // that are undecided, by child
 	for _, c := range all {
 		if u.isWanted(c.Source) {
 			continue
@@ -91,12 +96,13 @@ func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused
 		switch {
 		case len(c.URI) > maxClaimed || strings.Count(c.URI, "/") > deepestClaim:
 			reason = fmt.Sprintf("its URI has more than %d bytes, or more than %d folders", maxClaimed, deepestClaim)
-		case len(u.names[c.Child])+claims[c.Child] >= mostClaims, u.held+costOf(c.URI) > allClaims:
+		case u.heldOf[c.Child]+costOf(c.URI) > ownClaims:
 			reason = tooManyClaims
+		case u.held+costOf(c.URI) > allClaims:
+			reason = tooManyOfAll
 		}
 		if reason == "" {
 			u.want(c)
-			claims[c.Child]++
 			undecided = append(undecided, c)
 			continue
 		}
@@ -154,6 +160,7 @@ func (u *SkillURIs) want(c claim) {
 		u.within[at][c.Child] = struct{}{}
 	}
 	u.held += costOf(c.URI)
+	u.heldOf[c.Child] += costOf(c.URI)
 }
 
 // contested reports whether another child claims, or has claimed, the URI of a claim, a folder that it is in, or something below it. mu is held.

@@ -172,7 +172,7 @@ func TestSkillsAreBounded(t *testing.T) {
 	var first string
 	for round := range 4 {
 		var folders []string
-		for i := range mostClaims / 3 {
+		for i := range 2_900 {
 			folders = append(folders, fmt.Sprintf("skill://r%d/s%d", round, i))
 		}
 		o := skillsOf(folders...)
@@ -186,8 +186,8 @@ func TestSkillsAreBounded(t *testing.T) {
 			t.Errorf("round %d: %d are left out", round, n)
 		}
 	}
-	if n := len(b.cfg.URIs.whose); n > mostClaims {
-		t.Errorf("%d are kept", n)
+	if n := b.cfg.URIs.held; n > ownClaims {
+		t.Errorf("%d bytes are kept", n)
 	}
 	long := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://r0/s0", "skill://"+strings.Repeat("x", maxClaimed), "skill://"+strings.Repeat("x/", deepestClaim)+"y"))})
 	if got := listed(long, Skills, "uri"); !slices.Equal(got, []string{first}) || len(long.Omitted("a")) != 6 {
@@ -355,13 +355,23 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 
 // TestClaimsAreBounded: what all servers claim together has an end, and what is beyond is left out and named.
 func TestClaimsAreBounded(t *testing.T) {
-	b := builder(t, "a", "b")
-	var folders []string
-	for i := range 6_000 {
-		folders = append(folders, fmt.Sprintf("skill://%d/%s", i, strings.Repeat("x/", 10)+"y"))
+	b := builder(t, "a", "b", "c")
+	all := map[string]*Offer{}
+	for _, name := range []string{"a", "b", "c"} {
+		var folders []string
+		for i := range 4_000 {
+			folders = append(folders, fmt.Sprintf("skill://%s%d/%s", name, i, strings.Repeat("x/", 10)+"y"))
+		}
+		all[name] = b.Read(name, skillsOf(folders...))
 	}
-	c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf(folders...))})
-	if held := b.cfg.URIs.held; held > allClaims || held < allClaims/2 || len(c.itemsOnList[Skills]) < 1_000 || len(c.omitted["a"]) == 0 {
-		t.Errorf("%d bytes, %d skills, %d left out", held, len(c.itemsOnList[Skills]), len(c.omitted["a"]))
+	c := b.Catalog(all)
+	u := b.cfg.URIs
+	if u.held > allClaims || u.held < allClaims*9/10 || len(c.itemsOnList[Skills]) < 1_000 || len(c.omitted["c"]) < 4_000 {
+		t.Errorf("%d bytes, %d skills, %d of the last left out", u.held, len(c.itemsOnList[Skills]), len(c.omitted["c"]))
+	}
+	for _, name := range []string{"a", "b"} { // none of them takes the room of the other
+		if held := u.heldOf[name]; held > ownClaims || held < ownClaims*9/10 || len(c.omitted[name]) == 0 {
+			t.Errorf("%s: %d bytes, %d left out", name, held, len(c.omitted[name]))
+		}
 	}
 }
