@@ -304,10 +304,13 @@ func TestAKeptResultEndsWithADenial(t *testing.T) {
 		rules policy.Policy
 		gone  bool
 	}{
-		"the tool":                {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"echo"}}), true},
-		"the server":              {toolCall("kid__echo", `{}`), deny(policy.Rule{Servers: []string{"kid"}}), true},
-		"its path":                {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
-		"a question of its path":  {path, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: inRoot}}}}, true},
+		"the tool":               {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"echo"}}), true},
+		"the server":             {toolCall("kid__echo", `{}`), deny(policy.Rule{Servers: []string{"kid"}}), true},
+		"its path":               {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
+		"a question of its path": {path, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: inRoot}}}}, true},
+		"a question of the tool": {toolCall("kid__echo", `{}`), policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}}, true},
+		"after a permission": {toolCall("kid__echo", `{}`), policy.Policy{Rules: []policy.Rule{
+			{Name: "yes", Then: policy.Allow, Servers: []string{"kid"}, Paths: &policy.PathRule{Within: inRoot}}, {Name: "no", Then: policy.Deny, Servers: []string{"kid"}}}}, true},
 		"another tool":            {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"read"}}), false},
 		"a path, of one without":  {toolCall("kid__echo", `{}`), deny(policy.Rule{Paths: &policy.PathRule{Within: inRoot}}), false},
 		"another path":            {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "other")}}), false},

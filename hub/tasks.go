@@ -49,7 +49,7 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 	}
 	a, err := s.calls.Relay(ctx, lease, m, edits)
 	if err == nil && (m.Method == methods.TaskResult || m.Method == methods.GetTask) {
-		a = s.calls.ShortenTask(ctx, lease.Key().Child, tool, a)
+		a = s.calls.ShortenTask(ctx, m.Method, lease.Key().Child, tool, a)
 	}
 	return a, err
 }

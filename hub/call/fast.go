@@ -171,9 +171,9 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
-		if c.max > 0 && len(a.tool.args) <= mostKeptArguments {
-			c.args = append([]byte{}, a.tool.args...)
-		}
+	}
+	if c.max > 0 && len(a.tool.args) <= mostKeptArguments {
+		c.args = append([]byte{}, a.tool.args...)
 	}
 	c.recordAndSend(m)
 	return true

@@ -6,7 +6,9 @@ import (
 	"errors"
 
 	"mcphub/hub/configuration"
+	"mcphub/hub/results"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/validate/policy"
 )
 
@@ -20,7 +22,6 @@ const mostKeptArguments = 64 << 10
 type origin struct {
 	number      uint64 // of the configuration that it was judged by
 	child, tool string // the child's own name of the tool
-	unjudged    bool   // there was nothing in its arguments to judge
 	args        []byte // a copy; nil where they are not known
 	approved    bool   // by a person
 }
@@ -34,9 +35,9 @@ func (t *toolTarget) origin(approved bool) *origin {
 	return o
 }
 
-// origin is likewise for a call on the fast path, whose arguments are kept where there was something to judge.
+// origin is likewise for a call on the fast path, whose arguments are kept where results are cut.
 func (c *asyncCall) origin() *origin {
-	return &origin{number: c.number, child: c.tool.Child, tool: c.tool.Remote, unjudged: c.verdict == nil, args: c.args}
+	return &origin{number: c.number, child: c.tool.Child, tool: c.tool.Remote, args: c.args}
 }
 
 // shortens reports whether an answer may be too large. max is that of shorten.
@@ -49,21 +50,24 @@ func (s *Sender) shorten(from Client, a jsonrpc.Answer, max int, of func() *orig
 		return a
 	}
 	o := of()
-	return s.Results.Cut(a, max, from.Claims().Protocol, func(ctx context.Context) string { return s.withheld(ctx, o) })
+	return s.Results.Cut(a, max, from.Claims().Protocol, &results.Origin{Size: len(o.args), Withheld: func(ctx context.Context) (string, bool) { return s.withheld(ctx, o) }})
 }
 
 // ShortenTask is what the client gets of an answer about a task that a child made of a call of tool. The result of the call is that of
 // tasks/result, and a member of that of tasks/get (io.modelcontextprotocol/tasks).
-func (s *Sender) ShortenTask(ctx context.Context, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
+func (s *Sender) ShortenTask(ctx context.Context, method, child, tool string, a jsonrpc.Answer) jsonrpc.Answer {
 	now := s.Current.Now()
 	max := now.ResultMax(child)
 	if !shortens(a, max) {
 		return a
 	}
 	of := func() *origin { return &origin{number: now.Number, child: child, tool: tool} }
+	if method == methods.TaskResult {
+		return s.shorten(s.ClientOf(ctx), a, max, of)
+	}
 	within := jsonrpc.Get(a.Result, "result")
 	if !jsonrpc.IsObject(within) {
-		return s.shorten(s.ClientOf(ctx), a, max, of)
+		return a // the task has not ended
 	}
 	short := s.shorten(s.ClientOf(ctx), jsonrpc.Answer{Result: within}, max, of)
 	if len(short.Result) == len(within) && &short.Result[0] == &within[0] {
@@ -73,21 +77,19 @@ func (s *Sender) ShortenTask(ctx context.Context, child, tool string, a jsonrpc.
 }
 
 // withheld says why what is kept of a call's result is not to be read, "" where it may be. A reload may have come to deny the call:
-// then it is judged again, as it would be now, and nothing is started for that.
-func (s *Sender) withheld(ctx context.Context, o *origin) (why string) {
+// then it is judged again, as it would be now, and nothing is started for that. gone is as of [results.Origin].
+func (s *Sender) withheld(ctx context.Context, o *origin) (why string, gone bool) {
 	const again = ". Call the tool again."
 	now := s.Current.Now()
 	switch {
 	case now.Number == o.number:
-		return ""
+		return "", false
 	case now.Child(o.child) == nil:
-		return "hub.json no longer has its server. Call another one."
+		return "hub.json no longer has its server. Call another one.", true
 	case now.Denied(o.child) || now.Checker.Refuses(o.child, o.tool):
-		return "the rules of hub.json have come to deny the call that it answered."
-	case o.unjudged:
-		return ""
+		return "the rules of hub.json have come to deny the call that it answered.", true
 	case o.args == nil:
-		return "hub.json was changed since" + again
+		return "hub.json was changed since" + again, true
 	}
 	for range mostReloads {
 		decision, err := s.judgeAgain(ctx, o)
@@ -95,13 +97,13 @@ func (s *Sender) withheld(ctx context.Context, o *origin) (why string) {
 		case errors.Is(err, configuration.ErrSuperseded):
 			continue
 		case err != nil:
-			return "hub.json was changed since, and the call that it answered cannot be judged now" + again
+			return "hub.json was changed since, and the call that it answered cannot be judged at this moment" + again, false
 		case decision == policy.Allow, decision == policy.Escalate && o.approved:
-			return ""
+			return "", false
 		}
-		return "the rules of hub.json have come to deny the call that it answered, or to ask a person about it" + again
+		return "the rules of hub.json have come to deny the call that it answered, or to ask a person about it" + again, true
 	}
-	return "hub.json is changed again and again" + again
+	return "hub.json is changed again and again" + again, false
 }
 
 var errNotOffered = errors.New("the tool is not offered")

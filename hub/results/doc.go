@@ -24,5 +24,5 @@
 // It gives nothing to any other session: each has a Store of its own, and ids that nobody can guess.
 // It writes nothing to a disk, and holds no more of a session, nor of all together, than the
 // constants of store.go say. What has no room at all is not cut. It judges nothing, but asks each time a result is read whether that is withheld
-// by now ([Withheld]). It records nothing: what it gives was answered to the same client before.
+// by now ([Origin]). It records nothing: what it gives was answered to the same client before.
 package results

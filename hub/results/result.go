@@ -34,7 +34,7 @@ type result struct {
 // that is so, and where max is 0. protocol is the version that the client speaks; by resource_link it is told of the
 // whole where it knows that. withheld is asked each time somebody reads that; nil: nothing withholds it. The memory of a is released where
 // another answer takes its place.
-func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, withheld Withheld) jsonrpc.Answer {
+func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) jsonrpc.Answer {
 	if max <= 0 || len(a.Result) <= max {
 		return a
 	}
@@ -50,7 +50,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, withheld Withhel
 	if r.structured != nil {
 		texts = append(texts, string(r.structured))
 	}
-	kept, ok := s.keep(max, withheld, texts...)
+	kept, ok := s.keep(max, of, texts...)
 	if !ok {
 		return a
 	}

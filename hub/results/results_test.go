@@ -333,9 +333,12 @@ func TestAWithheldResultIsLetGo(t *testing.T) {
 	shelf := new(Shelf)
 	s := NewStore(shelf, "", 0)
 	why := ""
-	first := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest, func(context.Context) string { return why }).Result).link("whole result")
+	first := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest, &Origin{Size: 7, Withheld: func(context.Context) (string, bool) { return why, strings.Contains(why, "denied") }}).Result).link("whole result")
 	second := decoded(t, s.Cut(ofText(strings.Repeat("y", 100)), 50, newest, nil).Result).link("whole result")
-	for _, tc := range []struct{ why, want string }{{"", ""}, {"it is denied.", "kept no longer: it is denied."}, {"", "kept no longer"}} {
+	if shelf.size != 207 {
+		t.Errorf("%d bytes are kept of two results and of what made one of them", shelf.size)
+	}
+	for _, tc := range []struct{ why, want string }{{"", ""}, {"it is busy.", "cannot be read now: it is busy."}, {"", ""}, {"it is denied.", "kept no longer: it is denied."}, {"", "kept no longer"}} {
 		why = tc.why
 		if a := s.Read(t.Context(), first); (a.Error == nil) != (tc.want == "") || !strings.Contains(string(a.Error), tc.want) {
 			t.Errorf("%q: %s%s", tc.why, a.Result, a.Error)

@@ -52,12 +52,23 @@ type whole struct {
 	text  string
 	pages []int     // where each begins
 	until time.Time // zero: the end of the session
-
-	withheld Withheld // nil: nothing withholds it
+	of    *Origin   // nil: nothing withholds it
 }
 
-// A Withheld says why a result may be read no longer, "" where it may: the rules may have come to deny the call that it answered.
-type Withheld func(ctx context.Context) (why string)
+// An Origin is the call that a result answers.
+type Origin struct {
+	Size int // bytes that are kept of it as long as the result
+	// Withheld says why the result may not be read, "" where it may: the rules may have come to deny the call. gone: it never may again.
+	Withheld func(ctx context.Context) (why string, gone bool)
+}
+
+// size is how many bytes are kept for it.
+func (w *whole) size() int {
+	if w.of == nil {
+		return len(w.text)
+	}
+	return len(w.text) + w.of.Size
+}
 
 // NewStore makes a Store of a session of a principal. Where life is not 0, nothing is kept for longer.
 func NewStore(shelf *Shelf, owner string, life time.Duration) *Store {
@@ -77,12 +88,12 @@ func (s *Store) Close() {
 
 // keep keeps some texts, all or none, and lets older ones go for them. size is that of a page,
 // in bytes.
-func (s *Store) keep(size int, withheld Withheld, texts ...string) ([]*whole, bool) {
+func (s *Store) keep(size int, of *Origin, texts ...string) ([]*whole, bool) {
 	sum := 0
 	made := make([]*whole, len(texts))
 	for i, text := range texts {
-		sum += len(text)
-		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size), withheld: withheld}
+		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size), of: of}
+		sum += made[i].size()
 		if s.life > 0 {
 			made[i].until = time.Now().Add(s.life)
 		}
@@ -143,8 +154,8 @@ func (s *Store) drop(i int) {
 		s.kept = nil
 		delete(s.shelf.stores, s)
 	}
-	s.size -= len(w.text)
-	s.shelf.size -= len(w.text)
+	s.size -= w.size()
+	s.shelf.size -= w.size()
 	if len(s.forgotten) == mostForgotten {
 		s.forgotten = slices.Delete(s.forgotten, 0, 1)
 	}
@@ -235,10 +246,13 @@ func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	case n < 1 || n > len(w.pages):
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("the result has pages 1 to %d: %s to %s", len(w.pages), w.page(1), w.page(len(w.pages))))
 	}
-	if w.withheld != nil {
-		if why := w.withheld(ctx); why != "" {
+	if w.of != nil {
+		switch why, gone := w.of.Withheld(ctx); {
+		case gone:
 			s.withhold(w)
 			return notFound("the result " + place + id + " is kept no longer: " + why)
+		case why != "":
+			return notFound("the result " + place + id + " cannot be read now: " + why)
 		}
 	}
 	end := len(w.text)
