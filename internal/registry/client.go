@@ -173,7 +173,7 @@ func (c *Client) get(ctx context.Context, path string, most int64, into any) err
 		if errors.As(err, &at) {
 			err = at.Err
 		}
-		return fmt.Errorf("%s: %w", c.base, err)
+		return fmt.Errorf("%s: %w; --registry URL asks another one", c.base, err)
 	}
 	defer res.Body.Close()
 	switch {
