@@ -117,7 +117,8 @@ func TestFifteenClients(t *testing.T) {
 				t.Fatal(code, out)
 			}
 			mark := "XDG_MCPHUB_E2E=" + w.Dir + ";"
-			base := append(w.Env(), "XDG_RUNTIME_DIR="+world.ShortFolder(t), mark)
+			w.Sockets = world.SocketsIn(t)
+			base := append(w.Env(), mark)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			roots := make([]string, 3)
