@@ -94,6 +94,7 @@ try {
 
   await step("a restart", async () => {
     await press("Now");
+    await page.getByRole("heading", { name: "Now", level: 2 }).waitFor(); // a decision has a row of that name too
     await page.locator('details:has(summary b:text-is("rec")) summary').first().click();
     await page.getByRole("button", { name: "Restart rec" }).click();
     await page.getByRole("status").getByText("restarted").waitFor();
