@@ -181,7 +181,7 @@ const mostReloads = 16
 
 // RetryOnReload looks up and makes a request, and does both again if a reload came between: its
 // error is configuration.ErrSuperseded then.
-func RetryOnReload(request func() (jsonrpc.Answer, error)) jsonrpc.Answer {
+func RetryOnReload[T any](request func() (T, error)) T {
 	for n := 1; ; n++ {
 		a, err := request()
 		if n == mostReloads || !errors.Is(err, configuration.ErrSuperseded) {

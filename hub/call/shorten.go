@@ -91,19 +91,20 @@ func (s *Sender) withheld(ctx context.Context, o *origin) (why string, gone bool
 	case o.args == nil:
 		return "hub.json was changed since" + again, true
 	}
-	for range mostReloads {
-		decision, err := s.judgeAgain(ctx, o)
-		switch {
-		case errors.Is(err, configuration.ErrSuperseded):
-			continue
-		case err != nil:
-			return "hub.json was changed since, and the call that it answered cannot be judged at this moment" + again, false
-		case decision == policy.Allow, decision == policy.Escalate && o.approved:
-			return "", false
-		}
-		return "the rules of hub.json have come to deny the call that it answered, or to ask a person about it" + again, true
+	var err error
+	decision := RetryOnReload(func() (d policy.Decision, _ error) {
+		d, err = s.judgeAgain(ctx, o)
+		return d, err
+	})
+	switch {
+	case errors.Is(err, configuration.ErrSuperseded):
+		return "hub.json is changed again and again" + again, false
+	case err != nil:
+		return "hub.json was changed since, and the call that it answered cannot be judged at this moment" + again, false
+	case decision == policy.Allow, decision == policy.Escalate && o.approved:
+		return "", false
 	}
-	return "hub.json is changed again and again" + again, false
+	return "the rules of hub.json have come to deny the call that it answered, or to ask a person about it" + again, true
 }
 
 var errNotOffered = errors.New("the tool is not offered")
