@@ -291,9 +291,7 @@ func TestHTTPPlaywrightByURL(t *testing.T) {
 		if len(list.Tools) < 10 {
 			t.Errorf("%d tools", len(list.Tools))
 		}
-		if world.Chromium() == "" {
-			world.NoChromium(t)
-		}
+		world.RequireChromium(t)
 		if got, bad := world.CallGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
 			t.Errorf("%s", got)
 		}

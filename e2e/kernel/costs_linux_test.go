@@ -27,10 +27,7 @@ func TestWhatTheKernelCosts(t *testing.T) {
 	}
 	world.RequireLandlock(t)
 	world.RequireNode(t)
-	browser := world.Chromium()
-	if browser == "" {
-		world.NoChromium(t)
-	}
+	browser := world.RequireChromium(t)
 	w := world.New(t)
 	w.Write("project/page.html", `<script>document.write("it is " + "drawn")</script>`)
 	world.Must(t, os.WriteFile(w.Path("project", "big.tgz"), bigPackage(t, 5000), 0o600))

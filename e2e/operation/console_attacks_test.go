@@ -2,8 +2,6 @@ package operation
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"mcphub/e2e/world"
@@ -15,29 +13,10 @@ import (
 func TestConsoleAttackedInABrowser(t *testing.T) {
 	t.Parallel()
 	world.RequireNode(t)
-	browser := world.Chromium()
-	if browser == "" {
-		world.NoChromium(t)
-	}
+	browser := world.RequireChromium(t)
 	w := world.New(t)
-	cmd := exec.Command(world.Hub(t), "console", "--no-browser", "--config", w.Config(obj{}))
-	cmd.Env = w.Env()
-	p, code, err := openConsole(cmd)
-	if err != nil {
-		t.Fatal(err, code)
-	}
-	defer func() {
-		if err := p.end(); err != nil && p.cmd.ProcessState.ExitCode() != 130 {
-			t.Error(err)
-		}
-	}()
+	p, code := consoleOf(w, w.Config(obj{}))
 	profile := w.Path("profile")
 	world.Must(t, os.Mkdir(profile, 0o700))
-	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console-attacks.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, profile)
-	script.Env = w.Env()
-	out, err := script.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inBrowser(w, "console_attacks.mjs", browser, p.at, code, profile)
 }

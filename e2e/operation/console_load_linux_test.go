@@ -205,25 +205,8 @@ type weight struct {
 
 func (p *browserPage) weigh(t *testing.T, c *consolePage, hub int) (m weight) {
 	p.do("weigh", &m)
-	m.browser, m.console, m.hubKiB = kibOf(t, world.Tree(t, p.cmd.Process.Pid)...), kibOf(t, world.Process{PID: c.cmd.Process.Pid}), kibOf(t, world.Process{PID: hub})
+	m.browser, m.console, m.hubKiB = world.Memory(t, world.Tree(t, p.cmd.Process.Pid)...), world.Memory(t, world.Process{PID: c.cmd.Process.Pid}), world.Memory(t, world.Process{PID: hub})
 	return m
-}
-
-// kibOf is the memory of processes, of what they share each with its part, in KiB.
-func kibOf(t *testing.T, all ...world.Process) (sum int) {
-	t.Helper()
-	for _, p := range all {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
-		if err != nil {
-			continue // it has ended
-		}
-		_, rest, _ := strings.Cut(string(raw), "\nPss:")
-		var n int
-		_, err = fmt.Sscan(rest, &n)
-		world.Must(t, err)
-		sum += n
-	}
-	return sum
 }
 
 // cpuOf is the time that a process has had of processors.
@@ -249,13 +232,10 @@ func loadAverage() string {
 
 // TestConsoleUnderLoad: a console shows hubs, over HTTP and over stdio, with many sessions and servers and a long record, while
 // decisions are made. Each click is answered, and memory stays bounded. MCPHUB_E2E_LONG makes it 1,000 sessions, 100 servers, a million lines
-// and 1,000 decisions a second for a minute, holds each click to 200 ms at the median, and counts what the hub's calls cost with and without the page.
+// and 1,000 decisions a second for a minute, holds each click to a bound at the median, and counts what the hub's calls cost with and without the page.
 func TestConsoleUnderLoad(t *testing.T) {
 	world.RequireNode(t)
-	browser := world.Chromium()
-	if browser == "" {
-		world.NoChromium(t)
-	}
+	browser := world.RequireChromium(t)
 	l := consoleLoad{sessions: 100, servers: 20, lines: 20_000, rate: 200, lasts: 3 * time.Second}
 	if world.Long {
 		l = consoleLoad{sessions: 1000, servers: 100, lines: 1_000_000, rate: 1000, lasts: time.Minute}
@@ -299,17 +279,7 @@ func TestConsoleUnderLoad(t *testing.T) {
 		t.Fatal("which process the hub is cannot be told")
 	}
 
-	cmd := exec.Command(world.Hub(t), "console", "--no-browser", "--config", config)
-	cmd.Env = w.Env()
-	c, code, err := openConsole(cmd)
-	if err != nil {
-		t.Fatal(err, code)
-	}
-	defer func() {
-		if err := c.end(); err != nil && c.cmd.ProcessState.ExitCode() != 130 {
-			t.Error(err)
-		}
-	}()
+	c, code := consoleOf(w, config)
 	page := openPage(t, w, "console_load.mjs", filepath.Join(world.NPM.Modules, "playwright-core"), browser, c.at, code)
 	var walked []click
 	page.do("walk", &walked)

@@ -176,13 +176,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	p, browser, code := consoleToShow(w)
-	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
-	script.Env = w.Env()
-	out, err := script.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inBrowser(w, "console.mjs", browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
 }
 
 // TestConsoleIsAccessible has axe look at every view.
@@ -190,23 +184,14 @@ func TestConsoleIsAccessible(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	p, browser, code := consoleToShow(w)
-	axe := filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js")
-	script := exec.Command(world.NPM.Program, filepath.Join("testdata", "console_axe.mjs"), filepath.Join(world.NPM.Modules, "playwright-core"), axe, browser, p.at, code)
-	script.Env = w.Env()
-	out, err := script.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inBrowser(w, "console_axe.mjs", browser, p.at, code, filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js"))
 }
 
 // consoleToShow starts a hub that has allowed and denied something, and a console of it, for the length of a test.
 func consoleToShow(w *world.World) (p *consolePage, browser, code string) {
 	t := w.T
 	world.RequireNode(t)
-	if browser = world.Chromium(); browser == "" {
-		world.NoChromium(t)
-	}
+	browser = world.RequireChromium(t)
 	config := w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}})
 	s := w.Serve(config, ide.Folders(w.Project))
 	s.Handshake()
@@ -214,16 +199,34 @@ func consoleToShow(w *world.World) (p *consolePage, browser, code string) {
 		t.Fatal(r.Text)
 	}
 	s.MustCall("rec__whoami", `{}`)
-	cmd := exec.Command(world.Hub(t), "console", "--no-browser", "--config", config)
+	p, code = consoleOf(w, config)
+	return p, browser, code
+}
+
+// consoleOf runs mcphub console for the length of a test.
+func consoleOf(w *world.World, config string) (p *consolePage, code string) {
+	cmd := exec.Command(world.Hub(w.T), "console", "--no-browser", "--config", config)
 	cmd.Env = w.Env()
 	p, code, err := openConsole(cmd)
 	if err != nil {
-		t.Fatal(err, code)
+		w.T.Fatal(err, code)
 	}
-	t.Cleanup(func() {
+	w.T.Cleanup(func() {
 		if err := p.end(); err != nil && p.cmd.ProcessState.ExitCode() != 130 {
-			t.Error(err)
+			w.T.Error(err)
 		}
 	})
-	return p, browser, code
+	return p, code
+}
+
+// inBrowser runs a script of testdata that opens a browser. Its first argument is the module that drives one.
+func inBrowser(w *world.World, script string, args ...string) {
+	w.T.Helper()
+	cmd := exec.Command(world.NPM.Program, append([]string{filepath.Join("testdata", script), filepath.Join(world.NPM.Modules, "playwright-core")}, args...)...)
+	cmd.Env = w.Env()
+	out, err := cmd.CombinedOutput()
+	w.T.Logf("%s", out)
+	if err != nil {
+		w.T.Fatal(err)
+	}
 }

@@ -183,9 +183,7 @@ func needShop(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Fatal("no curl on PATH (apt-get install curl)")
 	}
-	if world.Chromium() == "" {
-		world.NoChromium(t)
-	}
+	world.RequireChromium(t)
 }
 
 func newShop(t *testing.T) *shop {

@@ -76,25 +76,6 @@ func callOf(server, root string) (tool, args string) {
 	return "whoami", `{}`
 }
 
-// pss is the memory of processes by their proportional share, in KiB.
-func pss(t testing.TB, all []world.Process) (sum int) {
-	t.Helper()
-	for _, p := range all {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
-		if err != nil {
-			continue // it has ended
-		}
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
-				kb, err := strconv.Atoi(f[1])
-				world.Must(t, err)
-				sum += kb
-			}
-		}
-	}
-	return sum
-}
-
 // Fifteen clients in three projects share a hub, with one environment and with three.
 func TestFifteenClients(t *testing.T) {
 	if !world.Long {
@@ -177,7 +158,7 @@ func TestFifteenClients(t *testing.T) {
 			}
 			allHeld(t, base, len(all)+3*len(byRoots)+len(own))
 			found := world.Marked(t, "HOME="+w.Home)
-			shared := pss(t, found)
+			shared := world.Memory(t, found...)
 			slices.Sort(attaching)
 			for _, client := range clients {
 				client.Close(world.StopBound)
@@ -259,7 +240,7 @@ func pssDirect(t *testing.T, w *world.World, entries obj, root string) int {
 	if len(found) < len(entries) {
 		t.Fatalf("%d of %d servers run", len(found), len(entries))
 	}
-	sum := pss(t, found)
+	sum := world.Memory(t, found...)
 	for _, client := range clients {
 		client.Close(world.StopBound)
 	}

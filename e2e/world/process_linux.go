@@ -53,3 +53,20 @@ func MemoryHas(pid int, secret func(text string) bool) (bool, error) {
 	}
 	return false, nil
 }
+
+// Memory is that of processes, of what they share each with its part, in KiB.
+func Memory(t testing.TB, all ...Process) (sum int) {
+	t.Helper()
+	for _, p := range all {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID))
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(raw), "\nPss:")
+		var n int
+		_, err = fmt.Sscan(rest, &n)
+		Must(t, err)
+		sum += n
+	}
+	return sum
+}

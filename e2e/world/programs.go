@@ -22,6 +22,15 @@ func NoChromium(t testing.TB) {
 	t.Skip("NOT PROVED HERE: ", why)
 }
 
+// RequireChromium finds a browser that Playwright can drive. Where there is none it is as of NoChromium.
+func RequireChromium(t testing.TB) string {
+	path := Chromium()
+	if path == "" {
+		NoChromium(t)
+	}
+	return path
+}
+
 // Chromium finds a browser that Playwright can drive; "" where there is none.
 func Chromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

@@ -1,9 +1,9 @@
-// Looks with axe at every view of the console, light and dark, wide and 360 pixels: MODULE of playwright-core, of axe-core, path of a browser, address, code.
+// Looks with axe at every view of the console, light and dark, wide and 360 pixels: MODULE of playwright-core, path of a browser, address, code, axe-core.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import assert from "node:assert/strict";
 
-const [module, axe, executablePath, at, code] = process.argv.slice(2);
+const [module, executablePath, at, code, axe] = process.argv.slice(2);
 const { chromium } = createRequire(import.meta.url)(module);
 const source = readFileSync(axe, "utf8");
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
