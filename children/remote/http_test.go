@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -336,9 +337,10 @@ func TestRemoteBoundsAnswers(t *testing.T) {
 }
 
 func TestRemoteVerifiesCertificates(t *testing.T) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
 	defer s.Close()
-	s.Config.ErrorLog = nil
 	l, _, _ := open(t, remote.Server{URL: s.URL})
 	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("%v", err)
