@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -243,9 +244,17 @@ func refusedCalls() string {
 	return b.String()
 }
 
+var errFault = errors.New("the machine has none")
+
 // getpid32 makes a system call of i386, as a 64-bit program can: mov $20,%eax; int $0x80;
-// ret.
-func getpid32() error {
+// ret. Some virtual machines have no such calls: there it faults.
+func getpid32() (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() != nil {
+			err = errFault
+		}
+	}()
 	if runtime.GOARCH != "amd64" {
 		return unix.ENOSYS
 	}
@@ -290,7 +299,7 @@ func kinds(t *testing.T, root string) map[string]*sandbox.Profile {
 func TestRefusedCalls(t *testing.T) {
 	landlocked(t)
 	w := newWorld(t)
-	const want = `mount: operation not permitted
+	want := `mount: operation not permitted
 umount2: operation not permitted
 pivot_root: operation not permitted
 fsopen: operation not permitted
@@ -310,13 +319,18 @@ a newer one: function not implemented
 getpid of x32: function not implemented
 getpid of 32 bits: function not implemented
 `
+	free := confined(t, nil, child(t, w.root, "refused calls"))
+	if strings.Contains(free, "32 bits: "+errFault.Error()) {
+		t.Log("this machine has no system calls of 32 bits")
+		want = strings.Replace(want, "32 bits: function not implemented", "32 bits: "+errFault.Error(), 1)
+	}
 	for name, p := range kinds(t, w.root) {
 		if got := strings.TrimPrefix(confined(t, p, child(t, w.root, "refused calls")), "done: "); strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}
-	if got := confined(t, nil, child(t, w.root, "refused calls")); strings.Contains(got, "openat2: function not") || strings.Contains(got, "32 bits: function not") && runtime.GOARCH == "amd64" || !strings.Contains(got, "fsconfig: invalid") && !strings.Contains(got, "fsconfig: bad") {
-		t.Errorf("without a filter these are refused too, so this shows nothing:\n%s", got)
+	if strings.Contains(free, "openat2: function not") || strings.Contains(free, "32 bits: function not") && runtime.GOARCH == "amd64" || !strings.Contains(free, "fsconfig: invalid") && !strings.Contains(free, "fsconfig: bad") {
+		t.Errorf("without a filter these are refused too, so this shows nothing:\n%s", free)
 	}
 }
 
