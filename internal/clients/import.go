@@ -142,13 +142,9 @@ func formatOf(path string, data []byte) edit.Format {
 // opensFiles reports whether a server is the official filesystem server, or is called
 // like it.
 func opensFiles(s Server) bool {
-	words, _ := s.Entry.Get("args").([]any)
-	for _, word := range append([]any{s.Entry.Get("command")}, words...) {
-		if text, _ := word.(string); strings.Contains(text, "server-filesystem") || strings.HasSuffix(text, "filesystem-server") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(wordsOf(s.Entry), func(word string) bool {
+		return strings.Contains(word, "server-filesystem") || strings.HasSuffix(word, "filesystem-server")
+	})
 }
 
 // Merge adds servers to the text of hub.json. A server that is there already is
@@ -193,9 +189,8 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		entry := im.claimInputs(s.Entry, kept)
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
-		with, found, keys := moveSecrets(im.Name, entry, kept)
-		entry, im.secrets, im.Moved = with, found, keys
-		if secretURL(with) {
+		entry, im.secrets, im.Moved = moveSecrets(im.Name, entry, kept)
+		if secretURL(entry) {
 			im.Plain = []string{"url"}
 		}
 		im.written, im.Err = entry, im.whyUnserved(entry)

@@ -66,11 +66,9 @@ func moveSecrets(server string, entry edit.Table, taken func(string) bool) (out 
 		}
 		out = out.With(box, with)
 	}
-	for _, name := range []string{"clientSecret"} {
-		if t, ok := entry.Get("auth").(edit.Table); ok {
-			if s, ok := t.Get(name).(string); ok && s != "" {
-				out = out.With("auth", t.With(name, swap("auth."+name, name, s)))
-			}
+	if t, ok := entry.Get("auth").(edit.Table); ok {
+		if s, ok := t.Get("clientSecret").(string); ok && s != "" {
+			out = out.With("auth", t.With("clientSecret", swap("auth.clientSecret", "clientSecret", s)))
 		}
 	}
 	if address, ok := entry.Get("url").(string); ok {

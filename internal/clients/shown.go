@@ -20,10 +20,7 @@ func (im *Import) Shown() edit.Table {
 	}
 	mask := func(value string, named bool) string {
 		if named {
-			if hidesNothing.MatchString(value) {
-				return fmt.Sprintf("[a secret of %d characters, which %s]", len([]rune(value)), where)
-			}
-			return value
+			return masked(value, where)
 		}
 		return maskShapes(value, where)
 	}
@@ -79,6 +76,14 @@ func (im *Import) Shown() edit.Table {
 // hidesNothing matches a text that no shell reads as more than one word.
 var hidesNothing = lazyregexp.New("^[^\\s$`;|&<>(){}'\"\\\\]+$")
 
+// masked is what is shown of a secret.
+func masked(secret, where string) string {
+	if !hidesNothing.MatchString(secret) {
+		return secret
+	}
+	return fmt.Sprintf("[a secret of %d characters, which %s]", len([]rune(secret)), where)
+}
+
 // maskShapes masks the parts of a text that have the form of a secret.
 func maskShapes(s, where string) string {
 	parts := strings.Split(redact.Text(s), redact.Mark)
@@ -92,13 +97,7 @@ func maskShapes(s, where string) string {
 		if at < 0 || i == 0 && at > 0 {
 			return s
 		}
-		switch secret := rest[:at]; {
-		case i == 0:
-		case hidesNothing.MatchString(secret):
-			fmt.Fprintf(&b, "[a secret of %d characters, which %s]", len([]rune(secret)), where)
-		default:
-			b.WriteString(secret)
-		}
+		b.WriteString(masked(rest[:at], where))
 		b.WriteString(part)
 		rest = rest[at+len(part):]
 	}
