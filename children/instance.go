@@ -15,9 +15,6 @@ type instance struct{ *child }
 // Wanted are the roots that the child is to have now.
 func (i instance) Wanted() servedroots.Wanted { return i.wanted().Wanted }
 
-// NoRoots says why the child is served none.
-func (i instance) NoRoots() string { return i.noRoots() }
-
 // FetchRoots tells who is to get the roots before a roots/list is answered.
 func (i instance) FetchRoots(ctx context.Context) func(ctx context.Context) {
 	if i.common.Roots == nil {
@@ -53,8 +50,8 @@ func (i instance) Notification(ctx context.Context, m *jsonrpc.Message) {
 	}
 }
 
-// noRoots says why the child is served none.
-func (c *child) noRoots() string {
+// NoRoots says why the child is served none.
+func (c *child) NoRoots() string {
 	if c.common.NoRoots == nil {
 		return ""
 	}

@@ -39,7 +39,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	l, err := c.plan(w, c.machine)
 	var missing *program.MissingRootError
 	if errors.As(err, &missing) && missing.NoRoot() {
-		err = fmt.Errorf("%w. %s", err, cmp.Or(c.noRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
+		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
 	c.past.badPlan = err != nil
 	if err != nil {
