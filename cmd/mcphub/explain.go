@@ -58,9 +58,9 @@ func explainCommand() *cobra.Command {
 				var refused *jsonrpc.Error
 				if errors.As(err, &refused) && refused.Code == jsonrpc.CodeInvalidParams && strings.HasPrefix(refused.Message, "refused: ") {
 					// The message itself has two readings: it came no further than the front.
-					raw, err = json.Marshal(hub.Explanation{
+					raw, err = json.Marshal(status.Explanation{
 						Tool: args[0], Decision: "deny", Rule: "arguments", Refusal: refused.Message,
-						Roots: []string{}, Findings: []hub.ExplainedFinding{},
+						Roots: []string{}, Findings: []status.Finding{},
 					})
 				}
 				if err != nil {
@@ -110,7 +110,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 }
 
 func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) error {
-	var e hub.Explanation
+	var e status.Explanation
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
@@ -124,7 +124,7 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 }
 
 // explain prints an explanation for people.
-func explain(w io.Writer, src *setup.Source, e hub.Explanation) {
+func explain(w io.Writer, src *setup.Source, e status.Explanation) {
 	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
 	if p := e.Policy; p != nil {
 		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
