@@ -6,7 +6,10 @@ import (
 	"net"
 	"os"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/hub"
+	"mcphub/hub/metricsfront"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/rawio"
@@ -15,8 +18,9 @@ import (
 
 // metrics are where a hub tells what it counts. The zero value tells nobody.
 type metrics struct {
-	ln   net.Listener
-	opts hub.MetricsOptions
+	ln      net.Listener
+	opts    metricsfront.Options
+	counted *hub.Telemetry // set before run
 }
 
 // openMetrics listens where hub.json says so.
@@ -38,7 +42,7 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 		return metrics{}, errors.Join(exit.Errorf(exit.Config, "%s can be reached from other machines, so who reads metrics must show a token: add metrics.token to hub.json, or listen on 127.0.0.1", addr), ln.Close())
 	}
 	log.Info().Str("url", "http://"+addr+"/metrics").Msg("metrics are served")
-	return metrics{ln, opts}, nil
+	return metrics{ln: ln, opts: opts}, nil
 }
 
 // openMetrics is openMetrics for the Hub of made. A hub over stdio goes on without, for another
@@ -51,12 +55,12 @@ func (a *sidecar) openMetrics(ctx context.Context, made *setup.Result, needed bo
 	return err
 }
 
-// run tells what h counts until ctx ends.
-func (m metrics) run(ctx context.Context, h *hub.Hub) error {
+// run tells what is counted until ctx ends.
+func (m metrics) run(ctx context.Context, log zerolog.Logger) error {
 	if m.ln == nil {
 		return nil
 	}
-	return h.ServeMetrics(ctx, rawio.Listener(m.ln), m.opts)
+	return metricsfront.Serve(ctx, rawio.Listener(m.ln), m.counted, log, m.opts)
 }
 
 // close is for a Hub that was never made.

@@ -74,7 +74,7 @@ func (a *sidecar) start(h *hub.Hub) {
 		a.wg.Go(func() { _ = a.book.Run(ctx) })
 	}
 	a.wg.Go(func() {
-		if err := a.metrics.run(ctx, h); err != nil {
+		if err := a.metrics.run(ctx, a.log); err != nil {
 			a.log.Error().Err(err).Msg("metrics are not served any more")
 		}
 	})

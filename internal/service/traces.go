@@ -26,6 +26,7 @@ func (a *sidecar) watch(ctx context.Context, made *setup.Result, needed bool) er
 	}
 	if a.metrics.ln != nil || a.traces != nil {
 		made.Hub.Telemetry = hub.NewTelemetry(o)
+		a.metrics.counted = made.Hub.Telemetry
 	}
 	return nil
 }

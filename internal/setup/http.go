@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/metricsfront"
 	"mcphub/internal/bearer"
 	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
@@ -94,8 +95,8 @@ func HTTPOptions(f *config.File, env func(string) (string, bool), log zerolog.Lo
 }
 
 // MetricsOptions turns the metrics block of hub.json into values.
-func MetricsOptions(f *config.File, env func(string) (string, bool)) (hub.MetricsOptions, error) {
-	o := hub.MetricsOptions{Hosts: f.Metrics.Hosts}
+func MetricsOptions(f *config.File, env func(string) (string, bool)) (metricsfront.Options, error) {
+	o := metricsfront.Options{Hosts: f.Metrics.Hosts}
 	if f.Metrics.Token == (config.Secret{}) {
 		return o, nil
 	}

@@ -1,4 +1,4 @@
-package hub
+package metricsfront
 
 import (
 	"bufio"
@@ -10,35 +10,34 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/exposition"
 )
 
-// metricsAt serves the metrics of a hub and returns where.
-func metricsAt(t *testing.T, o MetricsOptions) string {
+// metricsAt serves metrics and returns where.
+func metricsAt(t *testing.T, o Options) string {
 	t.Helper()
-	cfg := testConfig(t)
-	cfg.Telemetry = telemetry.New(telemetry.Options{Version: "1"})
-	h := runHub(t, cfg)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.ServeMetrics(ctx, ln, o) }()
+	go func() { done <- Serve(ctx, ln, telemetry.New(telemetry.Options{Version: "1"}), zerolog.Nop(), o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("ServeMetrics: %v", err)
+			t.Errorf("Serve: %v", err)
 		}
 	})
 	return "http://" + ln.Addr().String()
 }
 
 func TestWhoMayReadMetrics(t *testing.T) {
-	open, closed := metricsAt(t, MetricsOptions{}), metricsAt(t, MetricsOptions{Token: "right", Hosts: []string{"hub.example"}})
+	open, closed := metricsAt(t, Options{}), metricsAt(t, Options{Token: "right", Hosts: []string{"hub.example"}})
 	for name, tc := range map[string]struct {
 		method, url, host, origin, token string
 		want                             int
@@ -85,9 +84,9 @@ func TestWhoMayReadMetrics(t *testing.T) {
 
 // Of connections to the metrics that have shown no token only so many stay open, and of all where none is needed.
 // One that has shown its token stays.
-func TestMetricsStrangersAreFew(t *testing.T) {
+func TestStrangersAreFew(t *testing.T) {
 	for _, token := range []string{"right", ""} {
-		url := metricsAt(t, MetricsOptions{Token: token})
+		url := metricsAt(t, Options{Token: token})
 		dial := func() net.Conn {
 			t.Helper()
 			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
