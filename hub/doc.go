@@ -33,7 +33,7 @@
 //
 // # Surroundings
 //
-// A client may bring its own environment, working directory and roots (surroundings.go). Its
+// A client may bring its own environment, working directory and roots (package surroundings). Its
 // session goes by a configuration that was read in them, and its children start in them. A
 // child is the same for several sessions where it comes to the same, which the Variant of its
 // Spec says. Only what each session may have otherwise is taken from there: its children, and

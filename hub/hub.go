@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +17,7 @@ import (
 	"mcphub/hub/results"
 	"mcphub/hub/status"
 	"mcphub/hub/subscribe"
+	"mcphub/hub/surroundings"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -58,12 +58,8 @@ type Hub struct {
 	recent     audit.Recent // refusals, where no log is kept
 	recorded   *record.Group
 
-	sessions *assignment.Table[*Session]
-
-	hung atomic.Int64 // sessions whose folders were looked at, and have not answered
-
-	mu          sync.Mutex    // held while current is replaced, but for no disk
-	attachments []*Attachment // that are served; guarded by mu
+	sessions     *assignment.Table[*Session]
+	surroundings *surroundings.Table
 }
 
 // New builds a Hub. Nothing runs before Run.
@@ -97,6 +93,7 @@ func New(cfg Config) (*Hub, error) {
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
 	})
 	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
+	h.surroundings = surroundings.NewTable(&h.current, h.sup, h.ownTools)
 	return h, nil
 }
 
@@ -157,32 +154,12 @@ func (h *Hub) beginReplacing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// follow puts conf in force, for sessions and supervisor alike. The caller has the token. The disk is read before
-// the lock is taken: who attaches meanwhile is read in the next round.
+// follow puts conf in force, for sessions and supervisor alike. The caller has the token.
 func (h *Hub) follow(conf *configuration.Configuration) {
-	seen, read := []children.Looked{h.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for missing := h.unread(read); len(missing) > 0; missing = h.unread(read) {
-		h.mu.Unlock()
-		maps.Copy(read, h.readFor(conf, missing, h.sup.Look))
-		h.mu.Lock()
-	}
-	next, before := h.forEach(conf, read, h.endOverReload), h.inForce()
-	for _, r := range read {
-		if r.err == nil {
-			seen = append(seen, r.seen)
-		}
-	}
-	h.sessions.Replace(next)
-	h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
-	h.sup.Apply(h.specs(), seen...)
-	for _, now := range h.inForce() {
-		now.Followed(nil)
-	}
-	for _, was := range before {
-		was.Outlived()
-	}
+	h.surroundings.Follow(conf, func(next map[*configuration.Current]*configuration.Configuration) {
+		h.sessions.Replace(next)
+		h.sup.SetMaxEach(principalChildren(&conf.Limits, h.sup.MaxChildren()))
+	}, h.tellEnd)
 }
 
 // since tells conf and old apart.

@@ -49,13 +49,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 		done()
 		return nil, err
 	}
-	h.mu.Lock()
-	attached := h.unread(nil)
-	h.mu.Unlock()
-	read := h.readFor(conf, attached, nil)
-	h.mu.Lock()
-	in := h.forEach(conf, read, func(*Attachment, error) {})
-	h.mu.Unlock()
+	in := h.surroundings.Would(conf)
 	done()
 	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = preflight.Host{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir}.News(conf.Specs())

@@ -64,7 +64,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 	if s.attachment == nil {
 		return st
 	}
-	a := s.attachment.surroundings
+	a := s.attachment.Surroundings
 	st.Folder, st.Process, st.Adapter = printable.Escape(a.Dir, longestFolder), a.Client.PID, a.Adapter.PID
 	for _, n := range status.NotServedBy(s.now()) {
 		if !slices.Contains(nobody, n) {

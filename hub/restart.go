@@ -70,10 +70,7 @@ func (h *Hub) replaceChild(ctx context.Context, name string) (start []*Session, 
 	}
 	defer done()
 	old := h.now()
-	h.mu.Lock()
-	inForce := h.inForce()
-	h.mu.Unlock()
-	if !slices.ContainsFunc(inForce, func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
+	if !slices.ContainsFunc(h.surroundings.InForce(), func(conf *configuration.Configuration) bool { return conf.Child(name) != nil }) {
 		return nil, nil, &NotServedError{name, unserved(old, name)}
 	}
 	conf, err := configuration.New(old.Settings, h.ownTools, old, name)

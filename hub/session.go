@@ -26,6 +26,7 @@ import (
 	"mcphub/hub/record"
 	"mcphub/hub/results"
 	"mcphub/hub/subscribe"
+	"mcphub/hub/surroundings"
 	"mcphub/hub/tasks"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
@@ -79,16 +80,16 @@ type Session struct {
 
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
 type sessionOptions struct {
-	principal  principal.Principal // whom the session belongs to
-	http       bool                // its client comes over HTTP
-	local      bool                // its client is a program of the user of this hub, on this machine
-	stateless  bool                // it serves requests that have nothing in common but their token
-	bearer     string              // whom a requestState may come from; "": this session alone
-	seal       *seal.Sealer        // of a requestState; nil: the hub's
-	node       string              // of the hubs that share the seal, this one
-	streams    int                 // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	attachment *Attachment         // what its surroundings come to; nil: they are the hub's own
-	yields     func() bool         // has it end for another principal, if nobody uses it; nil: it never does
+	principal  principal.Principal      // whom the session belongs to
+	http       bool                     // its client comes over HTTP
+	local      bool                     // its client is a program of the user of this hub, on this machine
+	stateless  bool                     // it serves requests that have nothing in common but their token
+	bearer     string                   // whom a requestState may come from; "": this session alone
+	seal       *seal.Sealer             // of a requestState; nil: the hub's
+	node       string                   // of the hubs that share the seal, this one
+	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
+	yields     func() bool              // has it end for another principal, if nobody uses it; nil: it never does
 }
 
 // sessionTables is what Session.mu guards.
@@ -103,7 +104,7 @@ type sessionTables struct {
 func (h *Hub) newSession(o sessionOptions) *Session {
 	id, current := uuid.NewString(), &h.current
 	if o.attachment != nil {
-		current = &o.attachment.current
+		current = &o.attachment.Current
 	}
 	current = current.For(o.principal)
 	conf := current.Now()
@@ -144,7 +145,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		},
 	}
 	if o.attachment != nil {
-		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.attachment.surroundings.Dir, longestFolder), Process: o.attachment.surroundings.Client.PID}
+		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.attachment.Surroundings.Dir, longestFolder), Process: o.attachment.Surroundings.Client.PID}
 	}
 	return s
 }
@@ -213,7 +214,7 @@ func (s *Session) start() {
 func (s *Session) knowClient() {
 	s.knownOnce.Do(func() {
 		if s.attachment != nil {
-			s.tellClient(s.attachment.surroundings)
+			s.tellClient(s.attachment.Surroundings)
 		}
 		close(s.clientKnown)
 	})

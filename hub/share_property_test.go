@@ -43,8 +43,8 @@ type theater struct {
 	wrong      []string
 }
 
-// surroundings are those of sessions: the hub's own; two that only a terminal tells apart; another.
-var surroundings = [][]string{nil, {"LANG=a", "TERM=1"}, {"TERM=2", "LANG=a"}, {"LANG=b", "TERM=1"}}
+// environs are those of sessions: the hub's own; two that only a terminal tells apart; another.
+var environs = [][]string{nil, {"LANG=a", "TERM=1"}, {"TERM=2", "LANG=a"}, {"LANG=b", "TERM=1"}}
 
 // inAny reads settings in other surroundings.
 func inAny(cfg Config) func(*Surroundings) (Config, error) {
@@ -87,7 +87,7 @@ func (m *theater) do(st step) {
 	case st.what == "wait":
 		time.Sleep(st.wait)
 	case st.what == "open" && a == nil:
-		a = &actress{id: m.called, roots: m.lists[st.roots], env: surroundings[st.around]}
+		a = &actress{id: m.called, roots: m.lists[st.roots], env: environs[st.around]}
 		a.c, a.leave = enterFrom(m.t, m.h, Surroundings{Environ: a.env}, a.roots...)
 		a.c.handshake(declared)
 		m.open[st.session] = a
@@ -204,7 +204,7 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 		}
 		m.do(step{what: "wait", wait: 17 * time.Minute})
 		nothingLeft(t, h, s)
-		if n := len(h.attachments); n != 0 {
+		if n, _ := h.surroundings.Left(); n != 0 {
 			m.fail("%d surroundings are left of sessions that have ended", n)
 		}
 		for of := range m.variants {
@@ -236,7 +236,7 @@ func TestSharingProperty(t *testing.T) {
 			what:    rapid.SampledFrom([]string{"open", "open", "open", "close", "change", "change", "call", "call", "call", "call", "call", "call", "wait", "reload", "restart"}).Draw(t, "what"),
 			session: rapid.IntRange(0, 4).Draw(t, "session"),
 			roots:   rapid.IntRange(0, len(lists)-1).Draw(t, "roots"),
-			around:  rapid.IntRange(0, len(surroundings)-1).Draw(t, "around"),
+			around:  rapid.IntRange(0, len(environs)-1).Draw(t, "around"),
 			child:   rapid.SampledFrom([]string{"own", "roots", "roots", "all"}).Draw(t, "child"),
 			wait:    rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, 10 * time.Minute, 17 * time.Minute}).Draw(t, "wait"),
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/hub/modern"
+	"mcphub/hub/surroundings"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/principal"
@@ -32,13 +33,12 @@ func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s
 
 // ServeStdio is that of the hub, once for an Attachment.
 func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	ctx, a.end = context.WithCancelCause(ctx)
-	defer a.end(nil)
-	if err := a.hub.attach(ctx, a); err != nil {
+	ctx, leave, err := a.at.Enter(ctx)
+	if err != nil {
 		return errors.Join(err, closeBoth(in, out))
 	}
-	defer a.hub.detach(a)
-	err := a.hub.serveStdio(ctx, in, out, a, a.surroundings.As)
+	defer leave()
+	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings.As)
 	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
 		return why
 	}
@@ -53,7 +53,7 @@ func closeBoth(in io.Closer, out io.Writer) error {
 	return in.Close()
 }
 
-func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *Attachment, as *As) error {
+func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a *surroundings.Attachment, as *As) error {
 	if as == nil {
 		as = &As{Principal: principal.User()}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/hub/surroundings"
 )
 
 // dead is a mount that one session's folders lie on: what looks at it waits until it answers.
@@ -43,7 +44,7 @@ func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) 
 		test(t, h, cfg, d)
 		close(d.answers)
 		synctest.Wait()
-		if n := h.hung.Load(); n != 0 {
+		if _, n := h.surroundings.Left(); n != 0 {
 			t.Errorf("%d looks are counted that have ended", n)
 		}
 	})
@@ -79,7 +80,7 @@ func TestHungAttach(t *testing.T) {
 			t.Errorf("the others waited for %s", waited)
 		}
 		err := <-refused
-		if !errors.Is(err, ErrSurroundings) || !strings.Contains(err.Error(), errHung.Error()) || time.Since(began) != lookTime {
+		if !errors.Is(err, ErrSurroundings) || !strings.Contains(err.Error(), surroundings.ErrHung.Error()) || time.Since(began) != surroundings.LookTime {
 			t.Errorf("refused after %s: %v", time.Since(began), err)
 		}
 	})
@@ -112,7 +113,7 @@ func TestHungReload(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("who came meanwhile waited for %s", waited)
 		}
-		if err := <-reloaded; err != nil || time.Since(began) != rereadTime {
+		if err := <-reloaded; err != nil || time.Since(began) != surroundings.RereadTime {
 			t.Errorf("reloaded after %s: %v", time.Since(began), err)
 		}
 		synctest.Wait()
@@ -136,15 +137,16 @@ func TestReplacedWhilePrepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		was := a.prepared.base
+		was := h.now()
 		if _, err := h.Apply(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.attach(t.Context(), a); err != nil {
+		_, leave, err := a.at.Enter(t.Context())
+		if err != nil {
 			t.Fatal(err)
 		}
-		defer h.detach(a)
-		if now := a.current.Now(); now.Number != was.Number+1 || now.Number != h.now().Number {
+		defer leave()
+		if now := a.at.Current.Now(); now.Number != was.Number+1 || now.Number != h.now().Number {
 			t.Errorf("it goes by number %d, and %d is in force", now.Number, h.now().Number)
 		}
 	})
@@ -153,7 +155,7 @@ func TestReplacedWhilePrepared(t *testing.T) {
 // TestManyHung: who comes after many sessions whose folders have never answered is refused at once.
 func TestManyHung(t *testing.T) {
 	onDead(t, func(t *testing.T, h *Hub, _ Config, d *dead) {
-		for range mostHung {
+		for range surroundings.MostHung {
 			if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {
 				t.Fatal(err)
 			}

@@ -1,0 +1,159 @@
+package surroundings
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"mcphub/children"
+	"mcphub/children/spec"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+)
+
+// A Table has the sessions in surroundings of their own, and the supervisor run what all go by.
+type Table struct {
+	own      *configuration.Current // of the hub's own surroundings
+	sup      *children.Supervisor
+	ownTools []catalog.Own
+
+	hung atomic.Int64 // sessions whose folders were looked at, and have not answered
+
+	mu          sync.Mutex    // held while what is in force is replaced, but for no disk
+	attachments []*Attachment // that are served; guarded by mu
+}
+
+// NewTable makes a Table of a hub that goes by own, and whose tools are ownTools.
+func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []catalog.Own) *Table {
+	return &Table{own: own, sup: sup, ownTools: ownTools}
+}
+
+// Follow puts conf in force, for sessions and supervisor alike. replace is given what each goes by from then on, while nobody
+// enters. A session for which conf cannot be ends, and ended is told why. No two calls run at a time. The disk is read before
+// the lock is taken: who enters meanwhile is read in the next round.
+func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
+	seen, read := []children.Looked{t.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for missing := t.unread(read); len(missing) > 0; missing = t.unread(read) {
+		t.mu.Unlock()
+		maps.Copy(read, t.readFor(conf, missing, t.sup.Look))
+		t.mu.Lock()
+	}
+	next := t.forEach(conf, read, func(a *Attachment, why error) {
+		ended(a, why)
+		a.end(why)
+	})
+	before := t.inForce()
+	for _, r := range read {
+		if r.err == nil {
+			seen = append(seen, r.seen)
+		}
+	}
+	replace(next)
+	t.sup.Apply(t.specs(), seen...)
+	for _, now := range t.inForce() {
+		now.Followed(nil)
+	}
+	for _, was := range before {
+		was.Outlived()
+	}
+}
+
+// Would is what each would go by if conf was put in force.
+func (t *Table) Would(conf *configuration.Configuration) map[*configuration.Current]*configuration.Configuration {
+	t.mu.Lock()
+	attached := t.unread(nil)
+	t.mu.Unlock()
+	read := t.readFor(conf, attached, nil)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.forEach(conf, read, func(*Attachment, error) {})
+}
+
+// InForce are the configurations that somebody goes by, each once: that of the hub's own
+// surroundings first.
+func (t *Table) InForce() []*configuration.Configuration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inForce()
+}
+
+// A rereadConfig is a clientConfig after a reload; the error is why there is none.
+type rereadConfig struct {
+	*clientConfig
+	err error
+}
+
+// readFor reads conf for sessions, for all at once: it takes no longer than for one.
+func (t *Table) readFor(conf *configuration.Configuration, sessions []*Attachment, look func([]spec.Spec) children.Looked) map[*Attachment]rereadConfig {
+	out := make(map[*Attachment]rereadConfig, len(sessions))
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, a := range sessions {
+		all.Go(func() {
+			c, err := a.read(context.Background(), RereadTime, []*configuration.Configuration{conf}, look)
+			mu.Lock()
+			defer mu.Unlock()
+			out[a] = rereadConfig{c, err}
+		})
+	}
+	all.Wait()
+	return out
+}
+
+// forEach is what conf comes to for each session. One for which it cannot be goes by conf, and ended is
+// told why: what a reload takes away counts for everybody. t.mu is held.
+func (t *Table) forEach(conf *configuration.Configuration, read map[*Attachment]rereadConfig, ended func(a *Attachment, why error)) map[*configuration.Current]*configuration.Configuration {
+	next := map[*configuration.Current]*configuration.Configuration{t.own: conf}
+	var made []*configuration.Configuration
+	for _, a := range t.attachments {
+		now := conf
+		if r, known := read[a]; known && r.err != nil {
+			ended(a, r.err)
+		} else if known {
+			now = r.among(made)
+		}
+		made = append(made, now)
+		next[&a.Current] = now
+	}
+	return next
+}
+
+// unread are the sessions that are not among those that were read. t.mu is held.
+func (t *Table) unread(read map[*Attachment]rereadConfig) (all []*Attachment) {
+	for _, a := range t.attachments {
+		if _, known := read[a]; !known {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// inForce is InForce; t.mu is held.
+func (t *Table) inForce() []*configuration.Configuration {
+	all := []*configuration.Configuration{t.own.Now()}
+	for _, a := range t.attachments {
+		if conf := a.Current.Now(); !slices.Contains(all, conf) {
+			all = append(all, conf)
+		}
+	}
+	return all
+}
+
+// specs are how all children are run that somebody may ask for. t.mu is held.
+func (t *Table) specs() (all []spec.Spec) {
+	for _, conf := range t.inForce() {
+		all = append(all, conf.Specs()...)
+	}
+	return all
+}
+
+// Left are how many sessions are served, and how many were looked at whose folders have not answered.
+func (t *Table) Left() (served, hung int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.attachments), int(t.hung.Load())
+}
