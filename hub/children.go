@@ -11,6 +11,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub/call"
+	"mcphub/hub/client"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
@@ -161,7 +162,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 // message is taken to belong to the only request that is with the child; other
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
-func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) call.Client {
+func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
 	came := inflight.From[call.OnBehalf](ctx)
 	on, behalf, _ := s.calls.InFlight.Find(k, came)
 	to := behalf.Client

@@ -13,7 +13,7 @@
 //
 // A client of the handshake says once what it can do (package handshake). One of
 // 2026-07-28 says it with each request, and is asked by the answer (package modern). A call
-// sees either as a call.Client. What a child of the handshake's era is shown of a client
+// sees either as a client.Client. What a child of the handshake's era is shown of a client
 // that it meets before any request says package modern (bridged.go).
 //
 // # Both directions

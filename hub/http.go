@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"mcphub/hub/call"
+	"mcphub/hub/client"
 	"mcphub/hub/handshake"
 	"mcphub/hub/httpfront"
 	"mcphub/hub/httpfront/admission"
@@ -202,12 +203,12 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.answer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(call.WithHeaders(ctx, reply), r.m, r.meta, reply, reply.Elsewhere)
+		return r.s.serveRead(client.WithHeaders(ctx, reply), r.m, r.meta, reply, reply.Elsewhere)
 	})
 }
 
 // serveAndWait answers a request on a goroutine that waits for the answer.
-func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
+func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	c := &struct {
 		handshake.Client
 		call.Waiter
@@ -218,5 +219,5 @@ func (s *Session) serveAndWait(r call.Reply, end *jsonrpc.Cancellation, m *jsonr
 			return a
 		}
 	}
-	return s.ServeRequest(call.WithClient(end.Context(), &c.Client), m)
+	return s.ServeRequest(client.With(end.Context(), &c.Client), m)
 }

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
+	"mcphub/hub/client"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
@@ -47,7 +48,7 @@ func (s modernHost) Served(child string) (set string, view rootsmgr.View) {
 
 // modernOf returns the client of a request that only this era has.
 func modernOf(ctx context.Context) *modern.Client {
-	c, _ := call.ClientOf(ctx).(*modern.Client)
+	c, _ := client.Of(ctx).(*modern.Client)
 	return c
 }
 
@@ -95,7 +96,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.Kind == methods.Hub, how.Kind == methods.List:
 		return how.serve(s, ctx, m, s.seen.CameModern(), how.modern)
 	case how.Kind == methods.Stream:
-		return how.modern(s, call.WithClient(ctx, s.modernServer.NewClient(meta, out)), m)
+		return how.modern(s, client.With(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
 	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
@@ -107,7 +108,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, call.WithClient(end.Context(), c), request, s.seen.CameModern(), how.modern)
+		return how.serve(s, client.With(end.Context(), c), request, s.seen.CameModern(), how.modern)
 	})
 }
 

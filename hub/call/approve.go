@@ -2,17 +2,15 @@ package call
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"mcphub/hub/approval"
+	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
-	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -89,7 +87,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 	may.Client = may.Client && caps.Can.Form
 	var all []approval.Asker
 	if may.Client {
-		all = append(all, clientAsker{c})
+		all = append(all, client.Asker{To: c})
 	}
 	if may.Terminal || may.Console {
 		from := s.Asking
@@ -120,26 +118,6 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 		q.Granted = append(q.Granted, opened)
 	}
 	e.call.sender.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
-}
-
-// A clientAsker asks through the client, by an elicitation on the way of the call.
-type clientAsker struct{ to Peer }
-
-func (clientAsker) Who() string { return approval.AskedClient }
-
-func (a clientAsker) Ask(ctx context.Context, q *approval.Question) approval.Answer {
-	resp, err := a.to.Call(ctx, methods.Elicit, q.Form())
-	switch {
-	case errors.Is(err, approval.ErrUnanswered), errors.Is(context.Cause(ctx), approval.ErrUnanswered):
-		return approval.Unanswered()
-	case err != nil:
-		return approval.NotAsked("the client could not be asked: " + printable.Escape(err.Error(), 200))
-	}
-	defer resp.Release()
-	if e := resp.Err(); e != nil {
-		return approval.NotAsked(fmt.Sprintf("the client did not ask: %s", printable.Escape(e.Message, 200)))
-	}
-	return q.Read(resp.Result)
 }
 
 // text is the text for a call that was denied, or not approved.

@@ -4,6 +4,7 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/validate/policy"
 )
@@ -12,7 +13,7 @@ import (
 
 // heldToRoots reports whether every call of a child has to wait for the roots that the
 // client has announced, one without a path too: the kernel holds the child to them.
-func heldToRoots(c *configuration.Child, from Client) bool {
+func heldToRoots(c *configuration.Child, from client.Client) bool {
 	return c.Spec.Sandbox.Confines() && !from.SendsRoots()
 }
 

@@ -72,7 +72,7 @@
 //
 // # What it refuses to do
 //
-// It knows of transports only headers that repeat arguments (WithHeaders), and of the eras only the answers that ask: a Call sees its client as a [Client], and the
+// It knows of transports only headers that repeat arguments (package client), and of the eras only the answers that ask: a Call sees its client as a [client.Client], and the
 // adapters of the eras are elsewhere. It decides nothing itself, never decodes what
 // passes through, never forwards a call that was not allowed and recorded, and never
 // lets a request of a child reach a client it does not belong to.

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/rounds"
 	"mcphub/internal/jsonrpc"
@@ -20,7 +21,7 @@ import (
 type exchange struct {
 	s       *Sender
 	attempt *attempt
-	from    Client
+	from    client.Client
 	method  string
 	key     spec.Key                           // of the instance that has the request
 	params  func(v *validate.Verdict) [][]byte // the judged bytes

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
+	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/modern"
@@ -132,7 +133,7 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 // TryCallTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
-func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly bool) bool {
+func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, briefly bool) bool {
 	if m.Method != methods.CallTool || checkMembers(m.Members) != nil {
 		return false
 	}
@@ -180,12 +181,12 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from Client, r replier, briefly
 }
 
 // suits asks a client whether a call of tool may be made without waiting.
-func suits(c Client, tool offering.Tool, lease *children.Lease) bool {
+func suits(c client.Client, tool offering.Tool, lease *children.Lease) bool {
 	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // maySendAtOnce reports whether an attempt let a call through that is sent without waiting.
-func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from Client, att *attempt) bool {
+func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *attempt) bool {
 	switch {
 	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.Missing() != nil:
 		return false
@@ -221,7 +222,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	edits[1] = a.splicing.trace(c.own)
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := WithClient(context.Background(), c.inFlight.Client.Client)
+		ctx := client.With(context.Background(), c.inFlight.Client.Client)
 		c.talk = &talk{judged: jsonrpc.Join(params)}
 		params = append(a.parts[:0], c.talk.judged)
 		c.call.For(c.inFlight.Client.Client.Behalf())
@@ -402,7 +403,7 @@ func (w *Waiter) Batch() *lines.Batch { return nil }
 
 // TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Sender) TryCallToolAndWait(from Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Sender) TryCallToolAndWait(from client.Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}

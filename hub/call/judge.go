@@ -9,6 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/run"
 	"mcphub/hub/approval"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
@@ -23,7 +24,7 @@ import (
 // it belongs to the goroutine that makes the Call.
 type attempt struct {
 	call     *Call
-	from     Client
+	from     client.Client
 	by       *configuration.Configuration
 	child    string
 	scan     *validate.Scan
@@ -209,7 +210,7 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 
 // rootsAtHand are the roots of a session that are known, and that its children have been
 // given.
-func (s *Sender) rootsAtHand(from Client) (rootsmgr.View, error) {
+func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 	view, ok := s.Roots.TryAwait()
 	if !ok || from.SendsRoots() || !s.Instances.RootsAreCurrent() {
 		return view, errWouldBlock

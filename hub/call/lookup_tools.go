@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
 )
 
@@ -30,35 +30,11 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		if tool.Child == "" {
 			return s.serveOwn(ctx, tool, m)
 		}
-		if refusal, ok := fitsHeaders(ctx, tool.Tool, m.Param("arguments")); !ok {
+		if refusal, ok := client.FitHeaders(ctx, tool.Mirrors, m.Param("arguments")); !ok {
 			return refusal, nil
 		}
 		return s.CallTool(ctx, m, quoted, tool)
 	})
-}
-
-// headers are those of a request that repeat parts of it.
-type headers interface {
-	// Fits compares them with the arguments of a call, once it is known which
-	// parameters they repeat. ok false: refusal is the answer.
-	Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc.Answer, ok bool)
-}
-
-type headersKey struct{}
-
-// WithHeaders marks the context of a request with its headers.
-func WithHeaders(ctx context.Context, h headers) context.Context {
-	return context.WithValue(ctx, headersKey{}, h)
-}
-
-// fitsHeaders compares the arguments of a call with the headers that came with it,
-// if any. A tool that the front knew was compared by that already.
-func fitsHeaders(ctx context.Context, tool *catalog.Tool, args []byte) (refusal jsonrpc.Answer, ok bool) {
-	h, there := ctx.Value(headersKey{}).(headers)
-	if !there {
-		return jsonrpc.Answer{}, true
-	}
-	return h.Fits(tool.Mirrors, args)
 }
 
 // Known returns the tool that a call is of, nil where it is none, or the

@@ -8,6 +8,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/link"
 	"mcphub/children/run"
+	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
@@ -126,7 +127,7 @@ func (c *asyncCall) context() context.Context {
 	if c.talk != nil {
 		return link.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
 	}
-	ctx := inflight.With(WithClient(context.Background(), c.inFlight.Client.Client), &c.inFlight)
+	ctx := inflight.With(client.With(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
@@ -139,7 +140,7 @@ type (
 
 // OnBehalf is whose request is with a child.
 type OnBehalf struct {
-	Client
+	client.Client
 	judged *attempt // that it was let through by; nil: none
 }
 

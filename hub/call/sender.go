@@ -12,6 +12,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/run"
 	"mcphub/hub/approval"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/login"
@@ -30,7 +31,7 @@ import (
 type Sender struct {
 	ID        string
 	Principal principal.Principal // whom the client belongs to
-	Main      Client              // of requests that have no way of their own, and of what belongs to none
+	Main      client.Client       // of requests that have no way of their own, and of what belongs to none
 	Current   *configuration.Current
 	Offering  *offering.Offering
 	Instances Instances
@@ -83,6 +84,15 @@ type Instances interface {
 	// AwaitRootsGiven waits until it was.
 	RootsGiven(child string) bool
 	AwaitRootsGiven(ctx context.Context, child string)
+}
+
+// ClientOf returns the client of the request of ctx: whatever is said because of
+// that request goes there.
+func (s *Sender) ClientOf(ctx context.Context) client.Client {
+	if c := client.Of(ctx); c != nil {
+		return c
+	}
+	return s.Main
 }
 
 // awaitStart waits until these children have listed their tools or failed, but
@@ -165,11 +175,11 @@ func (s *Sender) logIn(ctx context.Context, by *configuration.Configuration, chi
 	if offer == nil {
 		return false
 	}
-	client := s.ClientOf(ctx)
-	client.Yield()
+	to := s.ClientOf(ctx)
+	to.Yield()
 	over := inflight.Waiting(ctx, func() string { return "waiting for the login at " + child })
 	if first {
-		offer.Show(ctx, client)
+		offer.Show(ctx, to)
 	}
 	err = offer.Wait(ctx)
 	over()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/results"
 	"mcphub/internal/jsonrpc"
@@ -45,7 +46,7 @@ func shortens(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) 
 
 // shorten is the answer to a call of a tool as its client is to have it. max is how many bytes of text that may have, by the
 // configuration that the call was judged by; 0: any number.
-func (s *Sender) shorten(from Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
+func (s *Sender) shorten(from client.Client, a jsonrpc.Answer, max int, of func() *origin) jsonrpc.Answer {
 	if !shortens(a, max) {
 		return a
 	}

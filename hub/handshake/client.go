@@ -7,7 +7,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/link"
 	"mcphub/children/spec"
-	"mcphub/hub/call"
+	"mcphub/hub/client"
 	"mcphub/hub/declaration"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
@@ -35,11 +35,11 @@ type Host interface {
 
 // A Client is whoever made one request after a handshake.
 type Client struct {
-	call.Reply
+	client.Reply
 	Host Host
 }
 
-var _ call.Client = (*Client)(nil)
+var _ client.Client = (*Client)(nil)
 
 // Era is the word for the era of the handshake.
 func (c *Client) Era() string { return Era }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"mcphub/hub/call"
+	"mcphub/hub/client"
 	"mcphub/internal/jsonrpc"
 )
 
 // A MainPeer is the peer of what belongs to no request of the client.
 type MainPeer interface {
-	call.Peer
+	client.Peer
 	Serving() int                         // requests of the client under way
 	Connected() bool                      // the client takes what belongs to no request now
 	AwaitReady(ctx context.Context) error // waits until the client can be asked

@@ -1,4 +1,4 @@
-package call
+package client
 
 import (
 	"context"
@@ -100,22 +100,13 @@ type Client interface {
 
 type clientKey struct{}
 
-// WithClient marks the context of a request with its client.
-func WithClient(ctx context.Context, c Client) context.Context {
+// With marks the context of a request with its client.
+func With(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// ClientOf returns the client of the request of ctx, nil where it has none of its own.
-func ClientOf(ctx context.Context) Client {
+// Of returns the client of the request of ctx, nil where it has none of its own.
+func Of(ctx context.Context) Client {
 	c, _ := ctx.Value(clientKey{}).(Client)
 	return c
-}
-
-// ClientOf returns the client of the request of ctx: whatever is said because of
-// that request goes there.
-func (s *Sender) ClientOf(ctx context.Context) Client {
-	if c := ClientOf(ctx); c != nil {
-		return c
-	}
-	return s.Main
 }

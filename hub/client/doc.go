@@ -1,0 +1,13 @@
+// Package client says what the hub needs of whoever made a request: how it is told and asked, and how its roots stand.
+//
+// A [Client] is one of either era, on either front; packages handshake and modern are the two. The context of a request has
+// its Client, and the headers that repeat its arguments where it came with some.
+//
+// # Who owns the state
+//
+// The package has none. A Client guards itself.
+//
+// # What it refuses to do
+//
+// It knows no era and no transport: what differs between them is a method of the Client, and nobody below asks which it is.
+package client
