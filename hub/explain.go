@@ -3,7 +3,7 @@ package hub
 import (
 	"context"
 
-	"mcphub/hub/call"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
@@ -21,7 +21,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
 	}
-	return call.RetryOnReload(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
 }
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {

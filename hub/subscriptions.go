@@ -8,11 +8,11 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
-	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -46,7 +46,7 @@ func (s subscribeSession) Lists() []subscribe.List {
 }
 
 func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
-	return call.RetryOnReload(func() (jsonrpc.Answer, error) {
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure, refusal := s.telling(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
@@ -122,7 +122,7 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	_, uri, err := call.Named(m, "uri", "a URI")
+	_, uri, err := params.Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

@@ -176,20 +176,6 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	return c.send(ctx, att, ticket)
 }
 
-// mostReloads bounds how often one request is looked up anew because a reload has overtaken it.
-const mostReloads = 16
-
-// RetryOnReload looks up and makes a request, and does both again if a reload came between: its
-// error is configuration.ErrSuperseded then.
-func RetryOnReload[T any](request func() (T, error)) T {
-	for n := 1; ; n++ {
-		a, err := request()
-		if n == mostReloads || !errors.Is(err, configuration.ErrSuperseded) {
-			return a
-		}
-	}
-}
-
 func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 	what := c.target.subject()
 	c.sender.Log.Info().Str("child", what.Child).Str("tool", what.Tool).Str("method", c.target.method()).

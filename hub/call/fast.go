@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/inflight"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
 	"mcphub/hub/tasks"
@@ -134,7 +135,7 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 // child that is ready, and allowed by what is known of the roots and lies at hand on the
 // disk. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, briefly bool) bool {
-	if m.Method != methods.CallTool || checkMembers(m.Members) != nil {
+	if m.Method != methods.CallTool || params.Check(m) != nil {
 		return false
 	}
 	quoted := m.Param("name")

@@ -28,7 +28,7 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).Timed(s.Records.Telemetry()))
-	a := RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
+	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	s.Records.Served(ctx, a)
 	return a
 }

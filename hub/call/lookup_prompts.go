@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
@@ -13,12 +15,12 @@ import (
 
 // ServePrompt answers prompts/get.
 func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, name, err := Named(m, "name", "the name of a prompt")
+	quoted, name, err := params.Named(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return RetryOnReload(func() (jsonrpc.Answer, error) {
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		it, refusal := s.findPrompt(ctx, name)
 		if it.Item == nil {
 			return refusal, nil
@@ -68,11 +70,11 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 
 // ServeCompletion answers completion/complete.
 func (s *Sender) ServeCompletion(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if err := checkParams(m); err != nil {
+	if err := params.Check(m); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withNotice(ctx, tokenOf(m))
-	return RetryOnReload(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.complete(ctx, m) })
 }
 
 func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {

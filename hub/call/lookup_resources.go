@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/hub/results"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate"
@@ -55,7 +56,7 @@ const mostSources = 16
 // ServeResource answers resources/read. What was cut of a result the hub has itself. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, uri, err := Named(m, "uri", "a URI")
+	quoted, uri, err := params.Named(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -63,7 +64,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 		return s.Results.Read(ctx, uri)
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return RetryOnReload(func() (jsonrpc.Answer, error) {
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
 		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)

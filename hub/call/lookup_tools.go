@@ -8,8 +8,10 @@ import (
 
 	"mcphub/hub/catalog"
 	"mcphub/hub/client"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/params"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -17,12 +19,12 @@ import (
 
 // ServeTool answers a tools/call of the client.
 func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, name, err := Named(m, "name", "the name of a tool")
+	quoted, name, err := params.Named(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
-	return RetryOnReload(func() (jsonrpc.Answer, error) {
+	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		tool, refusal := s.FindTool(ctx, name)
 		if tool.Tool == nil {
 			return refusal, nil

@@ -93,7 +93,7 @@ func (s *Sender) withheld(ctx context.Context, o *origin) (why string, gone bool
 		return "hub.json was changed since" + again, true
 	}
 	var err error
-	decision := RetryOnReload(func() (d policy.Decision, _ error) {
+	decision := configuration.RetryOnReload(func() (d policy.Decision, _ error) {
 		d, err = s.judgeAgain(ctx, o)
 		return d, err
 	})

@@ -1,17 +1,16 @@
-package call
+package configuration
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
-	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
 )
 
 // TestRetryOnReload: a request is made again for as long as reloads overtake it, within a bound, and for nothing else.
 func TestRetryOnReload(t *testing.T) {
-	overtaken := fmt.Errorf("find: %w", configuration.ErrSuperseded)
+	overtaken := fmt.Errorf("find: %w", ErrSuperseded)
 	for name, test := range map[string]struct {
 		reloads int // that come between
 		then    error

@@ -1,4 +1,4 @@
-package call
+package params
 
 import (
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
-
-// This file reads members of params, and refuses those that look like others.
 
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", modern.MemberResponses, modern.MemberState}
@@ -46,9 +44,9 @@ func bare(name string) string {
 	return name
 }
 
-// checkParams is checkMembers for the params of any request: of another one, those that
+// Check is checkMembers for the params of any request: of another one, those that
 // servers read there, and what is in the objects among them.
-func checkParams(m *jsonrpc.Message) error {
+func Check(m *jsonrpc.Message) error {
 	if m.Method == methods.CallTool {
 		return checkMembers(m.Members)
 	}
@@ -73,7 +71,7 @@ func checkParams(m *jsonrpc.Message) error {
 // Named is the member of params that names what a request is about: as it was sent, and
 // read. The error says what it should be, or which member looks like another.
 func Named(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
-	if err := checkParams(m); err != nil {
+	if err := Check(m); err != nil {
 		return nil, "", err
 	}
 	quoted = m.Param(key)
