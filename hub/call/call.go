@@ -19,13 +19,7 @@ import (
 
 // A Call is one thing that a client asks of a child: a tool, a prompt, a resource,
 // a completion, a subscription, something of an extension. Whatever it is, it takes
-// the same steps, each of which has one body:
-//
-//	scan -> roots -> lease -> judge -> approve -> record -> send -> settle
-//
-// What was scanned by another definition than the child has, or would go to another
-// process by now, is scanned again; what was judged by a configuration that is in
-// force no more starts again with the lookup of what it names.
+// the same steps, each of which has one body: see doc.go.
 type Call struct {
 	sender       *Sender
 	target       target

@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children/run"
 	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
 	"mcphub/hub/login"
 )
 
@@ -33,7 +34,7 @@ func (s *Sender) await(ctx context.Context, of func() []string, found func() boo
 	}
 	for _, owner := range owners {
 		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
-			return false, s.notReadyText(st) // it has had its time to start
+			return false, failure.NotReady(st, s.StderrOf(st)) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
 			return false, down
@@ -64,7 +65,7 @@ func (s *Sender) revive(ctx context.Context, name string) (down string) {
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:
-		return s.notReadyText(st)
+		return failure.NotReady(st, s.StderrOf(st))
 	}
 	s.awaitStart(ctx, []string{name})
 	return ""

@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"fmt"
-	"sort"
 
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
@@ -78,18 +77,5 @@ func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offeri
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}
-	c := s.Offering.Catalog()
-	for _, left := range c.Omitted(child) {
-		if left.Name == remote {
-			return offering.Tool{}, failure.ToolError(fmt.Sprintf("The tool %q of server %q is not offered: %s", remote, child, left.Reason))
-		}
-	}
-	var known []string
-	for _, t := range c.Tools() {
-		if t.Child == child {
-			known = append(known, t.Remote)
-		}
-	}
-	sort.Strings(known)
-	return offering.Tool{}, failure.ToolError(fmt.Sprintf("The server %q has no tool %q. Its tools: %s", child, printable.Escape(remote, 100), printable.List(known)))
+	return offering.Tool{}, failure.NoTool(child, remote, s.Offering.Catalog())
 }

@@ -29,6 +29,9 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	}
 	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).Timed(s.Records.Telemetry()))
 	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
+	if ownType(a.Result) {
+		s.ClientOf(ctx).Typed()
+	}
 	s.Records.Served(ctx, a)
 	return a
 }
@@ -60,11 +63,7 @@ func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
 	}
-	a, err := s.extendTo(ctx, c.By, among[0], m, edits)
-	if ownType(a.Result) {
-		s.ClientOf(ctx).Typed()
-	}
-	return a, err
+	return s.extendTo(ctx, c.By, among[0], m, edits)
 }
 
 // extendByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
@@ -89,9 +88,6 @@ func (s *Sender) extendByURI(ctx context.Context, m *jsonrpc.Message, extension,
 	})
 	if err == nil && a.Error == nil {
 		a = c.WithURIs(from.Child, uri, from.URI, a)
-	}
-	if ownType(a.Result) {
-		s.ClientOf(ctx).Typed()
 	}
 	return a, err
 }

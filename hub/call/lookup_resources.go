@@ -38,16 +38,15 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
 func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
+	if s.Offering.Catalog().Reference(uri) == nil {
+		s.Offering.AwaitOffers(ctx)
+	}
 	l := s.Offering.Catalog()
-	if it := l.Reference(uri); it != nil {
-		return offering.Item{Item: it, By: l.By}
+	it := l.Reference(uri)
+	if it == nil {
+		it = l.Addressed(uri)
 	}
-	s.Offering.AwaitOffers(ctx)
-	l = s.Offering.Catalog()
-	if it := l.Reference(uri); it != nil {
-		return offering.Item{Item: it, By: l.By}
-	}
-	return offering.Item{Item: l.Addressed(uri), By: l.By}
+	return offering.Item{Item: it, By: l.By}
 }
 
 // mostSources bounds how many children are asked for one resource.

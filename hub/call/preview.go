@@ -7,7 +7,6 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
-	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
@@ -43,12 +42,11 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		f.Kernel = att.lease.Kernel()
 		f.Closed = att.closed()
 	}
-	switch att.verdict.Decision {
-	case policy.Allow:
-	case policy.Escalate:
-		f.Refusal = failure.Unapproved(att.verdict, "", cmp.Or(f.Approval.Unasked, approval.WhyDeclined))
-	default:
-		f.Refusal = failure.Denied(att.verdict, "")
+	if att.verdict.Decision == policy.Escalate {
+		att.refusal = cmp.Or(f.Approval.Unasked, approval.WhyDeclined)
+	}
+	if !att.allowed() {
+		f.Refusal = att.text("")
 	}
 	return f, nil
 }

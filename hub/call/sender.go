@@ -149,6 +149,15 @@ func (s *Sender) waiting(ctx context.Context, server string) (over func()) {
 	})
 }
 
+// StderrOf is what the session may see of a child's stderr: of one that is shared
+// nothing.
+func (s *Sender) StderrOf(st children.Status) string {
+	if st.Instance != s.ID {
+		return ""
+	}
+	return st.Stderr
+}
+
 // withLogins returns a context of one request that a login is offered for, where its
 // client can show an address.
 func (s *Sender) withLogins(ctx context.Context) context.Context {

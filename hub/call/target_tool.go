@@ -18,8 +18,6 @@ import (
 	"mcphub/validate/schema"
 )
 
-// This file is about calls of tools.
-
 // A toolTarget is a tool that is called, and its arguments.
 type toolTarget struct {
 	listed  offering.Tool // as it was looked up
