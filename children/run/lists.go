@@ -62,21 +62,16 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	var sessions uint64
 	read := time.Now() // when the lists were, of whose changes nothing tells
 	for {
-		old, stop := outlived(base)
-		which, unannounced, stopUnannounced := outlivedUnannounced(base, read)
+		which, fresh := offers.Unannounced(base)
 		select {
 		case <-ctx.Done():
-			stop()
-			stopUnannounced()
 			return
-		case <-old:
+		case <-outlived(base.Fresh > 0 && !announces(base), base.Fresh, time.Now()):
 			r.stale.Or(uint32(offers.AllLists))
-		case <-unannounced:
+		case <-outlived(which != 0, fresh, read):
 			r.stale.Or(uint32(which))
 		case <-r.relist:
 		}
-		stop()
-		stopUnannounced()
 		select {
 		case <-ctx.Done():
 			return
@@ -110,24 +105,16 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	}
 }
 
-// outlived tells when the time to live that a child gave its lists is over. It never is
-// for a child that announces changes.
-func outlived(o *offers.Offer) (<-chan time.Time, func()) {
-	announces := string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
-	if o.Fresh <= 0 || announces {
-		return nil, func() {}
-	}
-	t := time.NewTimer(max(o.Fresh, leastFresh))
-	return t.C, func() { t.Stop() }
+// announces reports whether a child says that it tells of changes of its tools.
+func announces(o *offers.Offer) bool {
+	return string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
 }
 
-// outlivedUnannounced tells when lists are to be read again of whose changes no notification tells, after they were read at a
-// time: when the time to live is over that the child gave them, but not soon. Never, where it has none.
-func outlivedUnannounced(o *offers.Offer, read time.Time) (which offers.Lists, old <-chan time.Time, stop func()) {
-	which, fresh := offers.Unannounced(o)
-	if which == 0 {
-		return 0, nil, func() {}
+// outlived tells when lists are to be read again that were read at a time: when the time to live is over that the child
+// gave them, but not soon. It never tells where ends is false.
+func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
+	if !ends {
+		return nil
 	}
-	t := time.NewTimer(time.Until(read.Add(max(fresh, leastFresh))))
-	return which, t.C, func() { t.Stop() }
+	return time.After(time.Until(read.Add(max(fresh, leastFresh))))
 }
