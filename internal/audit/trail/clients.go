@@ -2,9 +2,6 @@ package trail
 
 import (
 	"bytes"
-	"maps"
-	"path/filepath"
-	"slices"
 
 	"mcphub/internal/audit"
 )
@@ -17,27 +14,11 @@ var sessionLine = []byte(`,"kind":"` + audit.KindSession + `",`)
 // ReadClients reads the lines of a folder's logs that tell of a session, and no others.
 func ReadClients(dir string) (Clients, error) {
 	found := Clients{}
-	files, err := audit.LogFiles(dir)
-	if err != nil {
-		return found, err
-	}
-	for _, id := range slices.Sorted(maps.Keys(files)) {
-		paths := make([]string, len(files[id]))
-		for i, f := range files[id] {
-			paths[i] = filepath.Join(dir, f)
-		}
-		if err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
-			if bytes.Contains(b, sessionLine) {
-				if e, err := ParseEvent(id, slices.Clone(b)); err == nil {
-					found.Note(&e)
-				}
-			}
-			return true
-		}); err != nil {
-			return found, err
-		}
-	}
-	return found, nil
+	err := readThose(dir, func(line []byte) bool { return bytes.Contains(line, sessionLine) }, func(e Event) bool {
+		found.Note(&e)
+		return true
+	})
+	return found, err
 }
 
 // Note takes what a line tells of a session, if it does.

@@ -82,6 +82,11 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 // Read hands out every entry of a folder's logs, log by log, until each
 // returns false. Lines that cannot be read are left out; Verify reports them.
 func Read(dir string, each func(Event) bool) error {
+	return readThose(dir, func([]byte) bool { return true }, each)
+}
+
+// readThose is Read for the lines that are wanted.
+func readThose(dir string, wanted func(line []byte) bool, each func(Event) bool) error {
 	files, err := audit.LogFiles(dir)
 	if err != nil {
 		return err
@@ -93,6 +98,9 @@ func Read(dir string, each func(Event) bool) error {
 		}
 		more := true
 		err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
+			if !wanted(b) {
+				return true
+			}
 			if e, err := ParseEvent(id, slices.Clone(b)); err == nil {
 				more = each(e)
 			}
