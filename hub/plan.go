@@ -7,7 +7,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/offers"
-	"mcphub/children/preflight"
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -52,7 +51,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	in := h.surroundings.Would(conf)
 	done()
 	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
-	p.news = preflight.Host{Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir}.News(conf.Specs())
+	p.news = cfg.Host().News(conf.Specs())
 	return p.servers(), nil
 }
 

@@ -121,7 +121,7 @@ func (w *allowWork) reads(name string) (currentEntry, error) {
 			s.spec = &made.Hub.Children[i].Spec
 		}
 	}
-	s.host = preflight.Host{Environ: made.Hub.Environ, Home: made.Hub.Home, Dir: made.Hub.Dir}
+	s.host = made.Hub.Host()
 	return s, nil
 }
 

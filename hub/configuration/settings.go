@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/preflight"
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
@@ -61,6 +62,11 @@ type Settings struct {
 	// of them cannot differ from client to client, and what mends that. nil: they are the same
 	// in all.
 	In func(*Surroundings) (Settings, error)
+}
+
+// Host is what the children are started with.
+func (s *Settings) Host() preflight.Host {
+	return preflight.Host{Environ: s.Environ, Home: s.Home, Dir: s.Dir}
 }
 
 // A Child is one entry of mcpServers that can be run.

@@ -17,7 +17,6 @@ import (
 
 	"mcphub/children/hints"
 	"mcphub/children/offers"
-	"mcphub/children/preflight"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
 	"mcphub/internal/config"
@@ -77,7 +76,7 @@ func (l *linter) cure(run ...string) { l.found[len(l.found)-1].Command = run }
 // entry finds what a server lacks, and tools that it is not known to have.
 func (l *linter) entry(c *hub.Child) {
 	name := c.Spec.Name
-	for _, lack := range l.host().Lacks(c.Spec) {
+	for _, lack := range l.cfg.Host().Lacks(c.Spec) {
 		l.report(config.SeverityError, reference.Show(lack.Text), lack.Hint, append([]string{"mcpServers", name}, lack.Key...)...)
 		l.cure(lack.Run...)
 	}
@@ -129,11 +128,6 @@ func (l *linter) sandbox(c *hub.Child) {
 	}
 }
 
-// host is what the servers would be started with.
-func (l *linter) host() preflight.Host {
-	return preflight.Host{Environ: l.cfg.Environ, Home: l.cfg.Home, Dir: l.cfg.Dir}
-}
-
 // checkNamedPaths finds paths that an entry names and that the kernel keeps closed to its server, and
 // files beside which the server cannot make others.
 func (l *linter) checkNamedPaths(c *hub.Child) {
@@ -146,7 +140,7 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}
 	}
 	roots := rootsmgr.NewSnapshot(guard.OS{}, 1, in.Origin, in.Entries).Roots()
-	held := l.host().Confinement(c.Spec, roots)
+	held := l.cfg.Host().Confinement(c.Spec, roots)
 	if held == nil {
 		return
 	}
