@@ -37,20 +37,13 @@ type auditRow struct {
 
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: methodOf(d),
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.Requested(),
 		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
 	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
 	}
 	return r
-}
-
-func methodOf(d *trail.Decision) string {
-	if d.Method == "" && d.Kind != audit.KindDefinition {
-		return "tools/call"
-	}
-	return d.Method
 }
 
 // auditPage writes decisions for people, or as JSON.

@@ -77,14 +77,6 @@ type decision struct {
 	Mend
 }
 
-// Method is the request's.
-func (d *decision) Method() string {
-	if d.Decision.Method == "" && d.Kind != audit.KindDefinition {
-		return "tools/call"
-	}
-	return d.Decision.Method
-}
-
 func (s *Server) decisions(r *http.Request) page {
 	d := decisionsData{Pick: pickOf(r), Record: s.cfg.Record}
 	within := briefTime

@@ -79,6 +79,15 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 	return e, err
 }
 
+// Requested is the method of the request that was decided on: the line of a call of a tool names none. It is "" for a
+// definition, which nobody requested.
+func (e *Event) Requested() string {
+	if e.Method == "" && e.Kind != audit.KindDefinition {
+		return "tools/call"
+	}
+	return e.Method
+}
+
 // Read hands out every entry of a folder's logs, log by log, until each
 // returns false. Lines that cannot be read are left out; Verify reports them.
 func Read(dir string, each func(Event) bool) error {
