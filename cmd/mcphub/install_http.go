@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -100,7 +99,7 @@ func localURL(address string) (string, error) {
 	if err != nil || port == "" || port == "0" {
 		return "", exit.Errorf(exit.Usage, "%q is no address: --http=HOST:PORT, such as --http=127.0.0.1:8080", address)
 	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.Unmap().IsLoopback()) {
+	if host != "localhost" && !setup.IsLocalAddress(address) {
 		return "", exit.Errorf(exit.Usage, "%s is not an address of this machine alone: give clients of other machines tokens of their own (http.tokens in hub.json), and put a proxy with TLS before the hub", address)
 	}
 	return "http://" + net.JoinHostPort(host, port) + "/mcp", nil
