@@ -2,6 +2,7 @@ package caller
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -306,9 +307,15 @@ const (
 // reading shows.
 func (m look) ancestry(pid int) ([]proctree.Process, error) {
 	var was []proctree.Process
+	var err error
 	for range mostReadings {
-		now, err := m.above(pid)
-		if err != nil {
+		var now []proctree.Process
+		now, err = m.above(pid)
+		switch {
+		case errors.Is(err, errHidden): // or its parent has ended just now: then it has another one
+			was = nil
+			continue
+		case err != nil:
 			return nil, err
 		}
 		if slices.EqualFunc(was, now, func(a, b proctree.Process) bool { return a.PID == b.PID && a.Start == b.Start && a.Hub == b.Hub }) {
@@ -316,7 +323,7 @@ func (m look) ancestry(pid int) ([]proctree.Process, error) {
 		}
 		was = now
 	}
-	return nil, errHidden
+	return nil, cmp.Or(err, errHidden)
 }
 
 func (m look) above(pid int) (line []proctree.Process, err error) {

@@ -100,6 +100,26 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// TestAParentThatEndsMeanwhile: who has lost its parent while it was looked for has another one, and is judged by that.
+func TestAParentThatEndsMeanwhile(t *testing.T) {
+	for next, want := range map[int]error{1: nil, 12: errServer} {
+		m := among(50, []proctree.Process{{PID: 1}, {PID: 12, Parent: 1, Hub: proctree.HubName}, {PID: 30, Parent: next}})
+		steady, readings := m.find, 0
+		m.find = func(pid int) (proctree.Process, error) {
+			p, err := steady(pid)
+			if pid == 30 {
+				if readings++; readings == 1 {
+					p.Parent = 29
+				}
+			}
+			return p, err
+		}
+		if err := m.refuse(30, Want{}); !errors.Is(err, want) || readings < 3 {
+			t.Errorf("adopted by %d: %v after %d readings, want %v", next, err, readings, want)
+		}
+	}
+}
+
 // Who bears the mark of a server, and descends from nobody any more: 20 lost its hub; 12 is a hub with a guardian, as are
 // 32, which 31 has started, a server; 40 is a hub without one.
 func TestWhoIsMarked(t *testing.T) {
