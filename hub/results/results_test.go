@@ -182,7 +182,9 @@ func TestHeadTailAndPages(t *testing.T) {
 				t.Fatalf("structuredContent is %q, was %q", back, structured)
 			}
 		}
-		if notices != want {
+		// What is left out may be no more than the line breaks between texts, of which no notice tells.
+		between := cut && len(whole)-(len(wholes)-1) <= most
+		if notices != want && !(between && notices == want-1) {
 			t.Fatalf("%d notices, want %d: %s", notices, want, got.Result)
 		}
 	})
