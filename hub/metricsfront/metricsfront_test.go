@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/exposition"
 )
@@ -20,18 +21,9 @@ import (
 // metricsAt serves metrics and returns where.
 func metricsAt(t *testing.T, o Options) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- Serve(ctx, ln, telemetry.New(telemetry.Options{Version: "1"}), zerolog.Nop(), o) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+	ln := fronttest.Listen(t)
+	fronttest.Run(t, http.DefaultTransport.(*http.Transport), func(ctx context.Context) error {
+		return Serve(ctx, ln, telemetry.New(telemetry.Options{Version: "1"}), zerolog.Nop(), o)
 	})
 	return "http://" + ln.Addr().String()
 }
