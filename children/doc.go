@@ -34,8 +34,9 @@
 // # Who owns its state
 //
 // [NewSupervisor] starts nothing. Run starts one goroutine for each instance, and returns
-// when all have ended. Only that goroutine changes the instance's state; others read
-// immutable views. All mutexes are leaves. The functions in [Options] say on which
+// when all have ended. An instance at rest has none: the next wish starts it again. Only
+// that goroutine changes the state of an instance, and whoever takes back one that has not
+// started; others read immutable views. The leases of a run are under a mutex. All mutexes are leaves. The functions in [Options] say on which
 // goroutine they are called; most must not block.
 //
 // # What it refuses to do

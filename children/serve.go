@@ -128,7 +128,7 @@ func (s *serving) loop() string {
 		why := ""
 		select {
 		case <-c.ctx.Done():
-			return errShutdown.Error()
+			return context.Cause(c.ctx).Error()
 		case <-r.Ended():
 			return ""
 		case <-c.kick:

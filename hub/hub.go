@@ -42,7 +42,7 @@ type Hub struct {
 	replacing  chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
 	source     atomic.Pointer[status.Config]
 	sup        *children.Supervisor
-	control    *server.MCPServer    // initialize, ping, the hub's own tools
+	control    *server.MCPServer    // initialize, the hub's own tools
 	welcomes   sync.Map             // results of initialize, raw, by version
 	ownTools   []catalog.Own        // definitions of the hub's own tools
 	serverInfo []byte               // raw, for what a result says of its server

@@ -39,18 +39,19 @@
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //
-//	find -> beforeStart -> decide -> checkCurrent
+//	find -> precheck -> decide -> checkCurrent
 //	  |          |            |         |
 //	  +----------+------------+---------+-> an error, or the verdict
 //
-// An error that says so has another attempt made. beforeStart is for a child that does
-// not run: a denial ends there, and decide is left out.
+// An error that says so has another attempt made. precheck takes the lease of a child that
+// runs. It judges a call of one that does not run: a denial ends there, without decide.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end
 // where one would have to wait. What was let through goes on as an asyncCall, which has
 // one owner in each state:
 //
-//	recording   whoever writes its line: the client's read loop, or another's
+//	recording   whoever writes its line: the goroutine that took the call, or whoever
+//	            writes the lines of several
 //	sending     the same
 //	sent        the child's read loop, or whoever ends the run of the child
 //	conversing  a goroutine: the child has asked for something, or made a task

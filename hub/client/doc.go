@@ -9,5 +9,6 @@
 //
 // # What it refuses to do
 //
-// It knows no era and no transport: what differs between them is a method of the Client, and nobody below asks which it is.
+// Nobody below asks of which era a client is, or by which transport it came: what differs is a method of the Client. Its word for
+// the era is for reports.
 package client

@@ -10,5 +10,6 @@
 // There is no state. All functions may be called by any goroutine.
 //
 // It decides nothing: a verdict or an error is there already. It sends nothing. A text
-// names nothing of hub.json but names of servers and rules, and lines to change.
+// names nothing of hub.json but servers, the rule that decided with what it is about, and
+// lines to change.
 package failure

@@ -30,9 +30,9 @@
 // [Serve] starts everything and returns when all of it has ended. One mutex guards the
 // tables of the front, one those of each [Peer], one each [Reply] and each stream;
 // they are taken in this order, and none is held while the hub is called. A message
-// is served on the goroutine of its POST, which waits for another one where the
-// client has no handshake (hub/modern); a stream is written by a goroutine of its
-// own.
+// is served on the goroutine of its POST. Where the client polls, or has no handshake
+// (hub/modern), that one waits for another goroutine. A stream is written by a goroutine
+// of its own.
 //
 // # What it refuses to do
 //

@@ -1,7 +1,8 @@
 // Package record writes what was decided about the requests of a session: a line before
 // anything goes to a child, and another one when its answer has come. It records requests
-// that a child would serve: calls of tools, prompts, resources and completions. It does
-// not record lists, nor what only the hub answers, unless such a request is refused.
+// that a child would serve: calls of tools, prompts, resources and completions, and what
+// extensions add, their notifications too. It does not record lists, nor what only the hub
+// answers, unless such a request is refused.
 //
 // A [Writer] belongs to one session. There are two ways into the log:
 //

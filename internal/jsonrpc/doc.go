@@ -34,7 +34,8 @@
 //
 // # What it refuses to do
 //
-// It knows no MCP method but notifications/cancelled, keeps no sessions, and
+// Of the methods of MCP it knows notifications/cancelled, and initialize, which is never
+// cancelled; a few other names are only kept from being copied. It keeps no sessions and
 // retries nothing. Batches (one revision of MCP has them: 2025-03-26) are taken
 // where Options.Batches says so, and never sent; elsewhere one of a strict peer is
 // refused, one of a lenient peer is skipped.
