@@ -35,7 +35,7 @@ const (
 	// backOffWait is how long a call waits for a back-off to end before it fails.
 	backOffWait = time.Second
 	// drainWait bounds how long calls under way may go on when their run is
-	// replaced.
+	// restarted.
 	drainWait = 5 * time.Second
 )
 
@@ -97,16 +97,16 @@ type child struct {
 	common *common
 	log    zerolog.Logger
 
-	kick    chan struct{} // want has changed
-	settled chan struct{} // ready and listed, or failed its first start
-	unheld  atomic.Bool   // every session that joined has left
-	view    atomic.Pointer[view]
-	cancel  context.CancelCauseFunc // ends live, calls under way too
-	retire  context.CancelCauseFunc // ends live once calls under way have ended
-	life    context.Context         // ended by cancel
-	ctx     context.Context         // ended by either
-	machine launch.Machine
-	copyOf  atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
+	kick      chan struct{} // want has changed
+	settled   chan struct{} // ready and listed, or failed its first start
+	unheld    atomic.Bool   // every session that joined has left
+	view      atomic.Pointer[view]
+	cancel    context.CancelCauseFunc // ends live, calls under way too
+	cancelCtx context.CancelCauseFunc // ends live once calls under way have ended
+	life      context.Context         // ended by cancel
+	ctx       context.Context         // ended by either
+	machine   launch.Machine
+	copyOf    atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
 	want    want
@@ -175,7 +175,7 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 		c.log = c.log.With().Str("instance", k.Instance).Logger()
 	}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
-	c.ctx, c.retire = context.WithCancelCause(c.life)
+	c.ctx, c.cancelCtx = context.WithCancelCause(c.life)
 	c.view.Store(&view{status: Status{Key: k, Serial: serial, Since: time.Now(), Command: s.Command, Args: s.Args, Environ: s.Environ, Revision: s.Revision}, changed: make(chan struct{})})
 	return c
 }
@@ -219,14 +219,14 @@ func (c *child) rest() bool {
 	return c.resting
 }
 
-// stop ends the instance, calls under way too; replace lets them end first.
+// stop ends the instance, calls under way too; retire lets them end first.
 func (c *child) stop(why error) {
 	c.cancel(why)
 	c.wake()
 }
 
-func (c *child) replace(why error) {
-	c.retire(why)
+func (c *child) retire(why error) {
+	c.cancelCtx(why)
 	c.wake()
 }
 

@@ -78,7 +78,7 @@ func (c *child) keptFolder() string {
 	if base == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join(c.spec.Entry(), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(c.spec.Identity(), "\x00")))
 	dir := filepath.Join(base, "children", hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")

@@ -46,8 +46,8 @@ func (c *child) first() spec.Era {
 
 // servedBy tells the Key of the instance that serves the clients of k.
 func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
-	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && c.lacksEra(s, k) && !c.lacksEra(s, k.Other()) {
-		return k.Other()
+	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && c.lacksEra(s, k) && !c.lacksEra(s, k.OtherEra()) {
+		return k.OtherEra()
 	}
 	return k
 }
@@ -62,7 +62,7 @@ func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
 // then, so a child that has changed meanwhile is asked again.
 func (c *child) endForOtherEra(r *run.Run) {
 	c.common.giveUp(c)
-	c.retire(errOtherEra)
+	c.cancelCtx(errOtherEra)
 	c.keep()
 	c.end(r, errOtherEra.Error())
 }

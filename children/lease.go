@@ -158,6 +158,6 @@ func (l *Lease) CanStartCall() bool { return l.r.CanStart() }
 
 // StartCall is Call without waiting; run.Run.StartCall says how. The lease must not be
 // released before asker is told.
-func (l *Lease) StartCall(c *run.AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
-	return l.r.StartCall(c, asker, b, method, token, params...)
+func (l *Lease) StartCall(c *run.AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+	return l.r.StartCall(c, handler, b, method, token, params...)
 }

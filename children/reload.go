@@ -18,11 +18,11 @@ func (s *Supervisor) Look(specs []spec.Spec) Looked {
 	seen := make(Looked, len(specs))
 	for i := range specs {
 		one := &specs[i]
-		if _, twice := seen[one.Of()]; twice || one.URL != "" {
+		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
 		prog := one.Program()
-		seen[one.Of()] = s.common.machine.Obeys(prog)
+		seen[one.Entry()] = s.common.machine.Obeys(prog)
 		if one.Sandbox.Confines() {
 			s.common.machineOf(*one).Settle(prog)
 		}
@@ -35,11 +35,11 @@ func (s *Supervisor) LookAtNew(specs []spec.Spec) Looked {
 	s.mu.Lock()
 	seen := maps.Clone(s.looked)
 	s.mu.Unlock()
-	news := slices.DeleteFunc(slices.Clone(specs), func(one spec.Spec) bool { _, known := seen[one.Of()]; return known })
+	news := slices.DeleteFunc(slices.Clone(specs), func(one spec.Spec) bool { _, known := seen[one.Entry()]; return known })
 	out := s.Look(news)
 	for i := range specs {
-		if o, known := seen[specs[i].Of()]; known {
-			out[specs[i].Of()] = o
+		if o, known := seen[specs[i].Entry()]; known {
+			out[specs[i].Entry()] = o
 		}
 	}
 	return out
@@ -73,7 +73,7 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...Looked) {
 	}
 	s.mu.Unlock()
 	for _, c := range gone {
-		c.replace(ErrReplaced)
+		c.retire(ErrReplaced)
 	}
 	for _, c := range unstarted {
 		c.finish()
@@ -101,7 +101,7 @@ func (s *Supervisor) know(specs []spec.Spec, seen []Looked) {
 	looked := make(Looked, len(s.specs))
 	var all []confinement.Obeyed
 	for i := range specs { // in their order
-		of := specs[i].Of()
+		of := specs[i].Entry()
 		if _, twice := looked[of]; twice {
 			continue
 		}
@@ -151,7 +151,7 @@ func (s *Supervisor) everybody() []*child {
 func byEntry(specs []spec.Spec) map[spec.Entry]spec.Spec {
 	out := make(map[spec.Entry]spec.Spec, len(specs))
 	for _, spec := range slices.Backward(specs) {
-		out[spec.Of()] = spec.WithDefaults()
+		out[spec.Entry()] = spec.WithDefaults()
 	}
 	return out
 }

@@ -76,7 +76,7 @@ func (c *child) offers(o *offers.Offer) {
 // compare reports tools to which this offer gives a definition that they never had, before
 // anybody can call them.
 func (c *child) compare(o *offers.Offer) {
-	changed := c.common.forms.Compare(c.spec.Entry(), o)
+	changed := c.common.forms.Compare(c.spec.Identity(), o)
 	if len(changed) > 0 && c.common.Redefined != nil {
 		c.common.Redefined(c.key, changed)
 	}
@@ -88,7 +88,7 @@ const keepAfter = 2 * time.Second
 
 // keep writes down what the child offers, where that is news.
 func (c *child) keep() {
-	c.common.forms.Keep(c.spec.Entry())
+	c.common.forms.Keep(c.spec.Identity())
 	if c.past.news {
 		c.past.news = false
 		c.common.memory.Keep(c.past.digest, c.offer)

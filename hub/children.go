@@ -97,7 +97,7 @@ func (h *Hub) levelOf(k spec.Key) string {
 // rootsQuery says what roots/list of a child has to wait for: nil for nothing.
 func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	if s, ok := h.sessions.Owner(k); ok {
-		return s.calls.FetchRoots(ctx, k)
+		return s.sender.FetchRoots(ctx, k)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (h *Hub) childAsked(ctx context.Context, k spec.Key, m *jsonrpc.Message) js
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
 	}
-	return s.calls.Ask(ctx, k, m)
+	return s.sender.Ask(ctx, k, m)
 }
 
 // logged passes a log message on to the session that it belongs to, unless the
@@ -164,7 +164,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
 	came := inflight.From[call.OnBehalf](ctx)
-	on, behalf, _ := s.calls.InFlight.Find(k, came)
+	on, behalf, _ := s.sender.InFlight.Find(k, came)
 	to := behalf.Client
 	switch {
 	case !s.handshaken.Load():
@@ -235,5 +235,5 @@ func (h *Hub) toldRefused(k spec.Key, f sandbox.Refusal, dirs []string) {
 		whose = s.principal.String()
 	}
 	h.telemetry.KernelRefused(k.Child)
-	h.now().Audit.ByKernel(session, whose, record.Subject{Child: k.Child}, f, dirs)
+	h.now().Audit.KernelRefused(session, whose, record.Subject{Child: k.Child}, f, dirs)
 }

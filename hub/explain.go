@@ -25,7 +25,7 @@ func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 }
 
 func (s *Session) explainTool(ctx context.Context, name string, arguments []byte) (jsonrpc.Answer, error) {
-	tool, refusal := s.calls.FindTool(ctx, name)
+	tool, refusal := s.sender.FindTool(ctx, name)
 	if tool.Tool == nil {
 		return refusal, nil
 	}
@@ -34,9 +34,9 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	}
 	e := status.Explanation{
 		Tool: name, Server: tool.Child, ToolName: tool.Remote, Profile: tool.Checked.ProfileName(), Mode: tool.Checked.Mode().String(),
-		Roots: []string{}, Findings: []status.Finding{}, Era: s.calls.ClientOf(ctx).Era(),
+		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
-	f, err := s.calls.Preview(ctx, tool, arguments)
+	f, err := s.sender.Preview(ctx, tool, arguments)
 	switch kind := failure.Of(context.Background(), err); {
 	case err == nil:
 		e.Judged(f)

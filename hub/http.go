@@ -184,7 +184,7 @@ type modernRequest struct {
 }
 
 func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.calls.Known(r.m); tool != nil {
+	if tool := r.s.sender.Known(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil
@@ -196,7 +196,7 @@ func (r *modernRequest) HasMethod() bool {
 		return r.s.listsSkills()
 	}
 	if how.modern != nil && how.Kind == methods.Extension { // a server may have it, and the request may have been there
-		return len(r.s.calls.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
+		return len(r.s.sender.Offering.Catalog().Extensions().Speakers(r.m.Method)) > 0
 	}
 	return how.modern != nil
 }
@@ -215,7 +215,7 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.Waiter{Cancellation: end}}
 	s.start()
 	if !modern.Resembles(m) {
-		if a, ok := s.calls.TryCallToolAndWait(&c.Client, &c.Waiter, m); ok {
+		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.Waiter, m); ok {
 			return a
 		}
 	}

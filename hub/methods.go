@@ -82,29 +82,29 @@ func (h *handler) early() bool {
 
 // serve has a request served by one of its handler's functions. What is judged is
 // recorded where it is refused before that, too; see extension for the rest.
-// seen times it.
-func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, seen telemetry.Call, by serveFunc) jsonrpc.Answer {
+// timing is that of the request.
+func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
-		ctx = s.records.Start(ctx, m, seen)
-		a := by(s, ctx, m)
+		ctx = s.records.Start(ctx, m, timing)
+		a := serve(s, ctx, m)
 		s.records.Served(ctx, a)
 		return a
-	case s.seen.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
-		return s.traced(ctx, m, seen, by)
-	case s.seen != nil && h.Kind != methods.Extension:
-		a := by(s, ctx, m)
-		seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
+	case s.metrics.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
+		return s.traced(ctx, m, timing, serve)
+	case s.metrics != nil && h.Kind != methods.Extension:
+		a := serve(s, ctx, m)
+		timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 		return a
 	}
-	return by(s, ctx, m)
+	return serve(s, ctx, m)
 }
 
 // traced has a request served that is not recorded, and makes a span of it.
-func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, seen telemetry.Call, by serveFunc) jsonrpc.Answer {
-	seen.BeginServerSpan(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
-	a := by(s, telemetry.WithCall(ctx, &seen), m)
-	seen.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
+func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
+	timing.BeginServerSpan(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
+	a := serve(s, telemetry.WithCall(ctx, &timing), m)
+	timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 	return a
 }
 
@@ -119,7 +119,7 @@ var (
 
 func ofCalls(serve func(*call.Sender, context.Context, *jsonrpc.Message) jsonrpc.Answer) serveFunc {
 	return func(s *Session, ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-		return serve(&s.calls, ctx, m)
+		return serve(&s.sender, ctx, m)
 	}
 }
 

@@ -65,7 +65,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 			s.member.ModernFirst(!s.tab.started)
 		}
 		s.mu.Unlock()
-		s.seen.Modern(modern.Version)
+		s.metrics.Modern(modern.Version)
 		s.roots.PerRequest()
 		s.knowClient()
 	})
@@ -94,7 +94,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serve(s, ctx, m, s.seen.CameModern(), how.modern)
+		return how.serve(s, ctx, m, s.metrics.CameModern(), how.modern)
 	case how.Kind == methods.Stream:
 		return how.modern(s, client.With(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
@@ -104,11 +104,11 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.calls.TryCallToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
+			if a, ok := s.sender.TryCallToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
 				return a
 			}
 		}
-		return how.serve(s, client.With(end.Context(), c), request, s.seen.CameModern(), how.modern)
+		return how.serve(s, client.With(end.Context(), c), request, s.metrics.CameModern(), how.modern)
 	})
 }
 

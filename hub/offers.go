@@ -126,7 +126,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 // the client: it declared such an extension, or the child that sends it offers
 // one.
 func (s *Session) expects(k spec.Key, method string) bool {
-	able := s.calls.Able(k, nil)
+	able := s.sender.Able(k, nil)
 	if able.Extends(method) {
 		return true
 	}

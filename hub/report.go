@@ -58,7 +58,7 @@ func everyChild(conf *configuration.Configuration, sessions []*Session) []Child 
 func (s *Session) status(nobody []status.NotServed) status.Session {
 	caps := s.capabilities()
 	st := status.Session{
-		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.calls.InFlight.Started(),
+		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.sender.InFlight.Started(),
 		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.State()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {
@@ -77,7 +77,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 // rootsReport tells how the roots stand for the request of ctx: in the modern era
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) status.Roots {
-	c, conf := s.calls.ClientOf(ctx), s.now()
+	c, conf := s.sender.ClientOf(ctx), s.now()
 	view, word, _ := c.Standing(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.Of(s.id)
@@ -106,5 +106,5 @@ func (s *Session) childStatus(name string) children.Status {
 
 func (s *Session) serversReport(only string) status.Servers {
 	c := s.Catalog()
-	return status.ServersOf(c.Catalog, c.By, only, s.childStatus, s.calls.StderrOf)
+	return status.ServersOf(c.Catalog, c.By, only, s.childStatus, s.sender.StderrOf)
 }

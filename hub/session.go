@@ -61,11 +61,11 @@ type Session struct {
 	clientKnown chan struct{} // closed when it is known what the client can do
 	handshaken  atomic.Bool   // the client has said initialize: what belongs to no request may be said to it then
 
-	calls     call.Sender
+	sender    call.Sender
 	tasks     tasks.Table
 	approvals *approval.Queue // what a person has allowed, or is asked
 	records   *record.Writer
-	seen      *telemetry.Session // nil: nobody watches
+	metrics   *telemetry.Session // nil: nobody watches
 
 	maySkills atomic.Bool // it was told of the extension for skills before that was known: see maybe
 
@@ -126,8 +126,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Node: o.node, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})
 	s.notifier = subscribe.NewNotifier(subscribeSession{s}, &h.subs, s.log)
-	s.seen = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
-	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.seen)
+	s.metrics = h.telemetry.Begin(telemetry.Client{Session: id, HTTP: o.http, Principal: o.principal.String(), Stateless: o.stateless})
+	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
 		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.Rights(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
@@ -137,7 +137,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	if o.stateless { // it may last as long as its token is used
 		life = results.Lifetime
 	}
-	s.calls = call.Sender{
+	s.sender = call.Sender{
 		ID: id, Principal: o.principal, Current: current, Offering: s.Offering, Instances: s.member, Approvals: s.approvals, Terminal: &h.terminal,
 		Records: s.records, Tasks: &s.tasks, Progress: &h.progress, Results: results.NewStore(&h.results, o.principal.Key(), life), Own: s.ownTool, Log: s.log,
 		AdoptTask: func(ctx context.Context, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
@@ -145,7 +145,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 		},
 	}
 	if o.attachment != nil {
-		s.calls.Asking = approval.Pending{Folder: printable.Escape(o.attachment.Surroundings.Dir, longestFolder), Process: o.attachment.Surroundings.Client.PID}
+		s.sender.Asking = approval.Pending{Folder: printable.Escape(o.attachment.Surroundings.Dir, longestFolder), Process: o.attachment.Surroundings.Client.PID}
 	}
 	return s
 }
@@ -160,7 +160,7 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	settings := cfg.RootsOf(s.principal.Key())
 	settings.Ceiling, settings.Places = ceiling, s.places
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
-	s.calls.Roots, s.member.Roots = s.roots, s.roots
+	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
 
 // run serves the session for as long as front does, then lets its children go.
@@ -168,8 +168,8 @@ func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 func (s *Session) run(ctx context.Context, front func(context.Context) error) (err error) {
 	s.hub.sessions.Enter(s.member)
 	defer s.hub.sessions.Leave(s.member)
-	s.seen.Enter()
-	defer s.seen.Leave()
+	s.metrics.Enter()
+	defer s.metrics.Leave()
 	defer s.notifier.Leave()
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -180,7 +180,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	s.notifier.Start(ctx)
 	s.outbox.Start(ctx)
 	if s.local {
-		s.calls.Logins.Start(ctx)
+		s.sender.Logins.Start(ctx)
 	}
 	if front == nil {
 		s.member.Run(ctx, s.started) // on this goroutine: a session that rests has few
@@ -188,10 +188,10 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 		wg.Go(func() { s.member.Run(ctx, s.started) })
 		err = front(ctx)
 	}
-	s.calls.Logins.Stop()
+	s.sender.Logins.Stop()
 	s.modernServer.Close()
 	s.tasks.Close()
-	s.calls.Results.Close()
+	s.sender.Results.Close()
 	cancel()
 	wg.Wait()
 	s.notifier.Stop()
@@ -306,7 +306,7 @@ func (s *Session) places() []string {
 // speaksOn sets what belongs to no request of the client.
 func (s *Session) speaksOn(main handshake.MainPeer) {
 	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
-	s.calls.Main = s.main
+	s.sender.Main = s.main
 }
 
 // A handshakeHost is a Session as package handshake knows it.

@@ -85,8 +85,8 @@ func (s *Session) batches() bool {
 func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
-func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Reply) bool {
-	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.calls.TryCallTool(m, s.main, r, true)
+func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
+	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
@@ -104,7 +104,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.handshake == nil {
 		how.handshake = (*Session).controlled
 	}
-	return how.serve(s, ctx, m, s.seen.Came(), how.handshake)
+	return how.serve(s, ctx, m, s.metrics.Came(), how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the
@@ -119,7 +119,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize needs a protocolVersion (a string) in its params")
 	}
 	s.setCaps(m.Params)
-	s.seen.Negotiated(mcp.NegotiateLegacyVersion(version))
+	s.metrics.Negotiated(mcp.NegotiateLegacyVersion(version))
 	c := s.capabilities()
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	a := s.welcome(ctx, version)
@@ -157,7 +157,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 			s.start()
 		}
 	case methods.Progress:
-		s.calls.InFlight.Progress(m)
+		s.sender.InFlight.Progress(m)
 	case methods.TaskStatus:
 		s.clientTold(m)
 	case methods.RootsChanged:
@@ -182,7 +182,7 @@ func (s *Session) carry(m *jsonrpc.Message) {
 	ok := s.outbox.Put(len(own.Frame), func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(""))
 		defer cancel()
-		if a := s.calls.ServeExtension(ctx, own); a.Error != nil {
+		if a := s.sender.ServeExtension(ctx, own); a.Error != nil {
 			s.log.Debug().Str("method", printable.Escape(own.Method, 100)).Str("reason", jsonrpc.ParseError(a.Error).Message).Msg("notification of the client not passed on")
 		}
 	})

@@ -51,7 +51,7 @@ func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subsc
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		a, _, err := s.calls.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
+		a, _, err := s.sender.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
 		return a, err
 	})
 }
@@ -88,7 +88,7 @@ func (s subscribeSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
 // telling returns the children that may have a resource and tell of changes, the
 // likeliest first. Where there are none the answer says why.
 func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
-	list, sure = s.calls.Sources(ctx, uri)
+	list, sure = s.sender.Sources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
 	}
@@ -113,7 +113,7 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 	if before != nil {
 		leased = func(lease *children.Lease) error { return before(lease.Key(), lease.Term()) }
 	}
-	a, err := p.s.calls.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
+	a, err := p.s.sender.AboutResource(ctx, m, p.from, m.Param("uri"), leased)
 	if errors.Is(err, configuration.ErrSuperseded) {
 		err = fmt.Errorf("%w: %w", subscribe.ErrReplaced, err)
 	}
@@ -122,7 +122,7 @@ func (p source) Ask(ctx context.Context, m *jsonrpc.Message, before func(spec.Ke
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	_, uri, err := params.Named(m, "uri", "a URI")
+	_, uri, err := params.NameIn(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

@@ -30,7 +30,7 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.calls.ClientOf(ctx).Lend()()
+	defer s.sender.ClientOf(ctx).Lend()()
 	ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
@@ -47,9 +47,9 @@ func (s taskSession) Send(ctx context.Context, lease *children.Lease, tool strin
 	if m.Method == methods.TaskResult {
 		ctx = run.WithoutTimeout(ctx) // it is answered when the task has ended
 	}
-	a, err := s.calls.Relay(ctx, lease, m, edits)
+	a, err := s.sender.Relay(ctx, lease, m, edits)
 	if err == nil && (m.Method == methods.TaskResult || m.Method == methods.GetTask) {
-		a = s.calls.ShortenTask(ctx, m.Method, lease.Key().Child, tool, a)
+		a = s.sender.ShortenTask(ctx, m.Method, lease.Key().Child, tool, a)
 	}
 	return a, err
 }
@@ -78,7 +78,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if refusal, ok := tasks.Declared(s.calls.ClientOf(ctx).Claims().Shown); !ok {
+	if refusal, ok := tasks.Declared(s.sender.ClientOf(ctx).Claims().Shown); !ok {
 		return refusal
 	}
 	return s.tasks.AboutModern(ctx, taskSession{s}, m)

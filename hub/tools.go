@@ -45,7 +45,7 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: forSession((*Session).findTools)},
-		{Tool: mcp.NewTool(call.CallTool,
+		{Tool: mcp.NewTool(call.ToolCallTool,
 			mcp.WithDescription("Calls a tool of a server behind this hub by the server's name and the tool's own name. The call is judged like any other. find-tools and list-tools tell the names."),
 			mcp.WithString("serverName", mcp.Required(), mcp.Description("Name of the server in hub.json")),
 			mcp.WithString("toolName", mcp.Required(), mcp.Description("The tool's own name, without prefix")),
@@ -70,7 +70,7 @@ const instructions = "This hub joins several MCP servers. Their tools are called
 // ownTool has mcp-go's server answer a call of one of the hub's own tools.
 func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool == toolGetRoots {
-		if _, _, err := s.calls.ClientOf(ctx).Standing(ctx); err != nil {
+		if _, _, err := s.sender.ClientOf(ctx).Standing(ctx); err != nil {
 			return failure.Gone(ctx, err) // the client is asked for them first
 		}
 	}

@@ -58,7 +58,9 @@ func newStdioLink(p *process, o Options, h jsonrpc.Handler, log zerolog.Logger) 
 }
 
 // Prepare prepares a request that is sent without waiting.
-func (l *stdioLink) Prepare(s *jsonrpc.Started, asker jsonrpc.Asker) { l.conn.Prepare(s, asker) }
+func (l *stdioLink) Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler) {
+	l.conn.Prepare(s, handler)
+}
 
 // Run serves the pipes until the process has ended, and sees to it that it does.
 func (l *stdioLink) Run(ctx context.Context) error {

@@ -348,9 +348,7 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 				}
 			})()
 			a := w.h.ServeRequest(asked, m)
-			if a.Release != nil {
-				defer a.Release()
-			}
+			defer a.Free()
 			var unwanted *jsonrpc.CancelledError
 			over := ctx.Err() != nil || errors.As(context.Cause(asked), &unwanted)
 			w.asks.end(m.ID)

@@ -16,18 +16,18 @@ import (
 
 // starter is a Link that can send a request without waiting.
 type starter interface {
-	Prepare(s *jsonrpc.Started, asker jsonrpc.Asker)
+	Prepare(s *jsonrpc.PendingCall, asker jsonrpc.ResponseHandler)
 }
 
 // An AsyncCall is a call under way that no goroutine waits for. The zero AsyncCall can be
 // started, once.
 type AsyncCall struct {
 	run     *Run
-	asker   jsonrpc.Asker
+	handler jsonrpc.ResponseHandler
 	method  string
 	client  *link.ClientProfile
 	meta    *modernlink.Meta // of a child without a handshake
-	started jsonrpc.Started
+	pending jsonrpc.PendingCall
 	waiting health.WaitingCall
 }
 
@@ -46,7 +46,7 @@ func (r *Run) CanStart() bool {
 // comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
 // raw progress token in the params, nil for none. The lease must not be given back
 // before asker is called.
-func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
+func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modernLink.Load(), r.link
 	if m != nil {
 		base = m.Base()
@@ -55,7 +55,7 @@ func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, metho
 	if !can {
 		return false
 	}
-	c.run, c.asker, c.method = r, asker, method
+	c.run, c.handler, c.method = r, handler, method
 	if m != nil {
 		client := c.client
 		if client == nil {
@@ -69,9 +69,9 @@ func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, metho
 		}
 		params = [][]byte{raw}
 	}
-	able.Prepare(&c.started, (*startedCall)(c))
+	able.Prepare(&c.pending, (*startedCall)(c))
 	r.Timers.Start(&c.waiting, max(0, r.spec.CallTimeout), string(token), (*startedCall)(c))
-	if !c.started.Start(b, method, params...) {
+	if !c.pending.Start(b, method, params...) {
 		r.Timers.End(&c.waiting)
 		return false
 	}
@@ -79,9 +79,9 @@ func (r *Run) StartCall(c *AsyncCall, asker jsonrpc.Asker, b *lines.Batch, metho
 }
 
 // Abandon ends the call with a cause, and tells the child.
-func (c *AsyncCall) Abandon(cause error) { c.started.Abandon(&abandoned{cause}) }
+func (c *AsyncCall) Abandon(cause error) { c.pending.Abandon(&abandoned{cause}) }
 
-// startedCall is an AsyncCall as an Asker and an Expirer.
+// startedCall is an AsyncCall as a ResponseHandler and an Expirer.
 type startedCall AsyncCall
 
 func (c *startedCall) Expired() {
@@ -103,20 +103,20 @@ func (c *startedCall) OnResponse(res *jsonrpc.Response, err error) {
 	if err == nil && c.meta != nil {
 		if err = c.run.modernLink.Load().Check(c.meta, c.method, res); err != nil {
 			res.Release()
-			c.asker.OnResponse(nil, err)
+			c.handler.OnResponse(nil, err)
 			return
 		}
 	}
 	if err == nil {
-		c.asker.OnResponse(res, nil)
+		c.handler.OnResponse(res, nil)
 		return
 	}
 	if given, ok := errors.AsType[*abandoned](err); ok {
-		c.asker.OnResponse(nil, given.cause)
+		c.handler.OnResponse(nil, given.cause)
 		return
 	}
 	// Saying what became of the child may take a moment, and this is its read loop.
 	go func() {
-		c.asker.OnResponse(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
+		c.handler.OnResponse(nil, c.run.failed(context.Background(), link.Closed(context.Background(), err)))
 	}()
 }

@@ -19,8 +19,8 @@ type Entry struct{ Child, Variant string }
 // Entry is whose instance it is.
 func (k Key) Entry() Entry { return Entry{k.Child, k.Variant} }
 
-// Of is the Key's part that names the Spec.
-func (s *Spec) Of() Entry { return Entry{s.Name, s.Variant} }
+// Entry is the Key's part that names the Spec.
+func (s *Spec) Entry() Entry { return Entry{s.Name, s.Variant} }
 
 func (k Key) String() string {
 	name := k.Child
@@ -39,8 +39,8 @@ func (k Key) String() string {
 	return name
 }
 
-// Other is the Key of the same instance for clients of the other era.
-func (k Key) Other() Key {
+// OtherEra is the Key of the same instance for clients of the other era.
+func (k Key) OtherEra() Key {
 	if k.Era == EraModern {
 		k.Era = EraAuto
 	} else {

@@ -195,8 +195,8 @@ func (s Spec) Doubt() string {
 	return s.Program().Doubt()
 }
 
-// Entry is what tells one server from another, whatever its program: its name, and
+// Identity is what tells one server from another, whatever its program: its name, and
 // what it starts or reaches.
-func (s Spec) Entry() []string {
+func (s Spec) Identity() []string {
 	return append([]string{s.Name, s.URL, s.Command}, s.Args...)
 }

@@ -91,7 +91,7 @@ func toolNames(cmd *cobra.Command) ([]string, error) {
 	names := slices.Clone(ownTools)
 	for i := range made.Hub.Children {
 		c := &made.Hub.Children[i]
-		for _, tool := range offers.KnownTools(made.Hub.Cache, c.Spec.Entry()) {
+		for _, tool := range offers.KnownTools(made.Hub.Cache, c.Spec.Identity()) {
 			names = append(names, c.Prefix+tool)
 		}
 	}

@@ -38,7 +38,7 @@ func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
 // approvalRequest is the call as a person is asked about it.
 func (c *Call) approvalRequest() *approval.Request {
 	_, child := c.target.owner()
-	r := c.target.asked(c)
+	r := c.target.approvalRequest(c)
 	r.Digest = approval.DigestOf([]byte(c.sender.ID), []byte(child), r.Digest[:])
 	return &r
 }
@@ -52,7 +52,7 @@ type escalated struct {
 // forApproval is what a question goes by.
 func (att *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &att.by.Child(att.child).Spec, Checker: att.by.Checker, Verdict: att.verdict, View: *att.judgedBy(), StartLimit: att.by.StartLimit(att.child),
+		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, View: *att.judgedBy(), StartLimit: att.conf.StartLimit(att.child),
 	}
 }
 
@@ -104,7 +104,7 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
 func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
-	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.by.Roots.Timeout, 0), version)
+	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.conf.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.

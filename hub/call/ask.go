@@ -110,9 +110,9 @@ func (s *Sender) judgeBy(att *attempt, view rootsmgr.View) error {
 	if att == nil || att.scan == nil || !att.scan.NeedsBoundary() {
 		return nil
 	}
-	again := attempt{by: att.by, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
+	again := attempt{conf: att.conf, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
 	again.cwd, _ = att.workplace()
-	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.by, att.by.Child(att.child), view)) {
+	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), view)) {
 		again.served = append(again.served, r.Path)
 	}
 	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {

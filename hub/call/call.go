@@ -53,9 +53,9 @@ type target interface {
 	owner() (*configuration.Configuration, string)
 	method() string
 	subject() record.Subject
-	// asked is how a person is asked about it. Its digest is of all that would be
+	// approvalRequest is how a person is approvalRequest about it. Its digest is of all that would be
 	// sent.
-	asked(c *Call) approval.Request
+	approvalRequest(c *Call) approval.Request
 	// reset goes back to what was looked up.
 	reset()
 	// renew finds it as the instance has it that serves the session now.

@@ -39,7 +39,7 @@ func (att *attempt) tooNarrow() error {
 		}
 		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
 		_, dirs := att.lease.Where()
-		att.call.sender.Records.ByKernel(att.call.target.subject(), told, dirs)
+		att.call.sender.Records.KernelRefused(att.call.target.subject(), told, dirs)
 		return &run.UnavailableError{Child: att.child, Reason: hints.Text(told)}
 	}
 	return nil

@@ -66,7 +66,7 @@ type asyncCall struct {
 	pooled   *pooledCall       // nil once the call is sent, unless the child may ask for more
 	own      []byte            // the hub's progress token; nil for none
 	ticket   record.Ticket
-	seen     telemetry.Call
+	timing   telemetry.Call
 	word     string // the record's, of what the child has answered; "" before
 	max      int    // bytes of text that its result may have: see Sender.shorten
 	number   uint64 // of the configuration that it was judged by
@@ -142,9 +142,9 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if len(quoted) < 2 || quoted[0] != '"' || bytes.IndexByte(quoted, '\\') >= 0 {
 		return false
 	}
-	var seen telemetry.Call
+	var timing telemetry.Call
 	if t := s.Records.Telemetry(); t != nil {
-		seen = from.Timed(t)
+		timing = from.Timed(t)
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
@@ -166,10 +166,10 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		return false
 	}
 	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a, max: list.By.ResultMax(tool.Child), number: list.By.Number}
-	c.seen = seen
-	c.seen.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
-	c.seen.Decided(policy.Allow.String(), att.verdict.Rule)
-	c.ticket = record.TicketOf(&c.seen)
+	c.timing = timing
+	c.timing.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
+	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
+	c.ticket = record.TicketOf(&c.timing)
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
@@ -218,8 +218,8 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	if a.token != nil {
 		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.token))
 	}
-	inside := c.seen.BeginServerSpan(a.splicing.carrier.Context, methods.CallTool, m.ID)
-	a.splicing.told = c.seen.BeginClientSpan(a.splicing.carrier.Context, c.lease.Protocol())
+	inside := c.timing.BeginServerSpan(a.splicing.carrier.Context, methods.CallTool, m.ID)
+	a.splicing.told = c.timing.BeginClientSpan(a.splicing.carrier.Context, c.lease.Protocol())
 	edits[1] = a.splicing.trace(c.own)
 	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
@@ -297,7 +297,7 @@ func (c *asyncCall) settle(a jsonrpc.Answer) {
 func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
 	c.guarded(func() {
 		if kernels {
-			a = failure.ByKernel(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.word, failure.Named(c.verdict), a)
+			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.word, failure.NamedPaths(c.verdict), a)
 		}
 		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max, c.origin), nil)
 	})
@@ -353,7 +353,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}
-	c.seen.Answered(methods.CallTool, c.word, a.Error)
+	c.timing.Answered(methods.CallTool, c.word, a.Error)
 	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
 		c.pooled.free()
 		c.pooled = nil
@@ -389,9 +389,7 @@ type Waiter struct {
 // Answer takes the first answer.
 func (w *Waiter) Answer(a jsonrpc.Answer) {
 	if w.spent.Swap(true) {
-		if a.Release != nil {
-			a.Release()
-		}
+		a.Free()
 		return
 	}
 	a.Own()

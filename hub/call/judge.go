@@ -25,7 +25,7 @@ import (
 type attempt struct {
 	call     *Call
 	from     client.Client
-	by       *configuration.Configuration
+	conf     *configuration.Configuration
 	child    string
 	scan     *validate.Scan
 	verdict  *validate.Verdict
@@ -88,7 +88,7 @@ func (att *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	over, err := att.beforeStart(ctx)
+	over, err := att.precheck(ctx)
 	if err == nil && !over {
 		err = att.decide(ctx)
 	}
@@ -121,7 +121,7 @@ func (att *attempt) find(ctx context.Context) (err error) {
 	if att.scan, err = t.scan(ctx, c); err != nil {
 		return err
 	}
-	att.by, att.child = t.owner()
+	att.conf, att.child = t.owner()
 	switch {
 	case !att.scan.NeedsBoundary():
 		if held && !c.fast && !byRoots {
@@ -145,11 +145,11 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 	return err
 }
 
-// beforeStart judges a call of a child that does not run, or not with the roots of the call,
+// precheck judges a call of a child that does not run, or not with the roots of the call,
 // by how it would: what is not allowed so starts nothing. over: the call ends here.
-func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
-	s, spec := att.call.sender, &att.by.Child(att.child).Spec
-	if att.by.Denied(att.child) { // wherever it would run
+func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
+	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
+	if att.conf.Denied(att.child) { // wherever it would run
 		if att.call.fast {
 			return false, errWouldBlock
 		}
@@ -164,7 +164,7 @@ func (att *attempt) beforeStart(ctx context.Context) (over bool, err error) {
 	if err = att.from.RootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
-	if att.lease = s.Instances.TryAcquire(att.by, att.child); att.lease == nil && !att.call.fast {
+	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.fast {
 		att.started = true
 		return att.judgeUnstarted(ctx, nil)
 	}
@@ -285,7 +285,7 @@ func (s *Sender) judgeOnce(att *attempt) {
 		att.verdict = t.tool.Plain(att.scan).Verdict
 		return
 	}
-	att.verdict = att.by.Checker.Judge(att.scan, s.where(att), *att.judgedBy())
+	att.verdict = att.conf.Checker.Judge(att.scan, s.where(att), *att.judgedBy())
 }
 
 // where tells what the instance that would run a request can reach, and what a
@@ -296,7 +296,7 @@ func (s *Sender) where(att *attempt) validate.Where {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.Where{
-		AtHand: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.by.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
+		AtHand: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
 
@@ -305,13 +305,13 @@ func (s *Sender) where(att *attempt) validate.Where {
 // to start again: its error is ErrSuperseded.
 func (att *attempt) checkCurrent(ctx context.Context) error {
 	switch {
-	case att.call.sender.Current.Now() == att.by:
+	case att.call.sender.Current.Now() == att.conf:
 		return nil
 	case att.call.fast:
 		return errWouldBlock
 	}
 	select {
-	case <-att.by.Replaced(): // every session goes by the other one
+	case <-att.conf.Replaced(): // every session goes by the other one
 	case <-ctx.Done():
 	}
 	return configuration.ErrSuperseded
@@ -372,7 +372,7 @@ func (att *attempt) workplace() (cwd string, served []string) {
 
 // locate notes where the child would run, and with which roots: see Instances.
 func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
-	att.cwd, att.served, ok = att.call.sender.Instances.Plan(att.by, att.child, view)
+	att.cwd, att.served, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
 	return ok
 }
 
@@ -380,7 +380,7 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
 func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
-	view, newer, err = att.from.Reconsider(ctx, att.wait, att.by.Roots.Timeout)
+	view, newer, err = att.from.Reconsider(ctx, att.wait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
 		view.ClientName = att.from.Claims().Name
 		return view, newer, err

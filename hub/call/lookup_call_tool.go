@@ -10,14 +10,14 @@ import (
 	"mcphub/internal/printable"
 )
 
-// CallTool is the hub's own tool that calls another tool.
-const CallTool = "call-tool"
+// ToolCallTool is the hub's own tool that calls another tool.
+const ToolCallTool = "call-tool"
 
 // serveOwn serves one of the hub's own tools. call-tool carries another call
 // inside it, whose bytes stay raw. Its error is that of Call.Do.
 func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
-	if tool.Remote != CallTool {
-		s.Records.Named(ctx, tool.Remote)
+	if tool.Remote != ToolCallTool {
+		s.Records.OwnTool(ctx, tool.Remote)
 		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")

@@ -108,7 +108,7 @@ func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		by: conf, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
+		conf: conf, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
 		scanWith: func(templates []string) (*validate.Scan, error) {
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},

@@ -15,7 +15,7 @@ import (
 
 // ServePrompt answers prompts/get.
 func (s *Sender) ServePrompt(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, name, err := params.Named(m, "name", "the name of a prompt")
+	quoted, name, err := params.NameIn(m, "name", "the name of a prompt")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -37,7 +37,7 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 		listed = ""
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		by: it.By, child: it.Child, name: m.Method, prompt: listed,
+		conf: it.By, child: it.Child, name: m.Method, prompt: listed,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
@@ -107,7 +107,7 @@ func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		by: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
+		conf: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},

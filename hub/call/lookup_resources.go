@@ -22,7 +22,7 @@ import (
 // it is known what they offer. sure: no other child can have it. No child has what the hub
 // itself keeps.
 func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Source, sure bool) {
-	if results.Named(uri) {
+	if results.IsResult(uri) {
 		return nil, true
 	}
 	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
@@ -55,11 +55,11 @@ const mostSources = 16
 // ServeResource answers resources/read. What was cut of a result the hub has itself. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
 func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, uri, err := params.Named(m, "uri", "a URI")
+	quoted, uri, err := params.NameIn(m, "uri", "a URI")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
-	if results.Named(uri) {
+	if results.IsResult(uri) {
 		return s.Results.Read(ctx, uri)
 	}
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
@@ -96,9 +96,7 @@ func (s *Sender) InTurn(ctx context.Context, uri string, list []offering.Source,
 		if i == 0 || jsonrpc.ParseError(said.Error).Code == jsonrpc.CodeMethodNotFound {
 			said, a = a, said
 		}
-		if a.Release != nil {
-			a.Release()
-		}
+		a.Free()
 	}
 	return said, offering.Source{}, nil
 }
@@ -110,7 +108,7 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 	for {
 		conf := from.By
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
-			by: conf, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			conf: conf, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},

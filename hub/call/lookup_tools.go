@@ -19,7 +19,7 @@ import (
 
 // ServeTool answers a tools/call of the client.
 func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	quoted, name, err := params.Named(m, "name", "the name of a tool")
+	quoted, name, err := params.NameIn(m, "name", "the name of a tool")
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}

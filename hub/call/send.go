@@ -59,7 +59,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		drop()
 		ticket.Outcome(failure.Outcome(err))
 		att.lease.Release() // a person may take long
-		if !c.offered && s.logIn(ctx, att.by, att.child, err) {
+		if !c.offered && s.logIn(ctx, att.conf, att.child, err) {
 			c.offered = true
 			return c.Do(ctx) // its server has refused it without looking at it
 		}
@@ -67,7 +67,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 	}
 	word := ticket.Answered(a)
 	if failure.MayBeKernels(att.lease, word, a) {
-		a = failure.ByKernel(s.Records, t.subject(), att.lease, word, failure.Named(att.verdict), a)
+		a = failure.ExplainKernelRefusal(s.Records, t.subject(), att.lease, word, failure.NamedPaths(att.verdict), a)
 	}
 	return t.settle(ctx, s, att, a, drop), nil
 }
@@ -108,7 +108,7 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 		c.pooled = nil
 	}
 	c.sent = true
-	c.seen.Sent(c.lease.Protocol())
+	c.timing.Sent(c.lease.Protocol())
 	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.own, params...)
 	if c.started {
 		c.reply.OnCancel(c)
@@ -148,22 +148,22 @@ type OnBehalf struct {
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	k, from := lease.Key(), s.ClientOf(ctx)
-	r, seen := splicingOf(m, nil, ""), telemetry.CallOf(ctx)
+	r, timing := splicingOf(m, nil, ""), telemetry.CallOf(ctx)
 	var own []byte
 	if r.token != nil {
 		own = s.Progress.Add(k, from, bytes.Clone(r.token))
 		defer s.Progress.Remove(own)
 	}
-	r.told = seen.BeginClientSpan(r.told, lease.Protocol())
+	r.told = timing.BeginClientSpan(r.told, lease.Protocol())
 	edits = append(edits, r.trace(own))
 	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		seen.Back(failure.Outcome(err), nil)
+		timing.Back(failure.Outcome(err), nil)
 		return failure.OfRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
 	}
-	seen.Back(record.Result(resp.Result, resp.Error), resp.Error)
+	timing.Back(record.Result(resp.Result, resp.Error), resp.Error)
 	return from.Answer(lease, m.Method, resp), nil
 }
 

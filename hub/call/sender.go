@@ -64,19 +64,19 @@ type Instances interface {
 	RootsAreCurrent() bool
 	// TryAcquire is the right to call a child as a configuration describes it, where that
 	// takes no waiting; nil where it does.
-	TryAcquire(by *configuration.Configuration, child string) *children.Lease
+	TryAcquire(conf *configuration.Configuration, child string) *children.Lease
 	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
 	// reload has replaced the child.
-	Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error)
+	Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error)
 	// Plan says where a child would work that does not run, and with which roots;
 	// false where it runs, or that cannot be told. With a view it says that of any child
 	// that was given the roots of the view.
-	Plan(by *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
+	Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
 	// Moved reports whether another process has come to serve the session, which has not
 	// listed its tools yet.
 	Moved(child string) bool
 	// RootsFor returns the roots that a child is served.
-	RootsFor(by *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []guard.Root
+	RootsFor(conf *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []guard.Root
 	// AwaitGrants waits until the children have been given what people have granted up
 	// to a version, at most as long as limit.
 	AwaitGrants(ctx context.Context, limit time.Duration, version uint64) error
@@ -114,21 +114,21 @@ func (s *Sender) awaitStart(ctx context.Context, names []string) {
 // Acquire waits for the right to call a child, where it has to start or to move with
 // notices to the client. The error is configuration.ErrSuperseded where a reload has
 // replaced the child.
-func (s *Sender) Acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
-	if lease := s.Instances.TryAcquire(by, child); lease != nil {
+func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
+	if lease := s.Instances.TryAcquire(conf, child); lease != nil {
 		return lease, nil
 	}
-	lease, err := s.acquire(ctx, by, child)
-	if err != nil && s.logIn(ctx, by, child, err) {
-		return s.acquire(ctx, by, child)
+	lease, err := s.acquire(ctx, conf, child)
+	if err != nil && s.logIn(ctx, conf, child, err) {
+		return s.acquire(ctx, conf, child)
 	}
 	return lease, err
 }
 
-func (s *Sender) acquire(ctx context.Context, by *configuration.Configuration, child string) (*children.Lease, error) {
+func (s *Sender) acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	defer s.waiting(ctx, child)()
 	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
-	return s.Instances.Acquire(ctx, by, child)
+	return s.Instances.Acquire(ctx, conf, child)
 }
 
 // withNotice returns a context of one call whose waiting is told to the client.
@@ -169,8 +169,8 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 
 // logIn offers the login at a child whose server asks for one, as err says, and
 // returns when there is one; false where there is none.
-func (s *Sender) logIn(ctx context.Context, by *configuration.Configuration, child string, err error) bool {
-	if !link.AsksForLogin(err) || by.LogIn == nil || !login.Offered(ctx) {
+func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) bool {
+	if !link.AsksForLogin(err) || conf.LogIn == nil || !login.Offered(ctx) {
 		return false
 	}
 	var down *run.UnavailableError
@@ -179,7 +179,7 @@ func (s *Sender) logIn(ctx context.Context, by *configuration.Configuration, chi
 		notBefore = notBefore.Add(down.RetryAfter)
 	}
 	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
-		return by.LogIn(ctx, child, s.Principal.Key(), page)
+		return conf.LogIn(ctx, child, s.Principal.Key(), page)
 	})
 	if offer == nil {
 		return false

@@ -119,8 +119,8 @@ func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, er
 	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
 	att := &attempt{call: c, from: s.ClientOf(ctx), wait: c.wait}
 	err := att.find(ctx)
-	if err == nil && !att.by.Denied(att.child) {
-		if att.lease = s.Instances.TryAcquire(att.by, att.child); att.lease == nil && !att.locate(nil) {
+	if err == nil && !att.conf.Denied(att.child) {
+		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.locate(nil) {
 			err = errNotOffered
 		}
 		defer att.lease.Release()

@@ -17,7 +17,7 @@ import (
 // A requestTarget is a request for one child that is no call of a tool: it is
 // refused with an error instead of a result.
 type requestTarget struct {
-	by     *configuration.Configuration
+	conf   *configuration.Configuration
 	child  string
 	name   string // the method
 	prompt string // its own name; "" where it is of none
@@ -40,7 +40,7 @@ func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte,
 	return c.Do(ctx)
 }
 
-func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.by, t.child }
+func (t *requestTarget) owner() (*configuration.Configuration, string) { return t.conf, t.child }
 
 func (t *requestTarget) method() string { return t.name }
 
@@ -48,7 +48,7 @@ func (t *requestTarget) subject() record.Subject {
 	return record.Subject{Method: t.name, Child: t.child, Prompt: t.prompt}
 }
 
-func (t *requestTarget) asked(c *Call) approval.Request {
+func (t *requestTarget) approvalRequest(c *Call) approval.Request {
 	params := jsonrpc.Join(c.params(nil, nil))
 	return approval.Request{Name: t.name, Args: params, Digest: approval.DigestOf([]byte(t.name), nil, params), Unaskable: t.unaskable}
 }

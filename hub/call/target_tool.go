@@ -40,7 +40,7 @@ func (t *toolTarget) subject() record.Subject {
 	return what
 }
 
-func (t *toolTarget) asked(*Call) approval.Request {
+func (t *toolTarget) approvalRequest(*Call) approval.Request {
 	task := []byte{}
 	if t.task {
 		task = []byte("task")

@@ -52,8 +52,8 @@ func TestForClient(t *testing.T) {
 			}
 		}
 		a, b := other.Child(name).Spec, again.Child(name).Spec
-		if (a.Of() == b.Of()) != (name != "own") || (a.Revision == b.Revision) != (name != "own") {
-			t.Errorf("%s: %v %d and %v %d", name, a.Of(), a.Revision, b.Of(), b.Revision)
+		if (a.Entry() == b.Entry()) != (name != "own") || (a.Revision == b.Revision) != (name != "own") {
+			t.Errorf("%s: %v %d and %v %d", name, a.Entry(), a.Revision, b.Entry(), b.Revision)
 		}
 	}
 	newer, err := New(base.Settings, nil, base, "roots")

@@ -31,10 +31,10 @@ func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	return false
 }
 
-// ByKernel adds to an answer of a child what the kernel has refused it, and records that.
+// ExplainKernelRefusal adds to an answer of a child what the kernel has refused it, and records that.
 // The child's own words stay as they are, and so does what is no such answer. named are the
 // paths of the call. It looks at the file system.
-func ByKernel(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
+func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
 	text, at := saidText(a)
 	if at == nil {
 		return a
@@ -44,7 +44,7 @@ func ByKernel(records *record.Writer, what record.Subject, lease *children.Lease
 		return a
 	}
 	_, dirs := lease.Where()
-	records.ByKernel(what, f, dirs)
+	records.KernelRefused(what, f, dirs)
 	line := "mcphub: " + hints.Text(f) + "."
 	if a.Result == nil { // the end of the message
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
@@ -54,8 +54,8 @@ func ByKernel(records *record.Writer, what record.Subject, lease *children.Lease
 	return a.Edited(jsonrpc.Edit{Old: at, With: append([]byte{','}, append(block, '}', ']')...)})
 }
 
-// Named are the paths that a verdict was about, with what the call wants there.
-func Named(v *validate.Verdict) (rules []sandbox.Rule) {
+// NamedPaths are the paths that a verdict was about, with what the call wants there.
+func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	if v == nil {
 		return nil
 	}

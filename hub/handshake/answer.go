@@ -22,8 +22,6 @@ func answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrp
 		return a
 	}
 	raw := jsonrpc.Join(jsonrpc.Splice(a.Result, edits...))
-	if a.Release != nil {
-		a.Release()
-	}
+	a.Free()
 	return jsonrpc.ResultAnswer(raw)
 }

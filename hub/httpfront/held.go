@@ -103,9 +103,7 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 		return n
 	}
 	f.drop(c, n)
-	if a.Release != nil {
-		a.Release()
-	}
+	a.Free()
 	*a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
 	return 0
 }

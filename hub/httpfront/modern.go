@@ -178,9 +178,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 // plainModern answers a request before whose answer nothing had to be said.
 func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status int, over bool) {
 	reply.extendWrite(w)
-	if a.Release != nil {
-		defer a.Release()
-	}
+	defer a.Free()
 	switch {
 	case over && a.Result == nil:
 		answerWith(w, http.StatusServiceUnavailable, reply.id, a)

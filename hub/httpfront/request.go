@@ -89,9 +89,7 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m
 // plain answers a request before whose answer nothing had to be said.
 func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool) {
 	reply.extendWrite(w)
-	if a.Release != nil {
-		defer a.Release()
-	}
+	defer a.Free()
 	switch {
 	case !cancelled:
 		writePlain(w, reply.id, a)

@@ -73,7 +73,7 @@ type Client struct {
 
 // judging is how far the work has come with the roots of its request.
 type judging struct {
-	by          *rootsmgr.View // that it is judged by; nil: none yet
+	view        *rootsmgr.View // that it is judged by; nil: none yet
 	unsure      bool           // what looks like a path may be none
 	provisional bool           // it was judged as if nothing were open
 }
@@ -316,7 +316,7 @@ func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
 		case <-ctx.Done():
 			c.leave()
 			c.end.End(context.Cause(ctx))
-			discard(<-c.done)
+			(<-c.done).Free()
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error())
 		}
 	}
@@ -346,7 +346,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	c.state.current = nil
 	c.mu.Unlock()
 	if roots {
-		discard(a)
+		a.Free()
 		return c.askRoots()
 	}
 	var keep *Caching
@@ -370,7 +370,7 @@ func (c *Client) suspend() (jsonrpc.Answer, bool) {
 	}
 	if err != nil {
 		c.end.End(err)
-		discard(<-c.done)
+		(<-c.done).Free()
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error()), true
 	}
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), questions...)
@@ -442,7 +442,7 @@ func (c *Client) abandon(cause error) {
 	c.mu.Unlock()
 	select {
 	case a := <-c.done:
-		discard(a)
+		a.Free()
 	default:
 	}
 }
@@ -457,13 +457,6 @@ func (c *Client) deliver(a jsonrpc.Answer) {
 	}
 	c.mu.Unlock()
 	if !wanted {
-		discard(a)
-	}
-}
-
-// discard lets go of an answer that is not sent.
-func discard(a jsonrpc.Answer) {
-	if a.Release != nil {
-		a.Release()
+		a.Free()
 	}
 }

@@ -32,9 +32,7 @@ func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.
 		return shapeError(a)
 	}
 	if !jsonrpc.IsObject(a.Result) {
-		if a.Release != nil {
-			a.Release()
-		}
+		a.Free()
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the answer of the server is no object")
 	}
 	var head resultHead
@@ -74,9 +72,7 @@ func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.
 		b = b[:len(b)-1] // nothing follows
 	}
 	raw := jsonrpc.Join(jsonrpc.Splice(a.Result, append(edits, jsonrpc.Edit{Old: open, With: b})...))
-	if a.Release != nil {
-		a.Release()
-	}
+	a.Free()
 	return jsonrpc.ResultAnswer(raw)
 }
 
@@ -145,9 +141,7 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 		return a
 	}
 	out := jsonrpc.Answer{Error: (&jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}).Raw()}
-	if a.Release != nil {
-		a.Release()
-	}
+	a.Free()
 	return out
 }
 

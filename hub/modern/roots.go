@@ -32,7 +32,7 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	view, err := c.view(ctx)
 	view.ClientName = c.Claims().Name
 	if err == nil && !c.judging.provisional {
-		c.judging.by = &view
+		c.judging.view = &view
 	}
 	return view, err
 }
@@ -157,11 +157,11 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 // BringsOtherRoots reports whether a child would be served other roots than it has, for
 // this request alone.
 func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
-	if !c.asks || !c.server.o.PerRequest || c.judging.by == nil || child.Share == spec.ShareAll {
+	if !c.asks || !c.server.o.PerRequest || c.judging.view == nil || child.Share == spec.ShareAll {
 		return false
 	}
 	set, _ := c.server.o.Host.Served(child.Name)
-	return set != rootsmgr.SetID("", c.judging.by.Snapshot.Roots())
+	return set != rootsmgr.SetID("", c.judging.view.Snapshot.Roots())
 }
 
 // RootsAfter checks once more when the child runs, because only then is it known

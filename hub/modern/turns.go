@@ -189,7 +189,7 @@ type turn struct {
 // by, or brought, and keeps it so. A request without any takes the child as it
 // finds it. Nobody has two turns, or two requests could wait for each other.
 func (c *Client) takeTurn(ctx context.Context, child string) error {
-	view := c.judging.by
+	view := c.judging.view
 	if view == nil {
 		view = c.given.roots
 	}

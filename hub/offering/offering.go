@@ -24,7 +24,7 @@ type Offering struct {
 	recalled chan struct{}           // closed when what is remembered is in the catalogue
 
 	mu      sync.Mutex
-	by      *configuration.Configuration // that the session goes by: its catalogue is made under it
+	conf    *configuration.Configuration // that the session goes by: its catalogue is made under it
 	byChild map[string]*catalog.Offer
 	told    map[string]*children.Status // shared by all whom the instance serves
 	changed chan struct{}               // told or offers; closed and replaced at each change
@@ -37,7 +37,7 @@ type Offering struct {
 func New(conf *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
 	return &Offering{
 		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		by: conf, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
+		conf: conf, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
 	}
 }
 
@@ -45,7 +45,7 @@ func New(conf *configuration.Configuration, current *configuration.Current, move
 func (o *Offering) Configuration() *configuration.Configuration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.by
+	return o.conf
 }
 
 // Offers returns what the children offer, and the configuration that the session
@@ -53,7 +53,7 @@ func (o *Offering) Configuration() *configuration.Configuration {
 func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.by, maps.Clone(o.byChild)
+	return o.conf, maps.Clone(o.byChild)
 }
 
 // Take takes in what is told of the instance that serves the session. restarted: it is
@@ -61,7 +61,7 @@ func (o *Offering) Offers() (*configuration.Configuration, map[string]*catalog.O
 func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, changed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.by.Denied(st.Child) { // the session is about to be taken from it
+	if o.conf.Denied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
 	before := o.told[st.Child]
@@ -110,7 +110,7 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 			replaced = append(replaced, name)
 		}
 	}
-	o.by = conf
+	o.conf = conf
 	o.until = time.Time{} // what is new has its time, too
 	o.catalog.Store(nil)
 	o.wake()
@@ -134,13 +134,13 @@ func (o *Offering) catalogNow() *Catalog {
 	if c := o.catalog.Load(); c != nil {
 		return c
 	}
-	l := &Catalog{o.by.Offers.Catalog(o.byChild).For(o.by.Checker), o.by}
+	l := &Catalog{o.conf.Offers.Catalog(o.byChild).For(o.conf.Checker), o.conf}
 	o.catalog.Store(l)
 	return l
 }
 
 // replacing reports an offer of a child that is being replaced. mu is held.
-func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.by.Offers) }
+func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.conf.Offers) }
 
 // ChildStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.

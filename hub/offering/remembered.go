@@ -62,7 +62,7 @@ func recallAll(conf *configuration.Configuration, remembered func(*configuration
 func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*catalog.Offer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.by != conf {
+	if o.conf != conf {
 		return false
 	}
 	for i, of := range found {

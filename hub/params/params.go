@@ -68,9 +68,9 @@ func Check(m *jsonrpc.Message) error {
 	return nil
 }
 
-// Named is the member of params that names what a request is about: as it was sent, and
+// NameIn is the member of params that names what a request is about: as it was sent, and
 // read. The error says what it should be, or which member looks like another.
-func Named(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
+func NameIn(m *jsonrpc.Message, key, what string) (quoted []byte, value string, err error) {
 	if err := Check(m); err != nil {
 		return nil, "", err
 	}

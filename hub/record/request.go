@@ -29,22 +29,22 @@ type request struct {
 	started time.Time
 	told    bool            // a line is written, or none is due
 	in      tracing.Context // that it came with
-	seen    telemetry.Call
+	timing  telemetry.Call
 }
 
 type requestKey struct{}
 
 // Start marks the context of a request of the client, whose answer Served is given.
-// seen times it.
-func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, seen telemetry.Call) context.Context {
-	if !r.Kept() && r.seen == nil {
+// timing is that of the request.
+func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call) context.Context {
+	if !r.Kept() && r.metrics == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.In(m.Param("_meta")).Context, seen: seen})
+	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.In(m.Param("_meta")).Context, timing: timing})
 }
 
 // Telemetry times the requests of the session; nil: nobody watches.
-func (r *Writer) Telemetry() *telemetry.Session { return r.seen }
+func (r *Writer) Telemetry() *telemetry.Session { return r.metrics }
 
 // requestOf returns the request of ctx, nil where the hub asks by itself, or nobody wants to
 // know.
@@ -56,13 +56,13 @@ func requestOf(ctx context.Context) *request {
 // beginSpan begins the span of the request, and returns the context within the hub: see
 // telemetry.Call.
 func (of *request) beginSpan() tracing.Context {
-	return of.seen.BeginServerSpan(of.in, of.m.Method, of.m.ID)
+	return of.timing.BeginServerSpan(of.in, of.m.Method, of.m.ID)
 }
 
-// Named says that a request of a client is of a tool of the hub's own.
-func (r *Writer) Named(ctx context.Context, tool string) {
+// OwnTool says that a request of a client is of a tool of the hub's own.
+func (r *Writer) OwnTool(ctx context.Context, tool string) {
 	if of := requestOf(ctx); of != nil {
-		of.seen.Of(of.m.Method, "", tool)
+		of.timing.Of(of.m.Method, "", tool)
 	}
 }
 
@@ -81,7 +81,7 @@ func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
 		word = audit.ResultCancelled
 	}
 	of.beginSpan()
-	of.seen.Answered(of.m.Method, word, a.Error)
+	of.timing.Answered(of.m.Method, word, a.Error)
 }
 
 func (r *Writer) unjudged(ctx context.Context, of *request, word string) {

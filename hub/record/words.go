@@ -32,13 +32,13 @@ const (
 // further up tells who gave it.
 const byGrant = "grant"
 
-// boundaryOf tells what a verdict was reached by. A call without a path needs
+// rootsBasisOf tells what a verdict was reached by. A call without a path needs
 // no roots.
-func boundaryOf(v *validate.Verdict, view *rootsmgr.View) audit.Boundary {
+func rootsBasisOf(v *validate.Verdict, view *rootsmgr.View) audit.RootsBasis {
 	if view.Snapshot == nil {
-		return audit.Boundary{}
+		return audit.RootsBasis{}
 	}
-	return audit.Boundary{Roots: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
+	return audit.RootsBasis{Roots: view.Snapshot.Origin().String(), Generation: v.Generation, Stale: v.Stale}
 }
 
 // findingsOf lists what was judged, the one that decided among them.

@@ -87,7 +87,7 @@ type Writer struct {
 	session, principal string
 	now                func() *Settings
 	group              *Group
-	seen               *telemetry.Session // nil: nobody watches
+	metrics            *telemetry.Session // nil: nobody watches
 }
 
 // A Group is the group commit of all sessions, for calls that wait for nothing but their
@@ -113,8 +113,8 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
 // To is always that of the group.
-func New(session, principal string, now func() *Settings, group *Group, seen *telemetry.Session) *Writer {
-	return &Writer{session, principal, now, group, seen}
+func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
+	return &Writer{session, principal, now, group, metrics}
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
@@ -148,7 +148,7 @@ func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 // Enqueue has a call that is let through recorded with those that come at the same time:
 // those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
 // writes, and asks MaySend. size is what m holds until then, in bytes.
-func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Member, batch *lines.Batch, size int) {
+func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Waiter, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		rec.Arguments = nil
 	}
@@ -198,7 +198,7 @@ func (d Decision) approver() string {
 func (d Decision) tell(rec *audit.Decided, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
-	rec.Boundary, rec.Kernel = boundaryOf(v, d.View), d.Kernel
+	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
 	if d.Allowed() {
 		rec.By = d.approver()
@@ -215,30 +215,30 @@ func (d Decision) Form() audit.Form {
 // A Ticket is the place of a decision, for its outcome.
 type Ticket struct {
 	audit.Ticket
-	seen *telemetry.Call // nil: nobody watches
+	timing *telemetry.Call // nil: nobody watches
 }
 
 // TicketOf is that of a request that has no context, before it is recorded.
-func TicketOf(seen *telemetry.Call) Ticket { return Ticket{seen: seen} }
+func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
 
 // Outcome notes what became of a request that its server did not answer.
 func (t Ticket) Outcome(word string) {
 	t.Ticket.Outcome(word)
-	t.seen.Back(word, nil)
+	t.timing.Back(word, nil)
 }
 
 // Answered notes what its server answered, and returns the word for that.
 func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	word = Result(a.Result, a.Error)
 	t.Ticket.Outcome(word)
-	t.seen.Back(word, a.Error)
+	t.timing.Back(word, a.Error)
 	return word
 }
 
 // BeginClientSpan begins the span of the request to the server, and returns the context that the
 // server gets: see telemetry.Call.
 func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Context {
-	return t.seen.BeginClientSpan(in, version)
+	return t.timing.BeginClientSpan(in, version)
 }
 
 // Decide writes the line of a request that was judged, and counts the decision. Where there
@@ -254,15 +254,15 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 	if !d.Allowed() {
 		decision = policy.Deny
 	}
-	of.seen.Of(of.m.Method, what.Child, what.Tool)
-	of.seen.Prompt(what.Prompt)
-	of.seen.Decided(decision.String(), d.Verdict.Rule)
+	of.timing.Of(of.m.Method, what.Child, what.Tool)
+	of.timing.Prompt(what.Prompt)
+	of.timing.Decided(decision.String(), d.Verdict.Rule)
 	of.beginSpan()
 	t, err := r.decide(ctx, what, d)
 	if err == nil && d.Allowed() {
-		of.seen.Sent(d.Protocol)
+		of.timing.Sent(d.Protocol)
 	}
-	return Ticket{t, &of.seen}, err
+	return Ticket{t, &of.timing}, err
 }
 
 func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
@@ -306,9 +306,9 @@ func (r *Writer) Refused(ctx context.Context, what Subject, code string) {
 	if of := requestOf(ctx); of != nil {
 		of.told = true
 		if what.Child != "" {
-			of.seen.Of(of.m.Method, what.Child, what.Tool)
+			of.timing.Of(of.m.Method, what.Child, what.Tool)
 		}
-		of.seen.Decided(refused, code)
+		of.timing.Decided(refused, code)
 	}
 	if set.To == nil {
 		return
@@ -327,9 +327,9 @@ func (s *Settings) remember(kind string, rec *audit.Record) {
 	}
 }
 
-// ByKernel records what the kernel has refused to a child that serves these directories. It
+// KernelRefused records what the kernel has refused to a child that serves these directories. It
 // does not wait.
-func (s *Settings) ByKernel(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
+func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
 		Session: session, Principal: whose, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
@@ -354,12 +354,12 @@ func (s *Settings) ByKernel(session, whose string, what Subject, f sandbox.Refus
 	s.To.Refusal(&rec)
 }
 
-// ByKernel records what the kernel has refused to a child while it served a request. It
+// KernelRefused records what the kernel has refused to a child while it served a request. It
 // waits, because the answer says where to read it.
-func (r *Writer) ByKernel(what Subject, f sandbox.Refusal, dirs []string) {
+func (r *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := r.now()
-	r.seen.KernelRefused(what.Child)
-	set.ByKernel(r.session, r.principal, what, f, dirs)
+	r.metrics.KernelRefused(what.Child)
+	set.KernelRefused(r.session, r.principal, what, f, dirs)
 	if set.To != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()
@@ -385,13 +385,13 @@ func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Quest
 		return
 	}
 	if of := requestOf(ctx); of != nil {
-		of.seen.Of(of.m.Method, what.Child, what.Tool)
-		of.seen.Prompt(what.Prompt)
+		of.timing.Of(of.m.Method, what.Child, what.Tool)
+		of.timing.Prompt(what.Prompt)
 	}
 	rec := r.line(ctx, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.US = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
-	rec.Boundary = boundaryOf(d.Verdict, d.View)
+	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
 	_ = set.To.Question(ctx, &rec)
 }

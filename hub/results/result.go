@@ -74,9 +74,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 		content = append(content, links...)
 	}
 	out := jsonrpc.Answer{Result: r.with(content)}
-	if a.Release != nil {
-		a.Release()
-	}
+	a.Free()
 	return out
 }
 

@@ -305,8 +305,8 @@ func TestNamed(t *testing.T) {
 		place + id: true, place + id + "?page=2": true, place + id + "?": true,
 		place + id + "A": false, place + id + "/x": false, place + "note://1": false, "mcphub://one/" + id: false, place + strings.ToLower(id): false, "": false,
 	} {
-		if Named(uri) != want {
-			t.Errorf("%s: %t", uri, Named(uri))
+		if IsResult(uri) != want {
+			t.Errorf("%s: %t", uri, IsResult(uri))
 		}
 	}
 }

@@ -201,8 +201,8 @@ func (w *whole) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n
 
 const pageQuery = "?page="
 
-// Named reports whether a URI can only be that of a result. It is for no server, whoever lists it.
-func Named(uri string) bool {
+// IsResult reports whether a URI can only be that of a result. It is for no server, whoever lists it.
+func IsResult(uri string) bool {
 	_, _, ok := parse(uri)
 	return ok
 }
@@ -233,7 +233,7 @@ const (
 	idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 )
 
-// Read answers resources/read of a URI that is [Named]. What is withheld is let go: it cannot be read again when the rules change
+// Read answers resources/read of a URI that is [IsResult]. What is withheld is let go: it cannot be read again when the rules change
 // back.
 func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	id, n, _ := parse(uri)

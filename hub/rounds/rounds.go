@@ -268,9 +268,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 				return
 			}
 			a := d.Ask(ctx, m)
-			if a.Release != nil {
-				defer a.Release()
-			}
+			defer a.Free()
 			if a.Result == nil || !jsonrpc.IsObject(a.Result) {
 				text := "with something that is no object"
 				if a.Error != nil {

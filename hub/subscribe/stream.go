@@ -231,9 +231,7 @@ var flags = []struct{ name, changed string }{
 func (l *stream) subscribe(ctx context.Context) []string {
 	return l.ask(ctx, l.uris, func(ctx context.Context, uri string) bool {
 		a := l.n.subscribe(ctx, aboutURI(methods.Subscribe, uri), uri, l.who)
-		if a.Release != nil {
-			a.Release()
-		}
+		a.Free()
 		return a.Error == nil
 	})
 }

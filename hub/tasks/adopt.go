@@ -40,9 +40,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 	}
 	key := lease.Key()
 	refuse := func(why string) jsonrpc.Answer {
-		if a.Release != nil {
-			a.Release()
-		}
+		a.Free()
 		soon, cancel := context.WithTimeout(ctx, cancelTime)
 		defer cancel()
 		_, _ = lease.Call(soon, methods.CancelTask, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))

@@ -107,12 +107,12 @@ func sample(i int) *audit.Record {
 		Request:   strconv.AppendInt(nil, int64(i), 10),
 		Arguments: []byte("{\"a\":\r\n1}"),
 		Decided: audit.Decided{
-			Child:    "files",
-			Tool:     "read\u2028\"file",
-			Decision: "deny",
-			Code:     "outside",
-			Boundary: audit.Boundary{"client", 3, true},
-			Findings: []audit.Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
+			Child:      "files",
+			Tool:       "read\u2028\"file",
+			Decision:   "deny",
+			Code:       "outside",
+			RootsBasis: audit.RootsBasis{"client", 3, true},
+			Findings:   []audit.Finding{{"/path", "read", "/etc/pass\nwd\xff", false, 2}, {"", "", "", true, 0}, {}},
 		},
 	}
 }
@@ -432,11 +432,11 @@ func BenchmarkAppend(b *testing.B) {
 				Session: "0123456789",
 				Request: []byte("123456"),
 				Decided: audit.Decided{
-					Child:    "files",
-					Tool:     "read_file",
-					Decision: "allow",
-					Boundary: audit.Boundary{"client", 1, false},
-					Findings: []audit.Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}},
+					Child:      "files",
+					Tool:       "read_file",
+					Decision:   "allow",
+					RootsBasis: audit.RootsBasis{"client", 1, false},
+					Findings:   []audit.Finding{{"/path", "read", "/home/user/project/file.txt", true, 0}},
 				},
 			}
 			b.SetParallelism(callers / 2)

@@ -33,8 +33,8 @@ type GroupCommit struct {
 	tab groupTables
 }
 
-// A Member is one decision in a GroupCommit.
-type Member interface {
+// A Waiter is one decision in a GroupCommit.
+type Waiter interface {
 	// Recorded is called when the line was written, or could not be. It must not
 	// block. With an error there is a ticket if the line will be written with the next
 	// one that can be. If Recorded panics, it is called again with ErrGroup.
@@ -51,7 +51,7 @@ type groupTables struct {
 
 // gathered are decisions to be recorded.
 type gathered struct {
-	members []Member
+	members []Waiter
 	records []CallRecord
 	buf     []byte // what the lines are made of
 }
@@ -89,7 +89,7 @@ var ErrGroup = errors.New("internal error: recording this request made the hub p
 
 // Add takes m in. It is recorded when somebody calls Flush. The bytes that rec
 // refers to, except its Form, may be used again when Add returns.
-func (g *GroupCommit) Add(rec CallRecord, m Member) {
+func (g *GroupCommit) Add(rec CallRecord, m Waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.tab.waiting

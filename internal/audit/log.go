@@ -121,7 +121,7 @@ func (l *Log) note(kind string, r *Record) error {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, time.Now())
-	l.seal(from, r.members(l.tab.pending, nil))
+	l.endLine(from, r.members(l.tab.pending, nil))
 	l.hurry()
 	return nil
 }
@@ -144,7 +144,7 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(KindDecision, now)
-	l.seal(from, membersOfCalls(l.tab.pending, calls))
+	l.endLine(from, membersOfCalls(l.tab.pending, calls))
 	return l.tab.made.number, nil
 }
 
@@ -154,7 +154,7 @@ func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, now)
-	l.seal(from, r.members(l.tab.pending, form))
+	l.endLine(from, r.members(l.tab.pending, form))
 	return l.tab.made.number, nil
 }
 
@@ -185,12 +185,12 @@ func (l *Log) room() error {
 		lost := l.tab.lost
 		l.tab.lost = 0
 		from := l.startLine(KindLost, time.Now())
-		l.seal(from, line(l.tab.pending).number("lines", int64(lost)))
+		l.endLine(from, line(l.tab.pending).number("lines", int64(lost)))
 	}
 	return nil
 }
 
-// startLine starts a line, in pending. The caller holds mu, and seals it.
+// startLine starts a line, in pending. The caller holds mu, and ends the line.
 func (l *Log) startLine(kind string, now time.Time) (from int) {
 	from = len(l.tab.pending)
 	l.tab.made.number++
@@ -198,7 +198,7 @@ func (l *Log) startLine(kind string, now time.Time) (from int) {
 	return from
 }
 
-func (l *Log) seal(from int, b line) { l.tab.pending = b.seal(from, &l.tab.made.head) }
+func (l *Log) endLine(from int, b line) { l.tab.pending = b.appendHash(from, &l.tab.made.head) }
 
 // Outcome notes what became of a request. It does not wait: it is written soon,
 // with others in one line.
@@ -237,7 +237,7 @@ func (l *Log) tell() {
 		return
 	}
 	from := l.startLine(KindOutcome, time.Now())
-	l.seal(from, outcomes(l.tab.pending, l.tab.outcomes))
+	l.endLine(from, outcomes(l.tab.pending, l.tab.outcomes))
 	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
 }
 
@@ -278,7 +278,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 	}
 	l.tell()
 	from := l.startLine(kind, time.Now())
-	l.seal(from, body(l.tab.pending))
+	l.endLine(from, body(l.tab.pending))
 	l.mu.Unlock()
 	return l.Commit(context.Background())
 }

@@ -100,14 +100,14 @@ type Decided struct {
 	Code     string    `json:"code,omitempty"`     // why, where it was not let through
 	By       string    `json:"by,omitempty"`       // who approved it
 	Granted  []Granted `json:"granted,omitempty"`
-	Boundary
+	RootsBasis
 	Rewritten int       `json:"rewritten,omitempty"` // how many arguments were given another spelling
 	Findings  []Finding `json:"findings,omitempty"`
 	More      int       `json:"more,omitempty"` // findings beyond those
 }
 
-// A Boundary is the roots that a decision was made by.
-type Boundary struct {
+// A RootsBasis is the roots that a decision was made by.
+type RootsBasis struct {
 	Roots      string `json:"roots,omitempty"`      // where they come from
 	Generation uint64 `json:"generation,omitempty"` // 0 where none were needed
 	Stale      bool   `json:"stale,omitempty"`      // they could not be refreshed
@@ -173,7 +173,7 @@ type line []byte
 
 // start writes what every line begins with: its number, the hash of the line
 // before, its time, its kind. Readers take these from their places (docs/audit-format.md), so a member that
-// every line is to have is written by seal, and read into trail.Event.
+// every line is to have is written by appendHash, and read into trail.Event.
 func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line {
 	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)
@@ -182,8 +182,8 @@ func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line 
 	return append(append(b, kind...), '"')
 }
 
-// seal writes the hash of all before it from an offset on, and the line end.
-func (b line) seal(from int, head *[64]byte) line {
+// appendHash writes the hash of all before it from an offset on, and the line end.
+func (b line) appendHash(from int, head *[64]byte) line {
 	sum := sha256.Sum256(b[from:])
 	hex.Encode(head[:], sum[:])
 	b = append(b, `,"hash":"`...)

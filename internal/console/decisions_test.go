@@ -28,7 +28,7 @@ func record(t testing.TB, dir string, many int) {
 		t.Fatal(err)
 	}
 	for i := range many {
-		d := audit.Decided{Child: "files", Tool: "read_text_file", Decision: "allow", Rule: "inside", Boundary: audit.Boundary{Roots: "client", Generation: 3}, Findings: []audit.Finding{{At: "/path", Role: "read", Path: "/home/u/project/file" + strconv.Itoa(i), Inside: true}}}
+		d := audit.Decided{Child: "files", Tool: "read_text_file", Decision: "allow", Rule: "inside", RootsBasis: audit.RootsBasis{Roots: "client", Generation: 3}, Findings: []audit.Finding{{At: "/path", Role: "read", Path: "/home/u/project/file" + strconv.Itoa(i), Inside: true}}}
 		if i%100 == 50 {
 			d.Decision, d.Code, d.Rule, d.Findings[0] = "deny", "outside", "", audit.Finding{At: "/path", Role: "read", Path: "/etc/passwd" + strconv.Itoa(i)}
 		}

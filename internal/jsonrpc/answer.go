@@ -17,8 +17,8 @@ type Response struct {
 	lent  bool         // it is in the memory of that read loop
 }
 
-// Answer passes r on as it is. If r was given to an Asker, the Answer must go to a
-// Reply before OnResponse returns.
+// Answer passes r on as it is. If r was given to a ResponseHandler, the Answer must go to a
+// Responder before OnResponse returns.
 func (r *Response) Answer() Answer {
 	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
 	if r.buf != nil {
@@ -82,7 +82,7 @@ func (a Answer) Edited(edits ...Edit) Answer {
 	} else {
 		edited.Error = Join(Splice(a.Error, edits...))
 	}
-	a.release()
+	a.Free()
 	return edited
 }
 
@@ -102,7 +102,8 @@ func (a Answer) parts() (member, body []byte) {
 	return memberFault, (&Error{Code: CodeInternal, Message: "the request was not answered"}).Raw()
 }
 
-func (a Answer) release() {
+// Free gives back what the answer borrows, once it was written or nobody wants it.
+func (a Answer) Free() {
 	if a.Release != nil {
 		a.Release()
 	}

@@ -103,7 +103,7 @@ func (g *answers) reply(ctx context.Context, id string, a Answer) {
 	if !isCancelled(context.Cause(ctx)) {
 		g.add(id, a)
 	}
-	a.release()
+	a.Free()
 	g.end(false)
 }
 

@@ -45,7 +45,7 @@ func TestBatchIsAnsweredTogether(t *testing.T) {
 		request: func(_ context.Context, m *Message) Answer { return ResultAnswer(m.Params) },
 		notify:  func(m *Message) { told = append(told, m.Method) },
 	}
-	fast := func(*Message, *Reply) bool { t.Error("a request of a batch took the fast path"); return false }
+	fast := func(*Message, *Responder) bool { t.Error("a request of a batch took the fast path"); return false }
 	p := linkOS(t, h, Options{Strict: true, Batches: always, Fast: fast, OnReadLoop: func(m string) bool { return m == "initialize" }})
 	ours := p.call(t.Context(), "ours")
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"ours"}`)

@@ -38,7 +38,7 @@ func TestBatchWaitsForNobody(t *testing.T) {
 		close(stuck)
 		<-ctx.Done()
 		return Answer{}
-	}}, Options{Strict: true, Fast: func(m *Message, reply *Reply) bool { return m.Method == "echo" && r.take(m, reply) }})
+	}}, Options{Strict: true, Fast: func(m *Message, reply *Responder) bool { return m.Method == "echo" && r.take(m, reply) }})
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, c := range []*Conn{far, down, up} {
 		go func() { _ = c.Run(ctx) }()

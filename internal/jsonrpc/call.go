@@ -11,8 +11,8 @@ import (
 // table sends to ch, once; if that is the caller itself, nobody does. Either
 // way it can be used again when Call returns.
 type call struct {
-	ch    chan outcome
-	asker Asker // of a Started: instead of ch
+	ch      chan outcome
+	handler ResponseHandler // of a PendingCall: instead of ch
 }
 
 type outcome struct {

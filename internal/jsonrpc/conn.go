@@ -62,9 +62,9 @@ type Options struct {
 	OnReadLoop func(method string) bool
 	// Fast, where set, is offered each small request first, on the read loop. It
 	// must not block. Where it returns true it has taken the request and calls
-	// Reply.Answer, once, from any goroutine; m is valid only until it returns.
+	// Responder.Answer, once, from any goroutine; m is valid only until it returns.
 	// Where it returns false it has done nothing, and ServeRequest is called.
-	Fast func(m *Message, r *Reply) bool
+	Fast func(m *Message, r *Responder) bool
 	// Batches, where set, says whether an array of messages is a batch now. Otherwise it
 	// is refused, or skipped. It is called on the read loop.
 	Batches func() bool
@@ -106,7 +106,7 @@ type Conn struct {
 	next  atomic.Uint64
 	calls sync.Pool   // of *call that can be used again
 	batch lines.Batch // of the read loop
-	resp  Response    // of the read loop, for an Asker
+	resp  Response    // of the read loop, for a ResponseHandler
 	mu    sync.Mutex
 	tabs  tables
 

@@ -17,8 +17,8 @@ import (
 // it delays what follows on the stream, and it is copied into the pipe of another peer.
 const FastFrame = 16 << 10
 
-// A Reply answers, once, a request that Options.Fast has taken.
-type Reply struct {
+// A Responder answers, once, a request that Options.Fast has taken.
+type Responder struct {
 	c    *Conn
 	id   string
 	size int
@@ -28,7 +28,7 @@ type Reply struct {
 }
 
 // claim reports whether the answer is still to be given, and by whom: once.
-func (r *Reply) claim() (cause error, first bool) {
+func (r *Responder) claim() (cause error, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first = !r.claimed
@@ -39,16 +39,16 @@ func (r *Reply) claim() (cause error, first bool) {
 // Answer sends the answer and never blocks. A goroutine sends it if the queue is full,
 // or if it is large and the peer does not take it at once. A cancelled request is not
 // answered, but Answer must be called nevertheless. A second answer is dropped.
-func (r *Reply) Answer(a Answer) {
+func (r *Responder) Answer(a Answer) {
 	cause, first := r.claim()
 	if !first {
-		a.release()
+		a.Free()
 		return
 	}
 	c := r.c
 	c.free(r.id)
 	if isCancelled(cause) {
-		a.release()
+		a.Free()
 		r.over()
 		return
 	}
@@ -61,7 +61,7 @@ func (r *Reply) Answer(a Answer) {
 	}
 	if sent && pending == nil {
 		f.free()
-		a.release()
+		a.Free()
 		r.over()
 		return
 	}
@@ -73,22 +73,22 @@ func (r *Reply) Answer(a Answer) {
 
 // later sends an answer for which the queue was full, or waits until an answer that
 // the peer took in part has left.
-func (r *Reply) later(f *frame, s *lines.Completion, a Answer) {
+func (r *Responder) later(f *frame, s *lines.Completion, a Answer) {
 	defer r.over()
 	if s == nil {
 		r.c.reply(r.c.ctx, r.id, a)
 	} else if s.Wait(r.c.ctx) == nil {
 		f.free()
-		a.release()
+		a.Free()
 	}
 }
 
-// Batch returns what gathers frames sent by Options.Fast, for Started.Start
+// Batch returns what gathers frames sent by Options.Fast, for PendingCall.Start
 // before Options.Fast returns.
-func (r *Reply) Batch() *lines.Batch { return &r.c.batch }
+func (r *Responder) Batch() *lines.Batch { return &r.c.batch }
 
 // over frees the request's place among those that are served.
-func (r *Reply) over() {
+func (r *Responder) over() {
 	r.c.over(r.size)
 	r.c.busy.Done()
 }
@@ -98,7 +98,7 @@ func (c *Conn) fast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
-	r := &Reply{c: c, id: string(m.ID), size: len(m.Frame)}
+	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame)}
 	if c.admit(r.id, r, r.size, cap(c.sem)) != "" {
 		return false
 	}
@@ -115,7 +115,7 @@ func (c *Conn) fast(m *Message) bool {
 }
 
 // taken calls Options.Fast. If that panics, the request counts as taken.
-func (c *Conn) taken(m *Message, r *Reply) (ok bool) {
+func (c *Conn) taken(m *Message, r *Responder) (ok bool) {
 	if !Guard(c.o.Log, m, func() { ok = c.o.Fast(m, r) }) {
 		r.Answer(Panicked())
 		return true
@@ -135,16 +135,16 @@ func (c *Conn) cancelServed(cause error) {
 	}
 }
 
-// An Asker is told what became of its request: on the read loop with an
+// A ResponseHandler is told what became of its request: on the read loop with an
 // answer, which it must not hold up, or with an error on whichever goroutine
 // ended the request. res and its parts are valid only until OnResponse returns.
-type Asker interface {
+type ResponseHandler interface {
 	OnResponse(res *Response, err error)
 }
 
-// A Started is a request that no goroutine waits for. The zero Started can be
+// A PendingCall is a request that no goroutine waits for. The zero PendingCall can be
 // prepared, once.
-type Started struct {
+type PendingCall struct {
 	c *Conn
 	n uint64
 	p call
@@ -152,14 +152,14 @@ type Started struct {
 
 // Prepare makes s a request that Start will send. asker is told of its outcome
 // once, if Start returns true.
-func (c *Conn) Prepare(s *Started, asker Asker) {
-	s.c, s.n, s.p.asker = c, c.next.Add(1), asker
+func (c *Conn) Prepare(s *PendingCall, handler ResponseHandler) {
+	s.c, s.n, s.p.handler = c, c.next.Add(1), handler
 }
 
 // Start sends the request if that takes no waiting, with others where the
 // caller is on a read loop and gives its Batch; false: nothing was sent, and
-// its Asker will not be told. params may be used again when it returns.
-func (s *Started) Start(b *lines.Batch, method string, params ...[]byte) bool {
+// its ResponseHandler will not be told. params may be used again when it returns.
+func (s *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
 	c := s.c
 	c.mu.Lock()
 	if c.tabs.closed != nil {
@@ -175,14 +175,14 @@ func (s *Started) Start(b *lines.Batch, method string, params ...[]byte) bool {
 		return true
 	}
 	if c.forget(s.n) == nil {
-		return true // the Conn ended meanwhile, and has told the Asker
+		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false
 }
 
 // Abandon ends the request with a cause, which the peer is told, unless it has
 // been answered.
-func (s *Started) Abandon(cause error) {
+func (s *PendingCall) Abandon(cause error) {
 	p := s.c.forget(s.n)
 	if p == nil {
 		return
@@ -194,8 +194,8 @@ func (s *Started) Abandon(cause error) {
 
 // finish hands the outcome to whoever waits for it.
 func (p *call) finish(a outcome) {
-	if p.asker != nil {
-		p.asker.OnResponse(a.resp, a.err)
+	if p.handler != nil {
+		p.handler.OnResponse(a.resp, a.err)
 		return
 	}
 	p.ch <- a

@@ -20,11 +20,11 @@ type hop struct {
 	fast, slow int
 }
 
-func (r *hop) take(m *Message, reply *Reply) bool {
+func (r *hop) take(m *Message, reply *Responder) bool {
 	if !r.short {
 		return false
 	}
-	s := new(Started)
+	s := new(PendingCall)
 	r.to.Prepare(s, passOn{reply})
 	if !s.Start(reply.Batch(), m.Method, m.Params) {
 		return false
@@ -37,7 +37,7 @@ func (r *hop) take(m *Message, reply *Reply) bool {
 }
 
 // passOn answers a request with what another was answered.
-type passOn struct{ reply *Reply }
+type passOn struct{ reply *Responder }
 
 func (p passOn) OnResponse(res *Response, err error) {
 	if err != nil {
@@ -180,7 +180,7 @@ func TestFastPathEnds(t *testing.T) {
 }
 
 func TestFastPathThatPanicsIsAnswered(t *testing.T) {
-	client, _, _ := pipeConns(t, &farEnd{}, Options{}, &farEnd{}, Options{Fast: func(m *Message, r *Reply) bool {
+	client, _, _ := pipeConns(t, &farEnd{}, Options{}, &farEnd{}, Options{Fast: func(m *Message, r *Responder) bool {
 		if m.Method == "panic" {
 			panic("on purpose")
 		}

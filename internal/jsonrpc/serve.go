@@ -274,7 +274,7 @@ func Panicked() Answer {
 // expects none.
 func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 	if isCancelled(context.Cause(ctx)) {
-		a.release()
+		a.Free()
 		return
 	}
 	f := newFrame()
@@ -287,7 +287,7 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer) {
 		}
 	}
 	f.free()
-	a.release()
+	a.Free()
 }
 
 // replyOnReadLoop is reply for the read loop, which must not block.
@@ -296,7 +296,7 @@ func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	defer f.free()
 	f.answer(id, a)
 	if c.w.TrySend(controlGap, f.parts) {
-		a.release()
+		a.Free()
 		return
 	}
 	c.busy.Add(1)
@@ -356,7 +356,7 @@ func (c *Conn) response(rd *lines.Reader, m *Message) {
 		p.finish(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
-	if p.asker != nil && len(m.Frame) <= lines.Borrowed {
+	if p.handler != nil && len(m.Frame) <= lines.Borrowed {
 		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
 		p.finish(outcome{resp: &c.resp})
 		return

@@ -33,8 +33,8 @@ func record(t testing.TB, dir string, n int) {
 			Decided: audit.Decided{
 				Child: []string{"files", "git"}[i%2],
 				Tool:  []string{"read_file", "write_file", "delete_file"}[i%3], Decision: "allow", Rule: validate.RuleInside,
-				Findings: []audit.Finding{{At: "/path", Role: []string{"read", "write"}[i%2], Path: fmt.Sprintf("/home/user/project/src/%d/file.go", i%1000), Inside: true}},
-				Boundary: audit.Boundary{Roots: "asked", Generation: 1},
+				Findings:   []audit.Finding{{At: "/path", Role: []string{"read", "write"}[i%2], Path: fmt.Sprintf("/home/user/project/src/%d/file.go", i%1000), Inside: true}},
+				RootsBasis: audit.RootsBasis{Roots: "asked", Generation: 1},
 			},
 			Arguments: []byte(`{"path":"src/file.go","content":"some text"}`),
 		}

@@ -38,7 +38,7 @@ func lint(f *config.File, cfg *hub.Config) (found []config.Problem, bad map[stri
 	l := linter{file: f, cfg: cfg, tools: map[string][]string{}, bad: map[string]bool{}}
 	for i := range cfg.Children {
 		spec := cfg.Children[i].Spec
-		l.tools[spec.Name] = offers.KnownTools(cfg.Cache, spec.Entry())
+		l.tools[spec.Name] = offers.KnownTools(cfg.Cache, spec.Identity())
 	}
 	for i := range cfg.Children {
 		l.entry(&cfg.Children[i])
