@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mcphub/internal/worker"
 )
 
 const (
@@ -42,7 +44,8 @@ type calls struct {
 	order   []string         // ids of slots, the oldest first
 	bytes   int              // what suspended calls hold of their clients and servers
 	lapsed  []string         // ids of those that gave way, the oldest first
-	workers workers
+	workers *worker.Pool[func()]
+	over    chan struct{} // closed with the calls
 	all     sync.WaitGroup
 }
 
@@ -54,13 +57,6 @@ type slot struct {
 	expire *time.Timer
 }
 
-// workers are the goroutines that wait for work.
-type workers struct {
-	idle int           // how many; guarded by the mutex of the calls
-	jobs chan func()   // one for a goroutine that is idle; never more than those
-	over chan struct{} // closed with the calls
-}
-
 // start starts the work on a call; false once the Server was closed.
 func (l *calls) start(c *Client, work func()) bool {
 	l.mu.Lock()
@@ -70,42 +66,14 @@ func (l *calls) start(c *Client, work func()) bool {
 	}
 	if l.working == nil {
 		l.working, l.slots = map[*Client]struct{}{}, map[string]*slot{}
-		l.workers = workers{jobs: make(chan func(), mostIdle), over: make(chan struct{})}
+		l.over = make(chan struct{})
+		l.workers = worker.NewPool(func(job func()) { job() }, mostIdle, l.over)
 	}
 	l.working[c] = struct{}{}
-	job := func() {
+	l.workers.Go(&l.all, func() {
 		defer l.left(c)
 		work()
-	}
-	if l.workers.idle > 0 {
-		l.workers.idle--
-		l.workers.jobs <- job
-		return true
-	}
-	l.all.Go(func() {
-		for job(); l.idle(); job() {
-			select {
-			case job = <-l.workers.jobs:
-			case <-l.workers.over:
-				select {
-				case job = <-l.workers.jobs: // given before that
-				default:
-					return
-				}
-			}
-		}
 	})
-	return true
-}
-
-// idle counts a goroutine that is about to wait; false: it is not needed.
-func (l *calls) idle() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.workers.idle >= mostIdle {
-		return false
-	}
-	l.workers.idle++
 	return true
 }
 
@@ -260,8 +228,8 @@ func (l *calls) busy() bool {
 // close gives up everything, and returns when all work has ended.
 func (l *calls) close() {
 	l.mu.Lock()
-	if l.workers.over != nil && !l.closed {
-		close(l.workers.over)
+	if l.over != nil && !l.closed {
+		close(l.over)
 	}
 	l.closed = true
 	working := l.working

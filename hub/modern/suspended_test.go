@@ -98,9 +98,6 @@ func TestCallsDoAllWork(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		if l.workers.idle != mostIdle {
-			t.Errorf("%d are idle, want %d", l.workers.idle, mostIdle)
-		}
 		for range mostIdle + 3 { // as many as are idle, and more
 			if start(nil) {
 				taken++

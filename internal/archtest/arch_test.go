@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	"internal/jsonrpc/broken": {},
 	"internal/jsonrpc/lines":  {"internal/jsonrpc/broken", "internal/rawio"},
 	"internal/stdio":          {"internal/rawio"},
-	"internal/jsonrpc":        {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/printable"},
+	"internal/jsonrpc":        {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/printable", "internal/worker"},
 	"internal/audit":          {"internal/worker", "internal/rawio", "internal/nesting", "internal/redact"},
 	"internal/audit/trail":    {"internal/audit"},
 	"internal/config/hubfile": {},

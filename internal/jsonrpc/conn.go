@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/worker"
 )
 
 // DefaultFrameLimit bounds one frame, in bytes, unless Options say otherwise.
@@ -94,14 +95,13 @@ type Conn struct {
 	h   Handler
 	o   Options
 
-	ctx  context.Context // of the requests being served; ends with the Conn
-	stop context.CancelCauseFunc
-	sem  chan struct{}
-	work chan *request  // to a goroutine that waits for one
-	idle atomic.Int32   // goroutines that wait
-	busy sync.WaitGroup // requests that are being served
-	wg   sync.WaitGroup
-	done chan struct{}
+	ctx     context.Context // of the requests being served; ends with the Conn
+	stop    context.CancelCauseFunc
+	sem     chan struct{}
+	workers *worker.Pool[*request]
+	busy    sync.WaitGroup // requests that are being served
+	wg      sync.WaitGroup
+	done    chan struct{}
 
 	next  atomic.Uint64
 	calls sync.Pool   // of *call that can be used again
@@ -145,7 +145,7 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	c := &Conn{r: r, out: w, w: lines.NewWriter(w, o.QueueBytes), h: h, o: o, done: make(chan struct{})}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
-	c.work = make(chan *request)
+	c.workers = worker.NewPool(c.serve, idleWorkers, c.ctx.Done())
 	c.tabs = tables{pending: map[uint64]*call{}, serving: map[string]incoming{}}
 	return c
 }

@@ -127,11 +127,7 @@ func (c *Conn) enter(m *Message) (q *request, refusal string) {
 // spawn has a request served off the read loop.
 func (c *Conn) spawn(q *request) {
 	c.busy.Add(1)
-	select {
-	case c.work <- q:
-	default:
-		c.wg.Go(func() { c.worker(q) })
-	}
+	c.workers.Go(&c.wg, q)
 }
 
 func (c *Conn) onReadLoop(m *Message) bool { return c.o.OnReadLoop != nil && c.o.OnReadLoop(m.Method) }
@@ -146,24 +142,6 @@ type request struct {
 }
 
 func (q *request) end(cause error) { q.cancel(cause) }
-
-// worker serves requests, one after the other, for as long as they come.
-func (c *Conn) worker(q *request) {
-	for {
-		c.serve(q)
-		q = nil
-		if c.idle.Add(1) <= idleWorkers {
-			select {
-			case q = <-c.work:
-			case <-c.ctx.Done():
-			}
-		}
-		c.idle.Add(-1)
-		if q == nil {
-			return
-		}
-	}
-}
 
 // admit enters a request of size bytes into the table, if there are fewer than most;
 // the text says why it is refused.

@@ -5,8 +5,9 @@
 // called from any goroutine. Nothing is done before Start or after Stop, and Stop
 // returns when all that it started has ended.
 //
-// [Signal] is for a goroutine that lives on and waits for several things.
+// [Signal] is for a goroutine that lives on and waits for several things, a [Pool] for
+// jobs that are done side by side.
 //
-// It refuses to queue: however often it is woken while it works, the work is done
-// once more.
+// Neither queues: however often a Worker is woken while it works, the work is done once
+// more, and a Pool starts a goroutine where none waits.
 package worker
