@@ -342,10 +342,5 @@ func (m *Link) Heard(n *jsonrpc.Message) *jsonrpc.Message {
 	raw = append(jsonrpc.AppendMembers(raw, meta, func(name string) bool { return name != metaSubscription }), '}')
 	raw = append(raw, n.Params[at+len(meta):]...)
 	raw = raw[:len(raw):len(raw)]
-	out := &jsonrpc.Message{Method: n.Method, Params: raw}
-	_ = jsonrpc.Members(raw, func(name string, value []byte) bool {
-		out.Members = append(out.Members, jsonrpc.Member{Name: name, Value: value})
-		return true
-	})
-	return out
+	return &jsonrpc.Message{Method: n.Method, Params: raw, Members: jsonrpc.MembersOf(raw)}
 }

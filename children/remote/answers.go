@@ -14,6 +14,7 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 )
 
@@ -26,7 +27,7 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		defer drain(resp.Body)
 		return refusal(resp, strconv.FormatUint(id, 10))
 	}
-	if method == "initialize" {
+	if method == methods.Initialize {
 		l.mu.Lock()
 		l.session = resp.Header.Get(headerSession)
 		l.mu.Unlock()

@@ -151,7 +151,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 		defer l.mu.Unlock()
 		delete(l.waiting, key)
 	}()
-	if err := l.post(ctx, frame(id, method, params)); err != nil {
+	if err := l.post(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -163,11 +163,11 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 	case <-l.ended:
 		return nil, l.gone()
 	case <-ctx.Done():
-		if method != "initialize" {
+		if method != methods.Initialize {
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, frame(0, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
+				_ = l.post(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)
@@ -184,7 +184,7 @@ func (l *sseLink) gone() error {
 // Notify sends a notification.
 func (l *sseLink) Notify(ctx context.Context, method string, params ...[]byte) error {
 	l.open()
-	return l.post(ctx, frame(0, method, params))
+	return l.post(ctx, jsonrpc.RequestParts(nil, method, params))
 }
 
 // post sends one message to where the child said.

@@ -72,7 +72,7 @@ func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*
 // read of that keeps the connection, and ends it by stop.
 func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
-	req, err := l.post(ctx, method, params, frame(id, method, params))
+	req, err := l.post(ctx, method, params, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (l *postLink) cut(err error) error {
 func (l *postLink) Notify(ctx context.Context, method string, params ...[]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	req, err := l.post(ctx, method, params, frame(0, method, params))
+	req, err := l.post(ctx, method, params, jsonrpc.RequestParts(nil, method, params))
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(&jsonrpc.ClosedError{Reason: errors.New("the connection was ended")}) })()
-	if method == "initialize" {
+	if method == methods.Initialize {
 		return l.initialize(ctx, params)
 	}
 	l.mu.Lock()
@@ -147,7 +147,7 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 		l.hello = append(l.hello, p...)
 	}
 	l.mu.Unlock()
-	res, err := l.exchange(ctx, "initialize", params)
+	res, err := l.exchange(ctx, methods.Initialize, params)
 	var bad *link.StatusError
 	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
 		older := newSSELink(l.wire)
@@ -155,7 +155,7 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 		l.older = older
 		l.mu.Unlock()
 		l.once.Do(func() { close(l.ready) })
-		if again, e := older.Call(ctx, "initialize", params...); e == nil {
+		if again, e := older.Call(ctx, methods.Initialize, params...); e == nil {
 			return again, nil
 		}
 	}
@@ -217,12 +217,12 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 	// The connection outlives the call by what is left to read of the answer.
 	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
-	req, err := l.speak(conn, http.MethodPost, frame(id, method, params))
+	req, err := l.speak(conn, http.MethodPost, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params))
 	if err != nil {
 		stop(nil)
 		return nil, err
 	}
-	if method == "initialize" { // of a new session, even in the place of another
+	if method == methods.Initialize { // of a new session, even in the place of another
 		req.Header.Del(headerSession)
 		req.Header.Del(headerProtocol)
 	}
@@ -237,7 +237,7 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 	if ctx.Err() == nil {
 		return nil, l.broke(err)
 	}
-	if method != "initialize" {
+	if method != methods.Initialize {
 		l.jobs.start(func() { l.cancelled(id, context.Cause(ctx)) })
 	}
 	return nil, context.Cause(ctx)
@@ -259,7 +259,7 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(endTime, cancel) })()
-	_ = l.post(ctx, frame(0, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
+	_ = l.post(ctx, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), cause)}))
 }
 
 // listen keeps the child's own stream open, where the server has one.
@@ -326,7 +326,7 @@ func (l *httpLink) Notify(ctx context.Context, method string, params ...[]byte) 
 	}
 	limited, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	err := l.post(limited, frame(0, method, params))
+	err := l.post(limited, jsonrpc.RequestParts(nil, method, params))
 	if err == nil && method == methods.Initialized {
 		l.once.Do(func() { close(l.ready) })
 		l.opened(ctx)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -234,36 +233,6 @@ func errorIn(body []byte) *jsonrpc.Message {
 	return m
 }
 
-// frame is a request, or without an id a notification, in parts.
-func frame(id uint64, method string, params [][]byte) [][]byte {
-	head := []byte(`{"jsonrpc":"2.0",`)
-	if id != 0 {
-		head = append(strconv.AppendUint(append(head, `"id":`...), id, 10), ',')
-	}
-	head = jsonrpc.AppendString(append(head, `"method":`...), method)
-	size := 0
-	for _, p := range params {
-		size += len(p)
-	}
-	if size == 0 {
-		return [][]byte{append(head, '}')}
-	}
-	parts := append([][]byte{append(head, `,"params":`...)}, params...)
-	return append(parts, []byte("}"))
-}
-
-// answerFrame answers a request of the child.
-func answerFrame(id []byte, a jsonrpc.Answer) [][]byte {
-	head := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	switch {
-	case a.Result != nil:
-		return [][]byte{append(head, `,"result":`...), a.Result, []byte("}")}
-	case a.Error != nil:
-		return [][]byte{append(head, `,"error":`...), a.Error, []byte("}")}
-	}
-	return answerFrame(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
-}
-
 // errAnswered ends the stream of a call that was answered.
 var errAnswered = errors.New("the call was answered")
 
@@ -327,7 +296,8 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 		case w.served <- struct{}{}:
 		default:
 			w.jobs.start(func() {
-				_ = send(ctx, answerFrame(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once")))
+				parts := jsonrpc.AnswerParts(m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "too many requests at once"))
+				_ = send(ctx, parts[:])
 			})
 			return nil, nil
 		}
@@ -358,7 +328,8 @@ func (w *wire) take(ctx, on context.Context, raw []byte, send func(ctx context.C
 			}
 			late, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
-			if err := send(late, answerFrame(m.ID, a)); err != nil && ctx.Err() == nil {
+			parts := jsonrpc.AnswerParts(m.ID, a)
+			if err := send(late, parts[:]); err != nil && ctx.Err() == nil {
 				w.log.Warn().Err(err).Str("method", printable.Escape(m.Method, 100)).Msg("an answer did not reach the child")
 			}
 		})

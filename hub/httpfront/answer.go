@@ -22,25 +22,6 @@ const (
 	parting = time.Second
 )
 
-// The fixed parts of a frame that answers a request.
-var (
-	partID     = []byte(`{"jsonrpc":"2.0","id":`)
-	partResult = []byte(`,"result":`)
-	partError  = []byte(`,"error":`)
-	partEnd    = []byte("}")
-)
-
-// answerParts are the parts of the frame that answers a request.
-func answerParts(id []byte, a jsonrpc.Answer) [5][]byte {
-	switch {
-	case a.Result != nil:
-		return [...][]byte{partID, id, partResult, a.Result, partEnd}
-	case a.Error != nil:
-		return [...][]byte{partID, id, partError, a.Error, partEnd}
-	}
-	return answerParts(id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was not answered"))
-}
-
 // A refusal is why nothing is done for a request.
 type refusal struct {
 	status int
@@ -96,7 +77,7 @@ func answerWith(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	for _, p := range answerParts(id, a) {
+	for _, p := range jsonrpc.AnswerParts(id, a) {
 		_, _ = w.Write(p)
 	}
 }
@@ -106,7 +87,7 @@ var jsonType = []string{"application/json"}
 
 // writePlain answers with a frame that is no stream.
 func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
-	parts := answerParts(id, a)
+	parts := jsonrpc.AnswerParts(id, a)
 	size := 0
 	for _, p := range parts {
 		size += len(p)

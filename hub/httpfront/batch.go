@@ -140,7 +140,7 @@ var errBatchFull = errors.New("the answers of this batch are longer than a messa
 
 func (k *batchAnswer) text() []byte {
 	if k.full || k.body == nil {
-		parts := answerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
+		parts := jsonrpc.AnswerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
 		return bytes.Join(parts[:], nil)
 	}
 	return k.body

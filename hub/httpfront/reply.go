@@ -93,7 +93,7 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 		return false
 	}
 	if !cancelled {
-		parts := answerParts(bytes.Clone(reply.id), a) // x.id is a part of the request, which would be kept with it
+		parts := jsonrpc.AnswerParts(bytes.Clone(reply.id), a) // reply.id is a part of the request, which would be kept with it
 		st.Put(events.Event{Parts: parts[:]}, events.Reply)
 	}
 	st.End()

@@ -394,11 +394,7 @@ func (c *Client) questions() (requests []byte, size int, ok bool) {
 			open = append(open, q)
 			continue
 		}
-		m := &jsonrpc.Message{Method: q.method, Params: q.params}
-		_ = jsonrpc.Members(q.params, func(name string, value []byte) bool {
-			m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})
-			return true
-		})
+		m := &jsonrpc.Message{Method: q.method, Params: q.params, Members: jsonrpc.MembersOf(q.params)}
 		if refusal, can := claims.Can.Refuses(m); !can {
 			q.answer <- &jsonrpc.Response{Error: refusal.Error}
 			continue

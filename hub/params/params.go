@@ -56,12 +56,7 @@ func Check(m *jsonrpc.Message) error {
 	}
 	for _, object := range [][]string{{"ref", "type", "name", "uri"}, {"argument", "name", "value"}, {"context", "arguments"}} {
 		name, inner := object[0], object[1:]
-		var members []jsonrpc.Member
-		_ = jsonrpc.Members(m.Param(name), func(name string, value []byte) bool {
-			members = append(members, jsonrpc.Member{Name: name, Value: value})
-			return true
-		})
-		if err := lookAlike("params."+name, members, inner); err != nil {
+		if err := lookAlike("params."+name, jsonrpc.MembersOf(m.Param(name)), inner); err != nil {
 			return err
 		}
 	}

@@ -87,12 +87,7 @@ func readInput(result []byte) (demand, error) {
 
 // message is the question as a child of the other era would ask it.
 func (in *input) message() *jsonrpc.Message {
-	m := &jsonrpc.Message{Method: in.method, Params: in.params}
-	_ = jsonrpc.Members(in.params, func(name string, value []byte) bool {
-		m.Members = append(m.Members, jsonrpc.Member{Name: name, Value: value})
-		return true
-	})
-	return m
+	return &jsonrpc.Message{Method: in.method, Params: in.params, Members: jsonrpc.MembersOf(in.params)}
 }
 
 // pushed makes a question one of 2025-11-25: there a URL has an id, by which its

@@ -91,6 +91,12 @@ func ErrorAnswer(code int64, message string) Answer {
 	return Answer{Error: (&Error{Code: code, Message: message}).Raw()}
 }
 
+// AnswerParts are the parts of the frame that answers a request; id is raw.
+func AnswerParts(id []byte, a Answer) [5][]byte {
+	member, body := a.parts()
+	return [...][]byte{headID, id, member, body, endObject}
+}
+
 // parts returns the member of the envelope and its value that a makes.
 func (a Answer) parts() (member, body []byte) {
 	switch {

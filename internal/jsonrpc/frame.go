@@ -30,6 +30,7 @@ func (f *frame) free() {
 const memberID0 = `{"jsonrpc":"2.0","id":`
 
 var (
+	headID       = []byte(memberID0)
 	endObject    = []byte{'}'}
 	memberAnswer = []byte(`,"result":`)
 	memberFault  = []byte(`,"error":`)
@@ -61,6 +62,19 @@ func (f *frame) method(name string, params [][]byte) {
 	}
 	f.head = append(f.head, `,"params":`...)
 	f.parts = append(append(append(f.parts, f.head), params...), endObject)
+}
+
+// RequestParts are the parts of the frame of a request, or of a notification where id,
+// which is raw, is nil.
+func RequestParts(id []byte, method string, params [][]byte) [][]byte {
+	var f frame
+	if id != nil {
+		f.head = append(append(f.head, memberID0...), id...)
+	} else {
+		f.head = append(f.head, `{"jsonrpc":"2.0"`...)
+	}
+	f.method(method, params)
+	return f.parts
 }
 
 // answer makes the frame an answer, and returns how long its result or error is.

@@ -405,6 +405,15 @@ func Members(raw []byte, yield func(name string, value []byte) bool) error {
 
 var errNoObject = errors.New("not an object")
 
+// MembersOf returns the members of an object; none of what is no object.
+func MembersOf(raw []byte) (members []Member) {
+	_ = Members(raw, func(name string, value []byte) bool {
+		members = append(members, Member{Name: name, Value: value})
+		return true
+	})
+	return members
+}
+
 // AppendMembers is AppendMember for the members of a raw object whose names pass.
 func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 	_ = Members(object, func(name string, value []byte) bool {

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"sync"
@@ -264,18 +263,7 @@ func (st *Stream) Awaited(since time.Time) bool {
 
 // Message is the event of a request or notification of the hub.
 func Message(id []byte, method string, params [][]byte) Event {
-	b := append([]byte(nil), `{"jsonrpc":"2.0",`...)
-	if id != nil {
-		b = append(append(append(b, `"id":`...), id...), ',')
-	}
-	b = jsonrpc.AppendString(append(b, `"method":`...), method)
-	if n := len(bytes.Join(params, nil)); n > 0 {
-		b = append(b, `,"params":`...)
-		for _, p := range params {
-			b = append(b, p...)
-		}
-	}
-	return Event{Parts: [][]byte{append(b, '}')}}
+	return Event{Parts: [][]byte{jsonrpc.Join(jsonrpc.RequestParts(id, method, params))}}
 }
 
 // Spare reports whether half of the session's room is free.
