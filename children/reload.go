@@ -86,8 +86,7 @@ func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
 // SetMaxEach replaces Options.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 
-// Know replaces the Specs by others, of which those that have the same Revision as before are
-// the same. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
+// Know replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
 // when nobody needs them.
 func (s *Supervisor) Know(specs []spec.Spec, seen ...Looked) {
 	s.mu.Lock()
@@ -147,11 +146,11 @@ func (s *Supervisor) everybody() []*child {
 	return all
 }
 
-// byEntry has of several Specs of an entry that come to the same the first.
+// byEntry indexes Specs by their entry; the first of several counts.
 func byEntry(specs []spec.Spec) map[spec.Entry]spec.Spec {
 	out := make(map[spec.Entry]spec.Spec, len(specs))
-	for _, spec := range slices.Backward(specs) {
-		out[spec.Entry()] = spec.WithDefaults()
+	for _, one := range slices.Backward(specs) {
+		out[one.Entry()] = one.WithDefaults()
 	}
 	return out
 }

@@ -80,8 +80,8 @@ func (h *handler) early() bool {
 	return false
 }
 
-// serve has a request served by one of its handler's functions. What is judged is
-// recorded where it is refused before that, too; see extension for the rest.
+// serve has a request served by one of its handler's functions. Requests that are
+// judged are recorded, also where they are refused before that; see extension for the rest.
 // timing is that of the request.
 func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {

@@ -72,9 +72,9 @@ func (t *CallTimers) Start(s *WaitingCall, limit time.Duration, token string, ca
 	t.set(now.Add(next), next)
 }
 
-// Waited returns how long the child has left the call waiting that came first, 0
-// where none waits or the child itself waits for somebody; and whether one has
-// ended by its time since this was asked last.
+// Waited returns how long the oldest call has waited for the child, 0 where none does
+// or the child itself waits for somebody; and whether the time of one has run out since
+// Waited was called last.
 func (t *CallTimers) Waited(now time.Time) (longest time.Duration, inVain bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

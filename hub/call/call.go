@@ -77,9 +77,9 @@ type target interface {
 	fail(ctx context.Context, err error) jsonrpc.Answer
 }
 
-// splicing makes params of those of the client: what quoted is, the client's name
-// for something, becomes the child's own, and token the hub's. The context of a trace
-// becomes that of the hub's span, where it has one.
+// splicing rewrites the client's params for the child: quoted, the client's name for
+// something, becomes the child's own, token the hub's, and the context of a trace that of
+// the hub's span, where there is one.
 type splicing struct {
 	raw, quoted, token []byte
 	remote             string

@@ -40,7 +40,7 @@ var errWouldBlock = errors.New("the call has to wait for something")
 var errBroken = errors.New("internal error")
 
 // A replier is where the answer to a call goes that nobody waits with: a
-// *jsonrpc.Reply, or a waiter.
+// *jsonrpc.Responder, or a waiter.
 type replier interface {
 	// Answer takes the answer, once, and does not block.
 	Answer(jsonrpc.Answer)
@@ -106,21 +106,21 @@ const mostHeld = 64 << 10
 
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
-func (a *pooledCall) free() {
-	a.Call, a.tool, a.first = Call{}, toolTarget{}, attempt{}
-	clear(a.edits[:])
-	clear(a.parts[:])
-	if cap(a.held) > mostHeld {
-		a.held = nil
+func (p *pooledCall) free() {
+	p.Call, p.tool, p.first = Call{}, toolTarget{}, attempt{}
+	clear(p.edits[:])
+	clear(p.parts[:])
+	if cap(p.held) > mostHeld {
+		p.held = nil
 	}
-	pooledCalls.Put(a)
+	pooledCalls.Put(p)
 }
 
 // read makes it a call of the request m, of a tool that was looked up.
-func (a *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
-	a.splicing = splicingOf(m, quoted, tool.Remote)
-	a.sender, a.target, a.token, a.spare = s, &a.tool, a.splicing.token, &a.first
-	a.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
+func (p *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
+	p.splicing = splicingOf(m, quoted, tool.Remote)
+	p.sender, p.target, p.token, p.spare = s, &p.tool, p.splicing.token, &p.first
+	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
 // CallTool makes the call of a tool that was looked up by its quoted name. Its answer and
@@ -151,21 +151,21 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
-	a := pooledCalls.Get().(*pooledCall)
-	a.read(s, m, quoted, tool)
-	a.fast = true
-	att, err := a.try(context.Background()) // whoever may have to be asked for something does not suit
-	a.fast = false
+	p := pooledCalls.Get().(*pooledCall)
+	p.read(s, m, quoted, tool)
+	p.fast = true
+	att, err := p.try(context.Background()) // whoever may have to be asked for something does not suit
+	p.fast = false
 	if err != nil {
-		a.free()
+		p.free()
 		return false
 	}
 	if !s.maySendAtOnce(m, from, att) {
 		att.lease.Release()
-		a.free()
+		p.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: a.tool.tool.Tool, lease: att.lease, reply: r, pooled: a, max: list.By.ResultMax(tool.Child), number: list.By.Number}
+	c := &asyncCall{s: s, tool: p.tool.tool.Tool, lease: att.lease, reply: r, pooled: p, max: list.By.ResultMax(tool.Child), number: list.By.Number}
 	c.timing = timing
 	c.timing.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
@@ -174,8 +174,8 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
 	}
-	if c.max > 0 && len(a.tool.args) <= mostKeptArguments {
-		c.args = append([]byte{}, a.tool.args...)
+	if c.max > 0 && len(p.tool.args) <= mostKeptArguments {
+		c.args = append([]byte{}, p.tool.args...)
 	}
 	c.recordAndSend(m)
 	return true
@@ -211,39 +211,39 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 			panic(p)
 		}
 	}()
-	a := c.pooled
-	a.name = jsonrpc.AppendString(a.name[:0], a.splicing.remote)
-	edits := a.edits[:]
-	edits[0] = jsonrpc.Edit{Old: a.splicing.quoted, With: a.name}
-	if a.token != nil {
-		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(a.token))
+	p := c.pooled
+	p.name = jsonrpc.AppendString(p.name[:0], p.splicing.remote)
+	edits := p.edits[:]
+	edits[0] = jsonrpc.Edit{Old: p.splicing.quoted, With: p.name}
+	if p.token != nil {
+		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(p.token))
 	}
-	inside := c.timing.BeginServerSpan(a.splicing.carrier.Context, methods.CallTool, m.ID)
-	a.splicing.told = c.timing.BeginClientSpan(a.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = a.splicing.trace(c.own)
-	params := jsonrpc.AppendSplice(a.parts[:0], m.Params, edits)
+	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
+	p.splicing.told = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
+	edits[1] = p.splicing.trace(c.own)
+	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := client.With(context.Background(), c.inFlight.Client.Client)
 		c.talk = &talk{judged: jsonrpc.Join(params)}
-		params = append(a.parts[:0], c.talk.judged)
+		params = append(p.parts[:0], c.talk.judged)
 		c.call.For(c.inFlight.Client.Client.Behalf())
 		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
-	a.splicing, a.token, a.tool.args = splicing{}, nil, nil
+	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
 	if !s.Records.Kept() {
 		c.send(batch, params)
 		return
 	}
-	a.held = jsonrpc.AppendAll(a.held[:0], params)
+	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	if c.verdict == nil {
-		rec.Form = c.tool.Plain(a.first.scan).Form(c.lease.KernelState())
+		rec.Form = c.tool.Plain(p.first.scan).Form(c.lease.KernelState())
 	} else {
-		rec.Form = a.first.decision().Form()
+		rec.Form = p.first.decision().Form()
 	}
-	s.Records.Enqueue(rec, c, batch, len(a.held))
+	s.Records.Enqueue(rec, c, batch, len(p.held))
 }
 
 // Recorded sends the call, unless it may not be.

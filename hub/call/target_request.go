@@ -33,8 +33,8 @@ type requestTarget struct {
 	unaskable string
 }
 
-// request makes the request m for a target, in which quoted is the client's name for what
-// the child calls remote. Its answer and error are those of Call.Do.
+// request sends m to a target, with remote in the place of quoted, the client's name for
+// it. Its answer and error are those of Call.Do.
 func (s *Sender) request(ctx context.Context, m *jsonrpc.Message, quoted []byte, remote string, t *requestTarget) (jsonrpc.Answer, error) {
 	c := &Call{sender: s, token: tokenOf(m), splicing: splicingOf(m, quoted, remote), target: t}
 	return c.Do(ctx)

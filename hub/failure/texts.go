@@ -38,11 +38,11 @@ func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
 // SchemaText says which argument of which tool does not fit its schema.
 func SchemaText(tool *catalog.Tool, err error) string {
 	what := err.Error()
-	var schema *schema.Error
-	if errors.As(err, &schema) {
-		what = schema.Message
-		if schema.Pointer != "" {
-			what = "argument " + printable.Escape(schema.Pointer, 200) + ": " + what
+	var invalid *schema.Error
+	if errors.As(err, &invalid) {
+		what = invalid.Message
+		if invalid.Pointer != "" {
+			what = "argument " + printable.Escape(invalid.Pointer, 200) + ": " + what
 		}
 	}
 	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", printable.Quote(tool.Remote), printable.Quote(tool.Child), what)

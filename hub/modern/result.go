@@ -25,8 +25,8 @@ type Caching struct {
 }
 
 // Result makes a result one of this era: resultType, the server that it came from
-// (raw), and where keep is not nil how long it may be kept. typed: the result says
-// of itself what it is, and may; else it is complete, whatever a child put there.
+// (raw), and where keep is not nil how long it may be kept. typed keeps the
+// resultType that the result has; else it is complete, whatever a child put there.
 func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
 	if a.Error != nil {
 		return shapeError(a)

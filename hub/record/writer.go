@@ -135,8 +135,8 @@ func (r *Writer) Missing() error {
 	return r.now().may(errNoLog)
 }
 
-// MaySend says whether a call may be sent of which a line was written, or could not be
-// and err says why. If not, the record says so, and there is no ticket.
+// MaySend decides, by how writing the line of a call went, whether the call may be sent.
+// If not, the record says so, and there is no ticket.
 func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 	if err = r.now().may(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
