@@ -154,6 +154,8 @@ func TestRewrite(t *testing.T) {
 		{"uri, utf-8", resolved, `{"path":"file://{project}/é.txt"}`, "/path>{project}/é.txt>" + uri},
 		{"uri, json escapes", resolved, `{ "path" : "\u0066ile:\/\/{project}\/\u00e9.txt" }`, "/path>{project}/é.txt>" + uri},
 		{"uri, quote", resolved, `{"path":"file://{project}/%22q%22.txt"}`, `/path>{project}/"q".txt>` + uri},
+		{"uri, quotes in which the plain path seems to hold another", resolved, `{"x":{"path":"file://{project}/%22q%22/src/.."}}`, CodeOutside},
+		{"uri, quotes that hold a plain name", resolved, `{"x":{"path":"file://{project}/%22q%22.txt"}}`, `/x/path>{project}/"q".txt>` + uri},
 		{"uri, dots kept", resolved, `{"path":"file://{project}/./src//../a.txt"}`, "/path>{project}/./src//../a.txt>" + uri},
 		{"uri, device", resolved, `{"path":"file:///dev/null"}`, "/path>/dev/null>" + uri},
 		{"uri, by name", resolved, `{"filename":"file://{project}/a.txt"}`, "/filename>{project}/a.txt>" + uri},

@@ -367,10 +367,7 @@ func (d *detector) value(id int32, s string, p slot) {
 			d.broad(id, s, p, false)
 			return
 		}
-		d.asPath(id, s, p, HowKey, false)
-		if strings.ContainsAny(s, text.Quotes) {
-			d.literals(id, s, p) // u'x', ("x")
-		}
+		d.namedPath(id, s, p)
 	default:
 		if p.code || text.IsFlagged(s) { // -c 'cat x'
 			d.vector(id, s, p)
@@ -395,6 +392,14 @@ func (d *detector) value(id int32, s string, p slot) {
 		if p.bare && len(s) < 256 {
 			d.name(id, s, p, false)
 		}
+	}
+}
+
+// namedPath keeps a string that its name makes a path, and what it holds in quotes: u'x', ("x").
+func (d *detector) namedPath(id int32, s string, p slot) {
+	d.asPath(id, s, p, HowKey, false)
+	if strings.ContainsAny(s, text.Quotes) {
+		d.literals(id, s, p)
 	}
 }
 

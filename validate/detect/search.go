@@ -169,14 +169,14 @@ func (s *Searcher) Again(r *Result, seen *machine.Machine, work *budget.Budget, 
 	if err := tr.Parse(writeJSON(map[string]string{"": to}), s.Size); err != nil {
 		return nil, err
 	}
-	how := f.How
-	if how == HowFileURI {
-		how = HowKey
-	}
 	m := newMemory()
 	defer m.free()
 	d := detector{t: tr, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
-	d.asPath(tr.Nodes[0].First, to, slot{key: -1}, how, false)
+	if f.How == HowKey || f.How == HowFileURI {
+		d.namedPath(tr.Nodes[0].First, to, slot{key: -1})
+	} else {
+		d.asPath(tr.Nodes[0].First, to, slot{key: -1}, f.How, false)
+	}
 	if err := d.overflow(); err != nil {
 		return nil, err
 	}
