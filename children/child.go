@@ -76,7 +76,9 @@ func (c *common) around(s spec.Spec) spec.Spec {
 }
 
 // machineOf is the machine in the surroundings of a Spec.
-func (c *common) machineOf(s spec.Spec) launch.Machine { return c.machine.In(s.Environ, s.Dir) }
+func (c *common) machineOf(s spec.Spec) launch.Machine {
+	return c.machine.WithClientEnv(s.Environ, s.Dir)
+}
 
 // client tells whom an instance serves.
 func (c *common) client(k spec.Key) link.ClientProfile {
@@ -387,7 +389,7 @@ func (c *child) said(pid int, line string) {
 // listen has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
 func (c *child) listen(l *launch.Launch, w want) {
-	l.Said, c.past.words = c.said, nil
+	l.OnStderr, c.past.words = c.said, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
 		return
@@ -399,7 +401,7 @@ func (c *child) listen(l *launch.Launch, w want) {
 			c.common.Refused(c.key, f, dirs)
 		}
 	}
-	l.Said = func(pid int, line string) {
+	l.OnStderr = func(pid int, line string) {
 		c.said(pid, line)
 		if f, _, first := held.Words.Said(line); first {
 			l.Refused(f)

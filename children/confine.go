@@ -21,7 +21,7 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 	if w.boundary.Barred != "" {
 		return launch.Launch{}, errors.New(w.boundary.Barred)
 	}
-	return c.spec.Plan(w.Roots, m.Within(w.boundary))
+	return c.spec.Plan(w.Roots, m.WithBoundary(w.boundary))
 }
 
 // tellOpens says once of an entry what its names open.
@@ -154,7 +154,7 @@ func (c *child) newRules(barred bool, was *confinement.Confinement, next launch.
 		return true, false
 	case was.Same(next.Sandbox):
 		return false, false
-	case next.Sandbox.Refuse && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
+	case next.Sandbox.KeepRunning && was.Profile != nil && next.Sandbox.Profile != nil && next.Sandbox.Profile.Covers(was.Profile):
 		return false, true
 	}
 	return true, false

@@ -24,7 +24,7 @@ import (
 // landlocked skips where the kernel holds nothing. In CI it must.
 func landlocked(t *testing.T) {
 	t.Helper()
-	if k := sandbox.System(); k.ABI < 6 && os.Getenv("CI") != "" {
+	if k := sandbox.CurrentKernel(); k.ABI < 6 && os.Getenv("CI") != "" {
 		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	} else if k.ABI < 6 {
 		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
@@ -340,7 +340,7 @@ func TestConfinedCallsEndFirst(t *testing.T) {
 // less it is.
 func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
-	settings.Refuse = sandbox.Yes
+	settings.KeepRunning = sandbox.Yes
 	g := newGrounds(t, settings)
 	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))
@@ -394,7 +394,7 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	for _, child := range o.Specs {
 		k := spec.Key{Child: child.Name, Instance: one.Instance}
-		s.Within(sandbox.Boundary{Open: "nobody said"}).Ensure(k, nil)
+		s.Within(sandbox.Boundary{WhyOpen: "nobody said"}).Ensure(k, nil)
 		l := acquire(t, s, k)
 		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
 			t.Errorf("%s: %+v", child.Name, r)
@@ -425,7 +425,7 @@ func TestRequiredRefuses(t *testing.T) {
 		want     string
 		state    sandbox.State // under auto
 	}{
-		"no boundary": {func(*grounds) sandbox.Boundary { return sandbox.Boundary{Open: "no folder is open"} }, nil, "no folder is open", sandbox.None},
+		"no boundary": {func(*grounds) sandbox.Boundary { return sandbox.Boundary{WhyOpen: "no folder is open"} }, nil, "no folder is open", sandbox.None},
 		"a protected path in a root": {func(g *grounds) sandbox.Boundary {
 			b := boundary(g.a)
 			b.Withheld = []string{filepath.Join(g.a, "hub.json")}

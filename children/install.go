@@ -27,7 +27,7 @@ func (c *child) fetches(w want) (program.Package, bool) {
 	if c.spec.URL != "" {
 		return program.Package{}, false
 	}
-	return c.around().Within(w.boundary).Fetches(c.spec.Program())
+	return c.around().WithBoundary(w.boundary).Fetches(c.spec.Program())
 }
 
 // install opens the copy that a run is started from, installed first where there is

@@ -75,7 +75,7 @@ func (l *Lease) Opens(path string, a sandbox.Access) bool {
 // wider boundary.
 func (l *Lease) Stays() bool {
 	c := l.r.Launch.Sandbox
-	return c != nil && c.Refuse
+	return c != nil && c.KeepRunning
 }
 
 // Moved reports whether the process that serves the lease is held to what has left its

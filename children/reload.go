@@ -9,7 +9,7 @@ import (
 )
 
 // Looked is what was seen on the disk of what Specs name. The zero value is of none.
-type Looked map[spec.Entry]confinement.Obeyed
+type Looked map[spec.Entry]confinement.ExecutedPaths
 
 // Look looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
 // relinked afterwards opens nothing more. It may take as long as the disk does. Apply and Know look at nothing, so
@@ -98,7 +98,7 @@ func (s *Supervisor) Know(specs []spec.Spec, seen ...Looked) {
 func (s *Supervisor) know(specs []spec.Spec, seen []Looked) {
 	s.specs = byEntry(specs)
 	looked := make(Looked, len(s.specs))
-	var all []confinement.Obeyed
+	var all []confinement.ExecutedPaths
 	for i := range specs { // in their order
 		of := specs[i].Entry()
 		if _, twice := looked[of]; twice {

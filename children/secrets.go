@@ -38,12 +38,12 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
 	}
-	machine := c.around().Within(within)
+	machine := c.around().WithBoundary(within)
 	return func(r reference.Ref) (string, error) {
 		if c.common.Secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)
 		}
-		return c.common.Secret(ctx, r, func(real string) error { return machine.Read(r.Name, real) })
+		return c.common.Secret(ctx, r, func(real string) error { return machine.CheckRead(r.Name, real) })
 	}
 }
 

@@ -353,7 +353,7 @@ func TestApplyChangesTheTermsOfLivingSessions(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	kid := scripted("kid", childtest.Script{AskRoots: true})
 	cfg := testConfig(t, kid)
-	cfg.Roots.When = rootsmgr.When{}
+	cfg.Roots.When = rootsmgr.NoRootsPolicy{}
 	h := runHub(t, cfg)
 	c := connect(t, h)
 	c.handshake(`{}`)

@@ -16,7 +16,7 @@ import (
 )
 
 func atATerminal(c *Config, _ *validate.Config) {
-	c.Approval.From = &approval.From{Client: true, Terminal: true}
+	c.Approval.From = &approval.Channels{Client: true, Terminal: true}
 }
 
 // pending waits for the questions at the terminal.
@@ -132,7 +132,7 @@ func TestSeveralAreAskedAtOnce(t *testing.T) {
 					a.Errorf("afterwards: %v", err)
 				}
 			}, func(c *Config, _ *validate.Config) {
-				c.Approval.From = &approval.From{Client: true, Terminal: true, Console: true}
+				c.Approval.From = &approval.Channels{Client: true, Terminal: true, Console: true}
 			})
 		})
 	}
@@ -194,7 +194,7 @@ func TestAClientIsToldWhereAPersonCanAnswer(t *testing.T) {
 			a.Errorf("a command is told: %s", all)
 		}
 	}, func(c *Config, _ *validate.Config) {
-		c.Approval.From = &approval.From{Client: true, Terminal: true, Console: true}
+		c.Approval.From = &approval.Channels{Client: true, Terminal: true, Console: true}
 	})
 }
 
@@ -218,5 +218,5 @@ func TestWhoIsNotNamedAllowsNothing(t *testing.T) {
 		if got := <-answer; got != "ok" {
 			a.Errorf("answered %s", got)
 		}
-	}, func(c *Config, _ *validate.Config) { c.Approval.From = &approval.From{Console: true} })
+	}, func(c *Config, _ *validate.Config) { c.Approval.From = &approval.Channels{Console: true} })
 }

@@ -37,7 +37,7 @@ func confinedBy(t *testing.T, settings sandbox.Settings, change func(v *validate
 // landlocked skips where the kernel holds nothing. In CI it must.
 func landlocked(t *testing.T) {
 	t.Helper()
-	if k := sandbox.System(); k.ABI < 6 && os.Getenv("CI") != "" {
+	if k := sandbox.CurrentKernel(); k.ABI < 6 && os.Getenv("CI") != "" {
 		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	} else if k.ABI < 6 {
 		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
@@ -209,7 +209,7 @@ func TestACallBeyondWhatRuns(t *testing.T) {
 	})
 	cfg := c.hub.now().Settings
 	cfg.Children = append([]Child(nil), cfg.Children...)
-	cfg.Children[0].Spec.Sandbox.Refuse = sandbox.Yes
+	cfg.Children[0].Spec.Sandbox.KeepRunning = sandbox.Yes
 	apply(t, c.hub, cfg)
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	if out, failed := c.callText("kid__echo", `{"path":"`+d["a"]+`/file"}`); failed {

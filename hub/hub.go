@@ -82,7 +82,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	conf.Followed(nil)
 	h.current.Set(conf)
-	changed := h.sessions.Told
+	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {
 		h.watch(cfg.Telemetry)
 		changed = h.toldWatched

@@ -175,7 +175,7 @@ func (m *islands) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log ze
 		m.fail("a private server does not have what its session lets through: %s", env)
 	}
 	w.sees("the start", env)
-	if said := l.Said; said != nil {
+	if said := l.OnStderr; said != nil {
 		said(0, "started for "+secretOf(w.owner))
 	}
 	m.mu.Lock()

@@ -122,7 +122,7 @@ func (l *logged) count(text string) int {
 }
 
 func landless(t *testing.T, why string) {
-	if k := sandbox.System(); k.ABI != 0 || !strings.Contains(k.Why, why) {
+	if k := sandbox.CurrentKernel(); k.ABI != 0 || !strings.Contains(k.Why, why) {
 		t.Fatalf("the kernel is %+v", k)
 	}
 	settings := sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}

@@ -40,5 +40,5 @@ func (h *Hub) transportOf(child string) string {
 // toldWatched is Told of a hub that is watched.
 func (h *Hub) toldWatched(st children.Status, offer *offers.Offer) {
 	h.telemetry.Child(&st)
-	h.sessions.Told(st, offer)
+	h.sessions.UpdateInstance(st, offer)
 }

@@ -16,7 +16,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 	dir := t.TempDir()
 	inside := dir + "/f"
 	cfg := testConfig(t, scripted("kid", childtest.Script{}))
-	cfg.Roots.When = rootsmgr.When{Unsupported: true, Empty: true}
+	cfg.Roots.When = rootsmgr.NoRootsPolicy{Unsupported: true, Empty: true}
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}, {Name: "bob", Secret: "b", Roots: directories(dir)}}})
 	// empty gives roots, but no root
@@ -70,7 +70,7 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 			t.Errorf("control: %s: %s", name, got)
 		}
 	}
-	cfg.Roots.When = rootsmgr.When{}
+	cfg.Roots.When = rootsmgr.NoRootsPolicy{}
 	apply(t, h, cfg)
 	for name, try := range attacks {
 		if got := try(secrets); !strings.HasPrefix(got, "true") || strings.Contains(got, "noRoots") {
@@ -103,7 +103,7 @@ func TestRootsWhenHoldsForTheUserOfThisMachine(t *testing.T) {
 		if msg, bad := text(try()); bad {
 			t.Errorf("%s: %s", name, msg)
 		}
-		cfg.Roots.When = rootsmgr.When{}
+		cfg.Roots.When = rootsmgr.NoRootsPolicy{}
 		apply(t, h, cfg)
 		if msg, bad := text(try()); !bad || strings.Contains(msg, "noRoots") {
 			t.Errorf("%s, denied: %s", name, msg)

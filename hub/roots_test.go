@@ -278,11 +278,11 @@ func TestTextsWithoutRoots(t *testing.T) {
 	for name, tc := range map[string]struct {
 		caps   string
 		answer string // to roots/list
-		when   rootsmgr.When
+		when   rootsmgr.NoRootsPolicy
 		want   []string
 	}{
 		"gives none":         {caps: `{}`, want: []string{`The client "test" gives no roots`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback", "roots.when.unsupported"}},
-		"none, allowed":      {caps: `{}`, when: rootsmgr.When{Unsupported: true}, want: []string{`The client "test" gives no roots`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback"}},
+		"none, allowed":      {caps: `{}`, when: rootsmgr.NoRootsPolicy{Unsupported: true}, want: []string{`The client "test" gives no roots`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback"}},
 		"gave an empty list": {caps: declared, answer: `{"roots":[]}`, want: []string{`The client "test" answered that no folder is open (an empty list of roots)`, "open a folder", "roots.when.empty"}},
 		"did not answer":     {caps: declared, answer: `{}`, want: []string{`The client "test" declared roots but did not give them`, "--roots DIR", "MCPHUB_ROOTS", "roots.fallback", "roots.when.failed"}},
 	} {

@@ -204,7 +204,7 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 		}
 		m.do(step{what: "wait", wait: 17 * time.Minute})
 		nothingLeft(t, h, s)
-		if n, _ := h.surroundings.Left(); n != 0 {
+		if n, _ := h.surroundings.Counts(); n != 0 {
 			m.fail("%d surroundings are left of sessions that have ended", n)
 		}
 		for of := range m.variants {

@@ -236,7 +236,7 @@ func TestLateNewsOfAFormerInstance(t *testing.T) {
 		}{{now.Serial - 1, "ready"}, {now.Serial, "stopped"}} { // the second is the control
 			st := now
 			st.Serial, st.State, st.Final = w.serial, children.Stopped, true
-			h.sessions.Told(st, nil)
+			h.sessions.UpdateInstance(st, nil)
 			if got := state(); got != w.want {
 				t.Errorf("news of instance %d where %d serves: %s, want %s", w.serial, now.Serial, got, w.want)
 			}

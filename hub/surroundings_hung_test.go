@@ -44,7 +44,7 @@ func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) 
 		test(t, h, cfg, d)
 		close(d.answers)
 		synctest.Wait()
-		if _, n := h.surroundings.Left(); n != 0 {
+		if _, n := h.surroundings.Counts(); n != 0 {
 			t.Errorf("%d looks are counted that have ended", n)
 		}
 	})

@@ -37,10 +37,10 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 	none := func(_ *testing.T, d *session) { d.Initialized(false, false) }
 	fb := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/a"}, {URI: "/fb"}}}
 	far := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
-	all := When{Unsupported: true, Empty: true, Failed: true}
+	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for name, tc := range map[string]struct {
 		fallback Fallback
-		when     When
+		when     NoRootsPolicy
 		top      []Entry
 		client   func(*testing.T, *session)
 		want     string
@@ -93,7 +93,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 
 // TestCeilingOfRootsThatExpire: roots kept too long end under a ceiling as well.
 func TestCeilingOfRootsThatExpire(t *testing.T) {
-	s := setup{settings: Settings{Timeout: time.Second, Stale: time.Minute, When: When{Failed: true}, Ceiling: ceiling("/a")}}
+	s := setup{settings: Settings{Timeout: time.Second, Stale: time.Minute, When: NoRootsPolicy{Failed: true}, Ceiling: ceiling("/a")}}
 	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub")
 		d.Changed()
@@ -110,7 +110,7 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 // TestCeilingStaysThroughAReload: new terms of the operator know nothing of one
 // session's ceiling, and lift it for nobody.
 func TestCeilingStaysThroughAReload(t *testing.T) {
-	open := Settings{Timeout: time.Second, When: When{Unsupported: true, Empty: true, Failed: true}}
+	open := Settings{Timeout: time.Second, When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}
 	s := setup{settings: open}
 	s.settings.Ceiling = ceiling("/a")
 	bubble(t, s, func(t *testing.T, d *session) {

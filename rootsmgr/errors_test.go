@@ -50,7 +50,7 @@ func TestErrorTexts(t *testing.T) {
 // What get-roots says speaks of no denial, and names the client, whose name may
 // hold anything.
 func TestMeaning(t *testing.T) {
-	all := When{Unsupported: true, Empty: true, Failed: true}
+	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
 		for _, v := range []View{{Case: c, Open: true, ClientName: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
 			got := v.Meaning()
@@ -66,7 +66,7 @@ func TestMeaning(t *testing.T) {
 
 // A server that is served no roots reads what to do, and nothing of what the hub does not enforce.
 func TestWhyNone(t *testing.T) {
-	all := When{Unsupported: true, Empty: true, Failed: true}
+	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
 		v := FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer)
 		if !strings.Contains(v.Meaning(), "no boundary is enforced") {
@@ -99,12 +99,12 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Case: CaseUnsupported}, []string{"The client gives no roots", "--roots DIR", "roots.when.unsupported"}},
 		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that nobody can resolve
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
-		{FallbackView(f, 1, Fallback{}, CaseFailed, When{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
-		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, When{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
-		{AnsweredView(at(OriginWithCall, "file:///x"), When{}), []string{"1 roots, none", "get-roots"}},
+		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
+		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
+		{AnsweredView(at(OriginWithCall, "file:///x"), NoRootsPolicy{}), []string{"1 roots, none", "get-roots"}},
 		{View{Case: CaseUnsupported, Denied: true}, []string{"The client gives no roots and its token names none", "http.when.noRoots", "http.tokens[].roots"}},
 		{View{Case: CaseEmpty, Denied: true}, []string{"no folder is open", "open a folder", "http.when.noRoots", "http.tokens[].roots"}},
-		{FallbackView(f, 1, Fallback{}, CaseFailed, When{Failed: true, Denied: true}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "reconnect the client, or add", "http.tokens[].roots"}},
+		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{Failed: true, Denied: true}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "reconnect the client, or add", "http.tokens[].roots"}},
 	} {
 		for _, want := range tt.want {
 			if why := tt.v.Why(); !strings.Contains(why, want) || !strings.HasSuffix(why, ".") {

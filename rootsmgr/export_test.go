@@ -13,6 +13,6 @@ func (s Settings) FallbackView(fsys guard.FS, f Fallback) View {
 }
 
 // FallbackView is the View where the client gives no roots, without a ceiling.
-func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w When, err error) View {
+func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) View {
 	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
 }

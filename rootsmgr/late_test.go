@@ -89,7 +89,7 @@ func TestLateRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := rootstest.Tree(t, tc.tree...)
 			settings := DefaultSettings()
-			settings.When = When{}
+			settings.When = NoRootsPolicy{}
 			var list []string
 			var fallback Fallback
 			for _, r := range strings.Fields(tc.roots) {

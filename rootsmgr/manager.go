@@ -23,22 +23,22 @@ type Settings struct {
 	Timeout  time.Duration // for one answer, and for all waiting of one call
 	Debounce time.Duration // quiet after list_changed before asking again
 	Stale    time.Duration // how long roots that cannot be refreshed are kept
-	When     When
+	When     NoRootsPolicy
 	// Ceiling are directories that the session never leaves, wherever its roots
 	// come from: absolute paths. nil is no ceiling. A ceiling of which nothing can
 	// be used leaves nothing open.
 	Ceiling []Entry
-	// Places returns the directories, other than roots, that servers may write in
+	// WritableDirs returns the directories, other than roots, that servers may write in
 	// now: a sandbox, those of a policy, those that were granted. If a root is a
 	// link in one of them, it is not followed out of it. nil is none.
-	Places func() []string
+	WritableDirs func() []string
 }
 
 func (s Settings) places() []string {
-	if s.Places == nil {
+	if s.WritableDirs == nil {
 		return nil
 	}
-	return s.Places()
+	return s.WritableDirs()
 }
 
 // DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
@@ -47,7 +47,7 @@ func DefaultSettings() Settings {
 		Timeout:  10 * time.Second,
 		Debounce: 250 * time.Millisecond,
 		Stale:    10 * time.Minute,
-		When:     When{Unsupported: true},
+		When:     NoRootsPolicy{Unsupported: true},
 	}
 }
 

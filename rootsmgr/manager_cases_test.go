@@ -77,7 +77,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 		}
 	})
 	s := DefaultSettings()
-	s.When = When{Empty: true}
+	s.When = NoRootsPolicy{Empty: true}
 	bubble(t, setup{settings: s}, func(t *testing.T, d *session) {
 		d.known()
 		d.call().judged(t, "empty open")
@@ -298,7 +298,7 @@ func TestTimerStartsWhenSent(t *testing.T) {
 // TestEndOfSession: after the end, and where Run never ran, every call is denied, whatever the operator lets pass.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newSession(t, setup{settings: Settings{When: When{Unsupported: true, Empty: true, Failed: true}}})
+		d := newSession(t, setup{settings: Settings{When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}})
 		d.known("file:///a")
 		d.Changed()
 		c := d.call()
@@ -388,11 +388,11 @@ func TestViewWithCall(t *testing.T) {
 	for want, entries := range map[string][]Entry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},
 	} {
-		if got := show(AnsweredView(NewSnapshot(f, 1, OriginWithCall, entries), When{Unsupported: true})); got != want {
+		if got := show(AnsweredView(NewSnapshot(f, 1, OriginWithCall, entries), NoRootsPolicy{Unsupported: true})); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if v := AnsweredView(nil, When{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
+	if v := AnsweredView(nil, NoRootsPolicy{}); v.Open || !v.Snapshot.Guard().Empty() || v.Case != CaseFailed || v.Why() == "" {
 		t.Errorf("%+v", v)
 	}
 }

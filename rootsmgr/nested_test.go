@@ -97,7 +97,7 @@ func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
 	dir := rootstest.Tree(t, "box/", "out/", "box/in/", "box/gen => ../out", "box/near => in")
 	settings := DefaultSettings()
 	view := func(places ...string) []string {
-		settings.Places = func() []string { return places }
+		settings.WritableDirs = func() []string { return places }
 		f := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/box/gen"}, {URI: dir + "/box/near"}}}
 		return settings.FallbackView(guard.OS{}, f).Snapshot.Paths()
 	}

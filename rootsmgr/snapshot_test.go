@@ -153,7 +153,7 @@ func TestSnapshotOthers(t *testing.T) {
 func TestSnapshotOthersBehindAFallback(t *testing.T) {
 	for _, ceiling := range [][]Entry{nil, {{URI: "/fb"}}} {
 		settings := DefaultSettings()
-		settings.Ceiling, settings.When = ceiling, When{Failed: true}
+		settings.Ceiling, settings.When = ceiling, NoRootsPolicy{Failed: true}
 		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *session) {
 				d.known("https://example.com/", "file:///gone")

@@ -26,7 +26,7 @@ func (t *terms) equal(o *terms) bool {
 // session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
-	s.Ceiling, s.Places = own.Ceiling, own.Places
+	s.Ceiling, s.WritableDirs = own.Ceiling, own.WritableDirs
 	next := &terms{fallback, s.withDefaults()}
 	if m.terms.Load().equal(next) {
 		return
@@ -39,7 +39,7 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 // changes nothing.
 func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
-	s.Ceiling, s.Places = own.Ceiling, own.Places
+	s.Ceiling, s.WritableDirs = own.Ceiling, own.WritableDirs
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
 	view := now.at(time.Now())
 	if now.terms.equal(t) || !now.settled {

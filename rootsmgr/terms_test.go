@@ -16,18 +16,18 @@ import (
 // TestReconfigure changes what the operator says in every case that a session can be in: the next call is judged by it.
 func TestReconfigure(t *testing.T) {
 	fb := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
-	with := func(w When) Settings { s := DefaultSettings(); s.When = w; return s }
-	deny := with(When{})
+	with := func(w NoRootsPolicy) Settings { s := DefaultSettings(); s.When = w; return s }
+	deny := with(NoRootsPolicy{})
 	t.Run("unsupported", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.Initialized(false, false)
 			d.call().judged(t, "unsupported")
-			d.previewed(t, Fallback{}, with(When{Unsupported: true}))
+			d.previewed(t, Fallback{}, with(NoRootsPolicy{Unsupported: true}))
 			d.call().judged(t, "unsupported open").after(t, 0)
-			d.previewed(t, fb, with(When{Unsupported: true}))
+			d.previewed(t, fb, with(NoRootsPolicy{Unsupported: true}))
 			d.call().judged(t, "known /fb by config").after(t, 0)
 			before := d.View().Snapshot.Generation()
-			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(When{Unsupported: true})) // nothing new
+			d.previewed(t, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}, with(NoRootsPolicy{Unsupported: true})) // nothing new
 			d.call().judged(t, "known /fb by config")
 			if now := d.View().Snapshot.Generation(); now != before {
 				t.Errorf("generation %d became %d although nothing changed", before, now)
@@ -37,8 +37,8 @@ func TestReconfigure(t *testing.T) {
 		})
 	})
 	t.Run("denied whatever the others say", func(t *testing.T) {
-		all := When{Unsupported: true, Empty: true, Failed: true, Denied: true}
-		open := When{Unsupported: true, Empty: true, Failed: true}
+		all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true, Denied: true}
+		open := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 		for name, client := range map[string]func(d *session){
 			"unsupported": func(d *session) { d.Initialized(false, false) },
 			"empty":       func(d *session) { d.known() },
@@ -68,7 +68,7 @@ func TestReconfigure(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			d.known()
 			d.call().judged(t, "empty")
-			d.previewed(t, fb, with(When{Empty: true}))
+			d.previewed(t, fb, with(NoRootsPolicy{Empty: true}))
 			d.call().judged(t, "empty open").after(t, 0)
 			d.quiet() // the client is not asked for it
 			d.previewed(t, fb, deny)
@@ -93,7 +93,7 @@ func TestReconfigure(t *testing.T) {
 			failure := errors.New("no")
 			d.question().Fail(failure)
 			c.judged(t, "known /a stale by asked")
-			d.previewed(t, fb, with(When{Failed: true}))
+			d.previewed(t, fb, with(NoRootsPolicy{Failed: true}))
 			if c := d.call().judged(t, "known /a stale by asked"); !errors.Is(c.view.Err, failure) {
 				t.Error(c.view.Err)
 			}
@@ -111,7 +111,7 @@ func TestReconfigure(t *testing.T) {
 	t.Run("before the first answer", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			early := d.call()
-			d.previewed(t, fb, with(When{Empty: true}))
+			d.previewed(t, fb, with(NoRootsPolicy{Empty: true}))
 			d.Initialized(true, true)
 			q := d.question()
 			early.waits(t)
@@ -129,7 +129,7 @@ func TestReconfigure(t *testing.T) {
 	})
 	t.Run("before Run", func(t *testing.T) {
 		m := NewManager(nil, Fallback{}, deny, guard.OS{}, zerolog.Nop())
-		m.Reconfigure(fb, with(When{Failed: true}))
+		m.Reconfigure(fb, with(NoRootsPolicy{Failed: true}))
 		if v := m.View(); v.Open || v.Case != CaseFailed {
 			t.Errorf("%+v", v)
 		}

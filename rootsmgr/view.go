@@ -31,9 +31,9 @@ func (c Case) String() string {
 	return "failed"
 }
 
-// When is the operator's choice for each case without a boundary: true lets a
+// NoRootsPolicy is the operator's choice for each case without a boundary: true lets a
 // path outside pass (roots.when in hub.json). The zero value denies in all.
-type When struct {
+type NoRootsPolicy struct {
 	Unsupported, Empty, Failed bool
 	// Denied denies in all, whatever the others say: the client shows a token, and
 	// http.when.noRoots does not allow it. It means nothing where the token names
@@ -41,7 +41,7 @@ type When struct {
 	Denied bool
 }
 
-func (w When) allows(c Case) bool {
+func (w NoRootsPolicy) allows(c Case) bool {
 	if w.Denied {
 		return false
 	}
@@ -97,7 +97,7 @@ func (m Mark) Covers(v View) bool {
 
 // AnsweredView is the View of an answer, or of roots that came with the call, without a
 // look at fallbacks.
-func AnsweredView(s *Snapshot, w When) View {
+func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 	v := View{Snapshot: s}
 	switch {
 	case s.Len() > 0:
@@ -130,7 +130,7 @@ func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c C
 }
 
 // judge says whether paths pass where no boundary is known.
-func (v *View) judge(w When) {
+func (v *View) judge(w NoRootsPolicy) {
 	v.Open, v.Denied = w.allows(v.Case), w.Denied && v.Case != CaseKnown
 }
 

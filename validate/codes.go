@@ -23,7 +23,7 @@ const (
 	CodeRootsFailed      = "no-roots-failed"
 	CodeCeiling          = "outside-ceiling"
 	CodeProtected        = "protected"
-	CodeProtectedAbove   = "protected-below"
+	CodeProtectedBelow   = "protected-below"
 
 	CodeUnresolvable = "unresolvable"
 	CodePermission   = "unresolvable-permission"

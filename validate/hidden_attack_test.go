@@ -198,8 +198,8 @@ func TestAboveProtected(t *testing.T) {
 		{"do_it", `{"path":"/"}`, CodeOutside},
 		{"do_it", `{"path":"{home}/config"}`, CodeOutside},
 		{"do_it", `{"path":"{hub}"}`, CodeProtected},
-		{"delete_directory", `{"path":"{home}/config"}`, CodeProtectedAbove},
-		{"move_file", `{"source":"{home}/config","destination":"x"}`, CodeProtectedAbove},
+		{"delete_directory", `{"path":"{home}/config"}`, CodeProtectedBelow},
+		{"move_file", `{"source":"{home}/config","destination":"x"}`, CodeProtectedBelow},
 	} {
 		_, v := w.call(c, w.tool(c, "", `{"name":"`+e.tool+`"}`), e.args)
 		if v.Decision != policy.Deny || v.First.Code != e.code {

@@ -261,11 +261,11 @@ func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Re
 	escape := j.describe(&r, &where, err)
 	if where.Path != "" {
 		code := j.protected(f, &where)
-		if code == CodeProtectedAbove && f.Assumed && !conditional && escape != nil && !j.v.Open {
+		if code == CodeProtectedBelow && f.Assumed && !conditional && escape != nil && !j.v.Open {
 			code = "" // it is denied in any case; the other reason is one that a person can act upon
 			u.Hard = true
 		}
-		if code == CodeProtectedAbove && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
+		if code == CodeProtectedBelow && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {

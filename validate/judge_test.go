@@ -165,11 +165,11 @@ func TestProtected(t *testing.T) {
 		{"write_file", `{"path":"{home}/state/audit"}`, CodeProtected},
 		{"list_directory", `{"path":"{home}"}`, ""},
 		{"list_directory", `{"path":"{home}/config"}`, ""},
-		{"move_file", `{"source":"{home}/config","destination":"{project}/x"}`, CodeProtectedAbove},
-		{"delete_directory", `{"path":"{home}/state"}`, CodeProtectedAbove},
-		{"do_it", `{"path":"{home}/config"}`, CodeProtectedAbove}, // unknown counts as write
+		{"move_file", `{"source":"{home}/config","destination":"{project}/x"}`, CodeProtectedBelow},
+		{"delete_directory", `{"path":"{home}/state"}`, CodeProtectedBelow},
+		{"do_it", `{"path":"{home}/config"}`, CodeProtectedBelow}, // unknown counts as write
 		{"run_tests", `{"cwd":"{home}"}`, ""},                     // where a tool works is not what it changes
-		{"delete_all", `{"cwd":"{home}"}`, CodeProtectedAbove},
+		{"delete_all", `{"cwd":"{home}"}`, CodeProtectedBelow},
 		{"run", `{"command":"cat {hub}"}`, CodeProtected},
 		{"run", `{"command":"ls {home}/config"}`, ""},
 		{"write_file", `{"path":"{home}/config/other.json"}`, ""},

@@ -108,8 +108,8 @@ func (c *Checker) protects(is func(p string) bool) bool {
 	return slices.ContainsFunc(c.protected, func(p protectedPath) bool { return slices.ContainsFunc(p, is) })
 }
 
-// OwnFolder says why a folder is no real one of the hub's own user in which nobody else may write.
-func (c *Checker) OwnFolder(dir string) error {
+// CheckOwnFolder says why a folder is no real one of the hub's own user in which nobody else may write.
+func (c *Checker) CheckOwnFolder(dir string) error {
 	if c == nil {
 		return errors.New("it cannot be looked at")
 	}

@@ -22,7 +22,7 @@ func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
 					return CodeProtected
 				}
 				if j.m.Holds(p, own) && j.reaches(f) {
-					return CodeProtectedAbove
+					return CodeProtectedBelow
 				}
 			}
 		}

@@ -240,7 +240,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
 		case f.Rewritable.End > 0: // the string itself; the others are parts of it
-			more, err := j.c.search.Again(&s.found, j.m, j.work, f, r.to)
+			more, err := j.c.search.SearchReplaced(&s.found, j.m, j.work, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
 			}

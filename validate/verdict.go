@@ -162,7 +162,7 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w Where, view rootsmgr.
 			}
 			continue
 		}
-		shielded := f.Code == CodeProtected || f.Code == CodeProtectedAbove
+		shielded := f.Code == CodeProtected || f.Code == CodeProtectedBelow
 		if v.First == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected || v.First.borrowed && !f.borrowed && f.Decision == v.Decision {
 			v.First, v.Fired = f, f.fired
 			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
@@ -196,7 +196,7 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w Where, view rootsmgr.
 
 func ruleOf(code string) string {
 	switch code {
-	case CodeProtected, CodeProtectedAbove:
+	case CodeProtected, CodeProtectedBelow:
 		return RuleProtected
 	case CodeOutside, CodeOutsideLink, CodeUnmapped, CodeOutsideResource:
 		return RuleBoundary
@@ -210,7 +210,7 @@ func ruleOf(code string) string {
 
 // hintFor writes what an operator would add to hub.json to declare that the argument is no path.
 func hintFor(t *Tool, f *Judged) string {
-	if f.Decision == policy.Allow || f.Code == CodeProtected || f.Code == CodeProtectedAbove || !f.Plausible() || t.args.URI || f.Member {
+	if f.Decision == policy.Allow || f.Code == CodeProtected || f.Code == CodeProtectedBelow || !f.Plausible() || t.args.URI || f.Member {
 		return ""
 	}
 	return fmt.Sprintf(`"mcpServers": { %s: { "paths": { "args": { %s: { %s: "none" } } } } }`, quoteJSON(t.child.Name), quoteJSON(t.name), quoteJSON(f.Declare))

@@ -12,12 +12,12 @@ import (
 
 // A Child is what is to be confined, as it is about to start.
 type Child struct {
-	Program program.Program
-	Env     *program.Environment // Confine sets variables that lead to folders of the child's own
-	Command string               // the program that was found, by its absolute path
-	Args    []string             // as the process is given them
-	Dir     string               // the folder in which the program works
-	Enter   string               // where the process starts instead; "": in Dir
+	Program  program.Program
+	Env      *program.Environment // Confine sets variables that lead to folders of the child's own
+	Command  string               // the program that was found, by its absolute path
+	Args     []string             // as the process is given them
+	Dir      string               // the folder in which the program works
+	StartDir string               // where the process starts instead; "": in Dir
 
 	Scratch string // the empty folder in which launchers start; "": there is none
 	Shell   string // the script that leads them to Dir; "": there is none

@@ -21,10 +21,10 @@ type Confinement struct {
 	Report  sandbox.Report
 	Temp    string // the child's own temporary folder; "": it has the system's
 
-	Makes  []Making     // see Make
-	Opens  []string     // what the names of the entry open beside the boundary and the program; for people
-	Refuse bool         // it is not started anew for a wider boundary
-	Words  hints.Reader // reads what it says, and counts what it was refused
+	Makes       []StateFolder // see Make
+	Opens       []string      // what the names of the entry open beside the boundary and the program; for people
+	KeepRunning bool          // it is not started anew for a wider boundary
+	Words       hints.Reader  // reads what it says, and counts what it was refused
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -38,7 +38,7 @@ func (c *Confinement) Same(o *Confinement) bool {
 // Confines reports whether the kernel is to hold any of what a program of an entry starts, as
 // far as the entry tells.
 func (h Host) Confines(prog program.Program) bool {
-	return prog.Sandbox.Confines() && prog.Unheld(h.kernel()) == "" && (h.boundary.Open == "" || !prog.Sandbox.Default)
+	return prog.Sandbox.Confines() && prog.Unheld(h.kernel()) == "" && (h.boundary.WhyOpen == "" || !prog.Sandbox.Default)
 }
 
 // Confine says how the kernel is to hold a child, and gives the child folders of its own in
@@ -56,8 +56,8 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 	switch {
 	case unheld != "":
 		c.lacks = []string{unheld}
-	case h.boundary.Open != "":
-		c.lacks, c.profile.Unbounded = []string{"files are not confined: " + h.boundary.Open}, true
+	case h.boundary.WhyOpen != "":
+		c.lacks, c.profile.Unbounded = []string{"files are not confined: " + h.boundary.WhyOpen}, true
 	default:
 		if err := c.openFiles(); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (c *confining) openForWriting() {
 			continue
 		}
 		access := all
-		if sandbox.Holds("/dev", path) {
+		if sandbox.Contains("/dev", path) {
 			access |= sandbox.Device
 		}
 		h.boundary.Areas = append(h.boundary.Areas, sandbox.Rule{Path: w.real, Access: access})
@@ -115,7 +115,7 @@ func (c *confining) recognizeServer() {
 	if server == nil {
 		server = &knownServer{}
 	}
-	c.result.Refuse = c.settings.Refuse.Or(server.state)
+	c.result.KeepRunning = c.settings.KeepRunning.Or(server.state)
 	c.profile = &sandbox.Profile{
 		Network: c.settings.Network, Sockets: c.settings.Sockets.Or(server.sockets),
 		Attributes: c.settings.Mode == sandbox.Required, Except: c.host.memory.closed(),
@@ -188,7 +188,7 @@ func (c *confining) report() {
 	p, r, words := c.profile, &c.result.Report, &c.result.Words
 	c.result.Profile, r.Profile = p, p
 	r.Closed = c.closed
-	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.Refuse && c.settings.Refuse == sandbox.Unsaid)
+	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
 	words.Dirs = append(words.Dirs, c.child.Dir)
 	for _, area := range c.host.boundary.Areas {

@@ -183,7 +183,7 @@ func TestAPlantedLinkOpensNothing(t *testing.T) {
 	root := filepath.Join(home, "work/rooted")
 	prog := confinedProgram("node", filepath.Join(root, "node_modules/evil/index.js"))
 	prog.Sandbox.Read = []string{filepath.Join(root, "data")}
-	bounded := h.Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}})
+	bounded := h.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}})
 	plant := func(link, to string) {
 		t.Helper()
 		if err := os.RemoveAll(link); err != nil {
@@ -229,7 +229,7 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 	if err := os.Remove(filepath.Join(home, "work/server/package.json")); err != nil {
 		t.Fatal(err)
 	}
-	bounded := h.Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: filepath.Join(home, "work/server"), Access: sandbox.Read | sandbox.Write}}})
+	bounded := h.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: filepath.Join(home, "work/server"), Access: sandbox.Read | sandbox.Write}}})
 	for name, m := range map[string]launch.Machine{"free": h, "in a root": bounded} {
 		l, err := launch.Plan(confinedProgram(script), nil, m)
 		if err != nil {
@@ -275,7 +275,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"an old one":   {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "can be truncated", true, sandbox.Partial, true},
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
 		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
-		"no boundary":  {wholeKernel, confinedProgram("sh"), sandbox.Boundary{Open: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
+		"no boundary":  {wholeKernel, confinedProgram("sh"), sandbox.Boundary{WhyOpen: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
 		"a container":  {wholeKernel, confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
 		"a machine":    {wholeKernel, confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},
 		"another user": {wholeKernel, confinedProgram("sudo", "-u", "x", "sh"), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
@@ -283,7 +283,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"a snap":       {wholeKernel, confinedProgram(snapped), sandbox.Boundary{}, "sandbox of its own", true, sandbox.None, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := h.Within(tc.boundary).WithPrivate("/t", "/c")
+			m := h.WithBoundary(tc.boundary).WithPrivate("/t", "/c")
 			m.Host = m.WithKernel(tc.kernel)
 			tc.prog.Sandbox.Mode = sandbox.Required
 			_, err := launch.Plan(tc.prog, nil, m)

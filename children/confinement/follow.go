@@ -30,7 +30,7 @@ type way struct {
 // wayOf looks up where a path leads.
 func (h Host) wayOf(path string) way { return wayIn(h.looks, path) }
 
-func wayIn(looks *sandbox.Looks, path string) way {
+func wayIn(looks *sandbox.LstatCache, path string) way {
 	w := way{path: filepath.Clean(path), hops: looks.Hops(path)}
 	w.real = w.hops[len(w.hops)-1]
 	if fi, err := looks.Lstat(w.real); err == nil && fi.Mode()&fs.ModeSymlink == 0 {
@@ -69,7 +69,7 @@ func (h Host) never(w *way) string {
 		return why
 	}
 	for _, own := range h.hubFolders() {
-		if sandbox.Holds(own, w.real) && !sandbox.Holds(own, w.path) {
+		if sandbox.Contains(own, w.real) && !sandbox.Contains(own, w.path) {
 			return "it is the hub's own"
 		}
 	}
@@ -82,7 +82,7 @@ func (h Host) never(w *way) string {
 	}
 	for _, home := range homes {
 		switch {
-		case !h.narrow(w.real), home != "" && sandbox.Holds(w.real, home):
+		case !h.narrow(w.real), home != "" && sandbox.Contains(w.real, home):
 			return "it holds more than one program's files"
 		case home == "":
 		case sandbox.HoldsSecret(w.real, home) != "":
@@ -107,7 +107,7 @@ func (h Host) refusedLink(w *way, file bool) string {
 // inBoundary reports whether the boundary allows that a path is opened where it leads. What it does
 // not allow has messages of its own.
 func (h Host) inBoundary(w *way) bool {
-	return !h.boundary.Keeps(w.path) && (w.real == w.path || !h.boundary.Keeps(w.real) && h.boundary.Leads(w.hops))
+	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.Leads(w.hops))
 }
 
 // changed says why a name does not open these places: it opened others when it was first used, and
@@ -117,7 +117,7 @@ func (h Host) changed(name string, places []string) string {
 		return ""
 	}
 	adds := slices.ContainsFunc(places, func(place string) bool {
-		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Holds(r.Path, bare(place)) })
+		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, bare(place)) })
 	})
 	was, ok, err := h.memory.settled(name, places, adds)
 	switch {
@@ -176,15 +176,15 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 	return "", bounded
 }
 
-// Read says why the hub does not read a file for a child: the entry names it as path, and it was
+// CheckRead says why the hub does not read a file for a child: the entry names it as path, and it was
 // found at real. It returns nil if the file may be read.
-func (h Host) Read(path, real string) error {
+func (h Host) CheckRead(path, real string) error {
 	w := h.wayOf(path)
 	if w.real != real { // it leads elsewhere by now, or is spelled otherwise
 		w = way{w.path, append(w.hops, real), real, nil}
 	}
 	switch why, ok := h.followWay(w, asFile); {
-	case slices.ContainsFunc(h.hubFolders(), func(own string) bool { return sandbox.Holds(own, real) }):
+	case slices.ContainsFunc(h.hubFolders(), func(own string) bool { return sandbox.Contains(own, real) }):
 		return errors.New("it is the hub's own, which no server is given")
 	case why != "":
 		return errors.New(why)

@@ -19,7 +19,7 @@ func (h Host) repositories(k *knownServer) (rules []sandbox.Rule) {
 		if k == nil || !k.git {
 			continue
 		}
-		for at := filepath.Dir(root); h.narrow(at) && (h.home == "" || !sandbox.Holds(at, h.home)); at = filepath.Dir(at) {
+		for at := filepath.Dir(root); h.narrow(at) && (h.home == "" || !sandbox.Contains(at, h.home)); at = filepath.Dir(at) {
 			git := filepath.Join(at, ".git")
 			if fi, err := os.Lstat(git); err == nil && fi.IsDir() && isRepository(git) {
 				rules = append(rules, h.readRule(git)...)
@@ -54,7 +54,7 @@ func (h Host) repositoryOf(top string, write bool) []sandbox.Rule {
 		return nil
 	}
 	own, err := filepath.EvalSymlinks(own)
-	if err != nil || sandbox.Holds(top, own) {
+	if err != nil || sandbox.Contains(top, own) {
 		return nil
 	}
 	common := own

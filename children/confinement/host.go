@@ -25,7 +25,7 @@ type Host struct {
 	others   *others          // what the entries beside it have run
 	boundary sandbox.Boundary // what the session opens to the child
 	disk     Disk
-	looks    *sandbox.Looks // of one plan; nil: each path is looked at when it is asked for
+	looks    *sandbox.LstatCache // of one plan; nil: each path is looked at when it is asked for
 }
 
 // A Disk answers what is at a path.
@@ -50,7 +50,7 @@ type Options struct {
 
 // New makes a Host. It looks at nothing yet.
 func New(o Options) Host {
-	h := Host{environ: o.Environ, home: o.Home, system: o.System, root: os.Geteuid() == 0, kernel: sandbox.System}
+	h := Host{environ: o.Environ, home: o.Home, system: o.System, root: os.Geteuid() == 0, kernel: sandbox.CurrentKernel}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}
@@ -97,15 +97,15 @@ func remembered[V any](of func(path string) V) func(path string) V {
 	}
 }
 
-// Within is the host with the boundary of a session.
-func (h Host) Within(b sandbox.Boundary) Host {
+// WithBoundary is the host with the boundary of a session.
+func (h Host) WithBoundary(b sandbox.Boundary) Host {
 	h.boundary = b
 	return h
 }
 
-// In is the host as it is in the environment of a client. What the hub keeps for itself stays
+// WithClientEnv is the host as it is in the environment of a client. What the hub keeps for itself stays
 // where it is. nil is the hub's.
-func (h Host) In(environ []string) Host {
+func (h Host) WithClientEnv(environ []string) Host {
 	if environ != nil {
 		h.hub, h.environ = h.ofHub(), environ
 	}

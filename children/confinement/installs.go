@@ -107,7 +107,7 @@ func (h Host) searched(env *program.Environment) (ways []way) {
 // narrow reports a directory that can be one installation: it does not hold the home
 // folder, the hub's temporary folder or a folder of the system's top.
 func (h Host) narrow(dir string) bool {
-	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Holds(dir, h.home)) && !sandbox.Holds(dir, os.TempDir())
+	return !isTop(dir) && !isTop(filepath.Dir(dir)) && (h.home == "" || !sandbox.Contains(dir, h.home)) && !sandbox.Contains(dir, os.TempDir())
 }
 
 // systemFolders are places of the system, where no server writes.

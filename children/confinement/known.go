@@ -105,7 +105,7 @@ func (h Host) knownAs(child Child) *knownServer {
 		return nil
 	}
 	if p, fetched := child.Program.Package(); fetched && child.Installed == nil {
-		if child.Program.Local || h.Planted(cmp.Or(child.Enter, child.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
+		if child.Program.Local || h.Planted(cmp.Or(child.StartDir, child.Dir)) || len(p.Specs) != 1 { // it may take the package out of the project
 			return nil
 		}
 		return knownPackage(program.WithoutVersion(p.Specs[0]))
@@ -159,8 +159,8 @@ func (h Host) knownFile(file string) *knownServer {
 func (h Host) Planted(path string) bool {
 	real := h.Real(path)
 	return slices.ContainsFunc(h.boundary.Areas, func(area sandbox.Rule) bool {
-		return area.Access&sandbox.Write != 0 && (sandbox.Holds(area.Path, path) || sandbox.Holds(area.Path, real)) &&
-			(h.home == "" || !sandbox.Holds(area.Path, h.home))
+		return area.Access&sandbox.Write != 0 && (sandbox.Contains(area.Path, path) || sandbox.Contains(area.Path, real)) &&
+			(h.home == "" || !sandbox.Contains(area.Path, h.home))
 	})
 }
 

@@ -13,9 +13,9 @@ import (
 	"mcphub/children/sandbox"
 )
 
-// A Making is a folder that is made before a child starts, and what is copied into it
+// A StateFolder is a folder that is made before a child starts, and what is copied into it
 // where it is missing.
-type Making struct {
+type StateFolder struct {
 	Folder     string
 	File, From string // From "": nothing is copied
 }
@@ -51,7 +51,7 @@ func (c *Confinement) Make() error {
 // A grant is what the profile of a well-known server opens to one child.
 type grant struct {
 	rules  []sandbox.Rule
-	makes  []Making
+	makes  []StateFolder
 	texts  []string // what it opens, for people
 	lacks  []string // what is not opened, and why
 	closed []string // what is opened no more, and why
@@ -126,7 +126,7 @@ func (g *grant) keep(folder string, h Host) {
 		return
 	}
 	if g.open(folder, sandbox.Read|sandbox.Write, toMake, h) {
-		g.makes = append(g.makes, Making{Folder: folder})
+		g.makes = append(g.makes, StateFolder{Folder: folder})
 	}
 }
 
@@ -156,7 +156,7 @@ func (g *grant) remember(child Child, h Host) {
 	child.Env.Set(memoryVariable, file)
 	g.rules = append(g.rules, sandbox.Rule{Path: h.resolve(folder), Access: sandbox.Read | sandbox.Write})
 	g.texts = append(g.texts, "read, write "+folder+" (its memory, as "+memoryVariable+" is not set)")
-	made := Making{Folder: folder, File: memoryFile}
+	made := StateFolder{Folder: folder, File: memoryFile}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		made.From = h.memoryOf(child)
 	}

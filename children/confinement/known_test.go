@@ -20,7 +20,7 @@ func writable(h launch.Machine, home string, dirs ...string) launch.Machine {
 	for _, dir := range dirs {
 		b.Areas = append(b.Areas, sandbox.Rule{Path: filepath.Join(home, dir), Access: sandbox.Read | sandbox.Write | sandbox.Execute})
 	}
-	return h.Within(b)
+	return h.WithBoundary(b)
 }
 
 func putFile(t *testing.T, path, text string) string {
@@ -109,7 +109,7 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 				}
 				return
 			}
-			if tc.want == "" && (len(l.Sandbox.Report.Gives) > 0 || l.Sandbox.Profile != nil && l.Sandbox.Profile.Sockets || l.Sandbox.Refuse) {
+			if tc.want == "" && (len(l.Sandbox.Report.Gives) > 0 || l.Sandbox.Profile != nil && l.Sandbox.Profile.Sockets || l.Sandbox.KeepRunning) {
 				t.Errorf("it is given %q", l.Sandbox.Report.Gives)
 			}
 			if tc.want != "" && !slices.Contains(l.Sandbox.Report.Gives, "profile "+tc.want) {
@@ -126,13 +126,13 @@ func TestAnEntrySaysMore(t *testing.T) {
 	cli := putFile(t, filepath.Join(home, "tools/node_modules/@playwright/mcp/cli.js"), "")
 	for name, tc := range map[string]struct{ set, want sandbox.Choice }{"unsaid": {sandbox.Unsaid, sandbox.Yes}, "no": {sandbox.No, sandbox.No}, "yes": {sandbox.Yes, sandbox.Yes}} {
 		prog := confinedProgram("node", cli)
-		prog.Sandbox.Sockets, prog.Sandbox.Refuse = tc.set, tc.set
+		prog.Sandbox.Sockets, prog.Sandbox.KeepRunning = tc.set, tc.set
 		l, err := launch.Plan(prog, nil, h)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := tc.want == sandbox.Yes; l.Sandbox.Profile.Sockets != want || l.Sandbox.Refuse != want {
-			t.Errorf("%s: sockets %t, stays %t", name, l.Sandbox.Profile.Sockets, l.Sandbox.Refuse)
+		if want := tc.want == sandbox.Yes; l.Sandbox.Profile.Sockets != want || l.Sandbox.KeepRunning != want {
+			t.Errorf("%s: sockets %t, stays %t", name, l.Sandbox.Profile.Sockets, l.Sandbox.KeepRunning)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func TestAProfileOpensNoMore(t *testing.T) {
 			for _, w := range tc.withheld {
 				b.Withheld = append(b.Withheld, at(w))
 			}
-			l, err := launch.Plan(memory(tc.file), nil, h.Within(b).For(memory(tc.file), zerolog.Nop()))
+			l, err := launch.Plan(memory(tc.file), nil, h.WithBoundary(b).For(memory(tc.file), zerolog.Nop()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestAProfileOpensNoMore(t *testing.T) {
 				t.Errorf("%s is closed: %v", tc.opens, p.Rules)
 			}
 			for _, r := range p.Rules {
-				if r.Access&sandbox.Write != 0 && sandbox.Holds(filepath.Dir(filepath.Dir(home)), r.Path) && r.Path != at(tc.opens) {
+				if r.Access&sandbox.Write != 0 && sandbox.Contains(filepath.Dir(filepath.Dir(home)), r.Path) && r.Path != at(tc.opens) {
 					t.Errorf("%s is open: %s", r.Path, r.Access)
 				}
 			}

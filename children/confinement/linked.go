@@ -59,7 +59,7 @@ func (h Host) modulesOf(dir string) (parts []part) {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
-			if real := h.Real(path); real != path && !sandbox.Holds(dir, real) && h.IsDir(real) {
+			if real := h.Real(path); real != path && !sandbox.Contains(dir, real) && h.IsDir(real) {
 				parts = append(parts, part{file: path, name: "module " + path})
 			}
 		case e.IsDir() && strings.HasPrefix(e.Name(), "@"):

@@ -40,21 +40,21 @@ func (h Host) WasTold(prog program.Program) bool { return h.memory.preview().kno
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
-// Obeyed are paths that programs run, load or obey, with what their links lead to.
-type Obeyed struct {
+// ExecutedPaths are paths that programs run, load or obey, with what their links lead to.
+type ExecutedPaths struct {
 	paths   []string
 	folders []string // of paths, those that are searched
 }
 
 // add adds a path by its hops. searched: programs look for files in it by their names.
-func (o *Obeyed) add(hops []string, searched bool) {
+func (o *ExecutedPaths) add(hops []string, searched bool) {
 	if o.paths = append(o.paths, hops...); searched {
 		o.folders = append(o.folders, hops...)
 	}
 }
 
 // Obeys looks up what the program of an entry runs, loads or obeys.
-func (h Host) Obeys(prog program.Program) (o Obeyed) {
+func (h Host) Obeys(prog program.Program) (o ExecutedPaths) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
@@ -96,12 +96,12 @@ func (h Host) hasModule(module, dir string) bool {
 }
 
 // others is what the entries of a hub run, load or obey. Any goroutine may use it.
-type others struct{ now atomic.Pointer[Obeyed] }
+type others struct{ now atomic.Pointer[ExecutedPaths] }
 
 // Among tells the host what all entries of a hub obey. No entry may write what another one runs. It looks at
 // no disk.
-func (h Host) Among(all []Obeyed) {
-	var sum Obeyed
+func (h Host) Among(all []ExecutedPaths) {
+	var sum ExecutedPaths
 	paths, folders := map[string]bool{}, map[string]bool{} // many are the same in all surroundings
 	for _, o := range all {
 		sum.paths, sum.folders = appendNew(sum.paths, o.paths, paths), appendNew(sum.folders, o.folders, folders)
@@ -125,11 +125,11 @@ type naming struct {
 	h      Host // its boundary is that of the session, with sandbox.write
 	prog   program.Program
 	names  []entry.Name
-	obeyed Obeyed   // nobody may write it
-	places []string // where other well-known servers keep something
+	obeyed ExecutedPaths // nobody may write it
+	places []string      // where other well-known servers keep something
 
 	rules  []sandbox.Rule
-	makes  []Making
+	makes  []StateFolder
 	named  []sandbox.Named
 	opens  []string // what the rules open, for people
 	closed []string // what waits for a person
@@ -161,7 +161,7 @@ func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 	n.names = n.prog.Names(h.home)
 	n.obeyed = h.Obeys(n.prog)
 	if o := h.others.now.Load(); o != nil {
-		n.obeyed = Obeyed{slices.Concat(o.paths, n.obeyed.paths), slices.Concat(o.folders, n.obeyed.folders)}
+		n.obeyed = ExecutedPaths{slices.Concat(o.paths, n.obeyed.paths), slices.Concat(o.folders, n.obeyed.folders)}
 	}
 	for _, p := range parts {
 		n.obeyed.add(h.looks.Hops(p.file), false)
@@ -344,17 +344,17 @@ func (n *naming) readOnly(name entry.Name, path string, w *way) string {
 			switch {
 			case at == code:
 				return "it is run, or obeyed"
-			case sandbox.Holds(at, code):
+			case sandbox.Contains(at, code):
 				return code + " in it is run, or obeyed"
 			}
 		}
 		for _, dir := range n.obeyed.folders {
-			if sandbox.Holds(dir, at) {
+			if sandbox.Contains(dir, at) {
 				return "it lies in " + dir + ", which is searched for what is run"
 			}
 		}
 		for _, root := range n.h.boundary.Roots {
-			if root != at && sandbox.Holds(at, root) {
+			if root != at && sandbox.Contains(at, root) {
 				return "the root " + root + " lies in it"
 			}
 		}
@@ -471,7 +471,7 @@ func (n *naming) remembered(w *way, f decision) decision {
 		return f
 	}
 	if f.makes != "" {
-		n.makes = append(n.makes, Making{Folder: f.makes})
+		n.makes = append(n.makes, StateFolder{Folder: f.makes})
 	}
 	return f
 }

@@ -326,7 +326,7 @@ func TestNobodyWritesWhatAnotherRuns(t *testing.T) {
 				relink(t, filepath.Join(home, "shared/srv"), filepath.Join(home, "link"))
 				prog, want := served(home, filepath.Join(home, "shared")), "rxw"
 				if beside {
-					h.Among([]confinement.Obeyed{h.Obeys(prog), h.Obeys(other(home))})
+					h.Among([]confinement.ExecutedPaths{h.Obeys(prog), h.Obeys(other(home))})
 					want = "rx"
 				}
 				if got := rights(planOf(t, h, prog), filepath.Join(home, "shared/srv/index.js")); got != want {

@@ -42,7 +42,7 @@ func (n *needs) of(home string) []need {
 			if sandbox.IsFile(path, home) {
 				use = asFile
 			}
-			n.list = append(n.list, need{wayIn(nil, path), base.Access, use, home != "" && sandbox.Holds(home, path)})
+			n.list = append(n.list, need{wayIn(nil, path), base.Access, use, home != "" && sandbox.Contains(home, path)})
 		}
 	}
 	return n.list

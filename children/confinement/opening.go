@@ -57,7 +57,7 @@ func (o *opening) all(child Child, shared shares) {
 
 // launcher opens what launchers start in and with, or the copy that takes their place.
 func (o *opening) launcher(child Child) {
-	if child.Enter != "" || child.Dir == child.Scratch {
+	if child.StartDir != "" || child.Dir == child.Scratch {
 		o.rules = append(o.rules, sandbox.Rule{Path: o.h.Real(child.Scratch), Access: sandbox.Read})
 		if child.Shell != "" {
 			o.rules = append(o.rules, sandbox.Rule{Path: o.h.Real(child.Shell), Access: runs})
@@ -112,7 +112,7 @@ func (o *opening) versionSettings() {
 	}
 	for folder, files := range settings {
 		top := filepath.Join(o.h.home, folder)
-		if !slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Holds(top, r.Path) }) {
+		if !slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return sandbox.Contains(top, r.Path) }) {
 			continue
 		}
 		for _, file := range files {
@@ -127,7 +127,7 @@ func (o *opening) versionSettings() {
 func (o *opening) compareWithBoundary() {
 	closed := o.h.memory.closed() // it looks at the disk
 	for _, c := range o.h.boundary.Conflicts(o.rules) {
-		if sandbox.Holds(closed, c.Withheld) {
+		if sandbox.Contains(closed, c.Withheld) {
 			continue // the rule is made around it
 		}
 		o.conflicts = append(o.conflicts, c.String())
@@ -174,7 +174,7 @@ func (o *opening) add(w way, a sandbox.Access, watch bool) {
 
 // withheld says why a path of the entry's sandbox cannot be opened; "" where it can.
 func (h Host) withheld(key, path string) string {
-	if h.boundary.Keeps(path) || h.boundary.Keeps(h.Real(path)) {
+	if h.boundary.Withholds(path) || h.boundary.Withholds(h.Real(path)) {
 		return fmt.Sprintf("sandbox.%s: %s is withheld by the policy, or is the hub's own", key, path)
 	}
 	return ""

@@ -272,12 +272,12 @@ func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) 
 		return filepath.Dir(name) == filepath.Dir(path) && !isDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
 	}
 	for _, c := range r.called {
-		if sandbox.Holds(c.Path, path) || beside(c.Path) {
+		if sandbox.Contains(c.Path, path) || beside(c.Path) {
 			return sandbox.Refusal{Path: c.Path, By: sandbox.ByCall}, c.Access
 		}
 	}
 	for _, n := range r.Named {
-		if sandbox.Holds(n.Path, path) || beside(n.Path) {
+		if sandbox.Contains(n.Path, path) || beside(n.Path) {
 			return sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key}, 0
 		}
 	}
@@ -296,7 +296,7 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 		f.Opens = top
 	case made: // its directory has to be open, or the first on the way that is to be made
 		f.Opens = firstMissing(dir)
-	case f.By != sandbox.ByServer && sandbox.Holds(f.Path, path) && !r.opens(f.Path, sandbox.Read):
+	case f.By != sandbox.ByServer && sandbox.Contains(f.Path, path) && !r.opens(f.Path, sandbox.Read):
 		f.Opens = firstMissing(f.Path)
 	default:
 		f.Opens = firstMissing(path)

@@ -59,7 +59,7 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 		m.Run = []string{"restart", server}
 	case f.Opens == "":
 		m.Text = f.Why
-	case f.Opens == f.Path, !sandbox.Holds(f.Opens, f.Path):
+	case f.Opens == f.Path, !sandbox.Contains(f.Opens, f.Path):
 		m.Text, m.Run = "if it is to have that", Allow(server, f.Access, f.Opens)
 	default:
 		why := "it makes files beside that"

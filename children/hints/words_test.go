@@ -49,11 +49,11 @@ func (d disk) reader(named ...sandbox.Named) *Reader {
 		Named: named, Dirs: []string{filepath.Join(d.top, "in")},
 		Never: func(path string) string {
 			switch {
-			case sandbox.Holds(path, d.home):
+			case sandbox.Contains(path, d.home):
 				return "it is the home folder, or holds it"
-			case sandbox.Holds(filepath.Join(d.top, "hub"), path):
+			case sandbox.Contains(filepath.Join(d.top, "hub"), path):
 				return "it is the hub's own"
-			case path == "/etc", sandbox.Holds("/proc", path):
+			case path == "/etc", sandbox.Contains("/proc", path):
 				return "it belongs to the system"
 			}
 			return ""

@@ -98,7 +98,7 @@ func PlanInstall(prog program.Program, p *program.Package, in Install, roots []g
 			m.Inherit = append(m.Inherit, name)
 		}
 	}
-	h = h.Within(sandbox.Boundary{Withheld: in.Within.Withheld}).WithInstalled(nil).WithPrivate(in.Temp, in.Cache).WithFresh(in.Fresh)
+	h = h.WithBoundary(sandbox.Boundary{Withheld: in.Within.Withheld}).WithInstalled(nil).WithPrivate(in.Temp, in.Cache).WithFresh(in.Fresh)
 	l, err := Plan(m, roots, h)
 	l.RootsFile = nil
 	l.Env = slices.DeleteFunc(l.Env, func(kv string) bool {

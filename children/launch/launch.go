@@ -19,11 +19,11 @@ import (
 // A Launch is everything that decides how one run of a child starts; equal
 // Launches start the same thing.
 type Launch struct {
-	Command string   // absolute path of the program
-	Args    []string // without the program's own name
-	Env     []string // NAME=value, sorted; the whole environment
-	Dir     string   // the working directory that the program is to have
-	Enter   string   // where the process starts instead; "" is Dir
+	Command  string   // absolute path of the program
+	Args     []string // without the program's own name
+	Env      []string // NAME=value, sorted; the whole environment
+	Dir      string   // the working directory that the program is to have
+	StartDir string   // where the process starts instead; "" is Dir
 
 	EnvFile string // the file with more variables, see WithEnvFile; "": none
 
@@ -31,9 +31,9 @@ type Launch struct {
 	// where the environment holds the roots themselves.
 	RootsFile []byte
 
-	// Said, where set, is given each line of stderr as plain text, in order. It
+	// OnStderr, where set, is given each line of stderr as plain text, in order. It
 	// must not block: the child waits for it. It decides nothing.
-	Said func(pid int, line string)
+	OnStderr func(pid int, line string)
 	// Refused, where set, is told what the child was refused by the kernel, as far as its
 	// stderr tells. It is called by any goroutine and must not block.
 	Refused func(f sandbox.Refusal)
@@ -59,7 +59,7 @@ func (l Launch) Same(o Launch) bool {
 // SamePlace reports whether o starts the same program, with the same arguments and in
 // the same directory. The environment may differ.
 func (l Launch) SamePlace(o Launch) bool {
-	return l.Command == o.Command && l.Dir == o.Dir && l.Enter == o.Enter && slices.Equal(l.Args, o.Args)
+	return l.Command == o.Command && l.Dir == o.Dir && l.StartDir == o.StartDir && slices.Equal(l.Args, o.Args)
 }
 
 // Plan computes how a child starts with these roots. Its error says what the
@@ -99,7 +99,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	}
 	switch {
 	case precautions.Enter:
-		l.Enter = h.scratch
+		l.StartDir = h.scratch
 		env.Set("MCPHUB_WORKDIR", l.Dir)
 	case precautions.Neutral:
 		l.Dir, l.CwdRoot = h.scratch, ""
@@ -136,7 +136,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 // child is what Confine is told of the Launch. It shares the environment, which Confine adds to.
 func (h Machine) child(prog program.Program, env *program.Environment, l Launch) confinement.Child {
 	return confinement.Child{
-		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, Enter: l.Enter,
+		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, StartDir: l.StartDir,
 		Scratch: h.scratch, Shell: h.shell, Temp: h.temp, Cache: h.cache, Fresh: h.fresh, Installed: h.installed, Package: h.fetched,
 	}
 }
@@ -262,7 +262,7 @@ func (h Machine) projects(roots []guard.Root) projects {
 	p := projects{h, make(map[string]bool, len(roots))}
 	home := p.fold(h.Home())
 	for _, r := range roots {
-		if path := p.fold(r.Path); !sandbox.Holds(path, home) {
+		if path := p.fold(r.Path); !sandbox.Contains(path, home) {
 			p.roots[path] = true
 		}
 	}

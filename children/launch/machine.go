@@ -47,10 +47,10 @@ func NewMachine(environ []string, home, dir string) Machine {
 	return h
 }
 
-// In is the machine as it is in the surroundings of a client: its environment, and its
+// WithClientEnv is the machine as it is in the surroundings of a client: its environment, and its
 // working directory. What the hub keeps for itself stays where it is. nil and "" are the hub's.
-func (h Machine) In(environ []string, dir string) Machine {
-	h.Host, h.dir = h.Host.In(environ), cmp.Or(dir, h.dir)
+func (h Machine) WithClientEnv(environ []string, dir string) Machine {
+	h.Host, h.dir = h.Host.WithClientEnv(environ), cmp.Or(dir, h.dir)
 	return h
 }
 
@@ -61,9 +61,9 @@ func Variables(environ, more []string) []string {
 	return program.Inherited(environ, slices.Concat(more, []string{"CONTAINER_HOST", "GNUPGHOME", "npm_config_cache", "NPM_CONFIG_CACHE"}), runtime.GOOS).List()
 }
 
-// Within is the machine with the boundary of whom the child serves.
-func (h Machine) Within(b sandbox.Boundary) Machine {
-	h.Host = h.Host.Within(b)
+// WithBoundary is the machine with the boundary of whom the child serves.
+func (h Machine) WithBoundary(b sandbox.Boundary) Machine {
+	h.Host = h.Host.WithBoundary(b)
 	return h
 }
 

@@ -64,5 +64,5 @@ func (h Machine) Settle(prog program.Program) {
 	}
 	// Nothing starts by this plan. It has a root, because ${root} would be an error without one.
 	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
-	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h.Within(sandbox.Boundary{}))
+	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h.WithBoundary(sandbox.Boundary{}))
 }

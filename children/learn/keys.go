@@ -17,7 +17,7 @@ var own = []string{".config", ".local", ".local/share", ".local/state", ".local/
 // never says why a path is not proposed, whatever is done there; "" where it may be.
 func (p *proposer) never(path string) string {
 	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
-		if sandbox.Holds(r.Path, path) {
+		if sandbox.Contains(r.Path, path) {
 			return "all your programs share " + r.Path + "; if it cannot do without, add that to sandbox.write"
 		}
 	}
@@ -61,7 +61,7 @@ func (p *proposer) lookAt(dir string, writing bool) string {
 	}
 	if writing && p.Profile != nil {
 		for _, r := range p.Profile.Rules {
-			if r.Access&(sandbox.Execute|sandbox.Write) == sandbox.Execute && (sandbox.Holds(dir, r.Path) || sandbox.Holds(r.Path, dir)) {
+			if r.Access&(sandbox.Execute|sandbox.Write) == sandbox.Execute && (sandbox.Contains(dir, r.Path) || sandbox.Contains(r.Path, dir)) {
 				return "a program lies there, which the server could change; tell it to write somewhere else"
 			}
 		}

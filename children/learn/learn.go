@@ -94,7 +94,7 @@ func (p *proposer) take(u sandbox.Use) {
 	}
 	leave := func(why string) { p.left = append(p.left, Left{u.Path, u.Access, why}) }
 	why := p.never(u.Path)
-	if why == "" && slices.ContainsFunc(p.fresh, func(top string) bool { return sandbox.Holds(top, u.Path) }) {
+	if why == "" && slices.ContainsFunc(p.fresh, func(top string) bool { return sandbox.Contains(top, u.Path) }) {
 		why = "it was made among everybody's temporary files, and has another name next time; its own temporary folder is the one that TMPDIR names"
 	}
 	if why != "" {
@@ -202,7 +202,7 @@ func (p *proposer) packageOf(file string) string {
 // outermost are the paths that lie in no other one, and in none of beside. Sorted.
 func outermost(paths, beside []string) (out []string) {
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
-		in := func(dir string) bool { return sandbox.Holds(dir, path) }
+		in := func(dir string) bool { return sandbox.Contains(dir, path) }
 		if !slices.ContainsFunc(out, in) && !slices.ContainsFunc(beside, in) {
 			out = append(out, path)
 		}

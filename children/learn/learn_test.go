@@ -134,14 +134,14 @@ func TestPropose(t *testing.T) {
 func TestProposeKeepsWhatIsSaid(t *testing.T) {
 	d := newDisk(t, "old/x", "new/x")
 	f := Facts{
-		Settings: sandbox.Settings{Read: []string{filepath.Join(d.top, "old"), filepath.Join(d.top, "unused")}, Network: sandbox.Network{Ports: []uint16{443}}, Refuse: sandbox.Yes},
+		Settings: sandbox.Settings{Read: []string{filepath.Join(d.top, "old"), filepath.Join(d.top, "unused")}, Network: sandbox.Network{Ports: []uint16{443}}, KeepRunning: sandbox.Yes},
 		Ports:    []uint16{80, 443}, Sockets: []sandbox.Socket{{Path: "/run/dbus"}},
 	}
 	if got := d.propose(f, []string{"old/x", "new/x"}, nil); got != "read new/x\nread old\nread unused\n" {
 		t.Errorf("proposed is\n%s", got)
 	}
 	s := Propose(f).Settings
-	if s.Refuse != sandbox.Yes || s.Sockets != sandbox.Unsaid || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
+	if s.KeepRunning != sandbox.Yes || s.Sockets != sandbox.Unsaid || !slices.Equal(s.Network.Ports, []uint16{80, 443}) {
 		t.Errorf("proposed is %+v", s)
 	}
 	f.Settings.Network, f.Sockets = sandbox.Network{On: true}, []sandbox.Socket{{Path: "/tmp/own", Bound: true}}

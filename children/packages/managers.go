@@ -75,7 +75,7 @@ func (m manager) plan(p *program.Package, prog program.Program, home, fresh, cac
 	// Settings in the home folder are not read, unless the entry opens them.
 	in.Env["XDG_CACHE_HOME"], in.Env["npm_config_cache"] = cache, filepath.Join(cache, "npm")
 	in.Env["XDG_DATA_HOME"], in.Env["XDG_STATE_HOME"], in.Env["XDG_RUNTIME_DIR"] = cache+"/data", cache+"/state", cache+"/run"
-	if !slices.ContainsFunc(prog.Sandbox.Read, func(path string) bool { return sandbox.Holds(filepath.Join(home, ".config"), path) }) {
+	if !slices.ContainsFunc(prog.Sandbox.Read, func(path string) bool { return sandbox.Contains(filepath.Join(home, ".config"), path) }) {
 		in.Env["XDG_CONFIG_HOME"] = cache + "/config"
 	}
 	userconfig := slices.ContainsFunc(slices.Collect(maps.Keys(prog.Env)), func(n string) bool { return strings.EqualFold(n, "npm_config_userconfig") })

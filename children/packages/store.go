@@ -342,7 +342,7 @@ func (s *Store) fill(ctx context.Context, at place, r *Request) (rec *record, er
 	if err != nil {
 		return nil, r.failed("", err)
 	}
-	l.Said = r.Said
+	l.OnStderr = r.Said
 	said, err := process.Run(ctx, l, stopTime, r.Log.Level(zerolog.ErrorLevel))
 	if err != nil {
 		return nil, r.failed(said, err)

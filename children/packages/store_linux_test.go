@@ -66,7 +66,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	if k := sandbox.System(); k.ABI < 6 && os.Getenv("CI") != "" {
+	if k := sandbox.CurrentKernel(); k.ABI < 6 && os.Getenv("CI") != "" {
 		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
 	} else if k.ABI < 6 {
 		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)

@@ -52,7 +52,7 @@ func (h Host) News(specs []spec.Spec) map[string][]string {
 
 // among tells a machine of all entries.
 func among(m launch.Machine, specs []spec.Spec) {
-	var all []confinement.Obeyed
+	var all []confinement.ExecutedPaths
 	for i := range specs {
 		if specs[i].URL == "" {
 			all = append(all, m.Obeys(specs[i].Program()))

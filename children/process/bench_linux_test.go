@@ -19,7 +19,7 @@ func BenchmarkStart(b *testing.B) {
 	prog := program.Program{Command: "/bin/true", Cwd: "/"}
 	confined := prog
 	confined.Sandbox = sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}}
-	machine := launch.NewMachine(os.Environ(), "", "").Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}})
+	machine := launch.NewMachine(os.Environ(), "", "").WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}})
 	for name, p := range map[string]program.Program{"free": prog, "confined": confined} {
 		l, err := launch.Plan(p, nil, machine)
 		if err != nil {
@@ -64,7 +64,7 @@ func BenchmarkMemory(b *testing.B) {
 	for _, mode := range []sandbox.Mode{sandbox.Off, sandbox.Auto} {
 		b.Run(mode.String(), func(b *testing.B) {
 			p := program.Program{Command: "/bin/cat", Cwd: "/", Sandbox: sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}}
-			l, err := launch.Plan(p, nil, launch.NewMachine(os.Environ(), "", "").Within(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}}))
+			l, err := launch.Plan(p, nil, launch.NewMachine(os.Environ(), "", "").WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: os.TempDir(), Access: sandbox.Read}}}))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -60,7 +60,7 @@ func TestMayHide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := sandbox.Prepare(sandbox.System(), &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Write | sandbox.Execute}}})
+	box, err := sandbox.Prepare(sandbox.CurrentKernel(), &sandbox.Profile{Rules: []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Write | sandbox.Execute}}})
 	if err != nil && os.Getenv("CI") == "" {
 		t.Skip(err)
 	} else if err != nil {

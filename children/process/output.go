@@ -47,7 +47,7 @@ func Run(ctx context.Context, l launch.Launch, stop time.Duration, log zerolog.L
 		return "", err
 	}
 	_ = p.stdin.Close()
-	out, read := newTail(log, l.Said), make(chan struct{})
+	out, read := newTail(log, l.OnStderr), make(chan struct{})
 	out.pid = p.pid
 	go func() {
 		defer close(read)

@@ -55,10 +55,10 @@ type process struct {
 // startProcess starts what l says. It returns once the program runs, or has
 // failed to start.
 func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
-	p := &process{tail: newTail(log, l.Said), ended: make(chan struct{}), stderrDone: make(chan struct{})}
+	p := &process{tail: newTail(log, l.OnStderr), ended: make(chan struct{}), stderrDone: make(chan struct{})}
 	cmd := &exec.Cmd{Path: l.Command, Args: append([]string{l.Command}, l.Args...), Env: l.Env, Dir: l.Dir}
-	if l.Enter != "" {
-		cmd.Dir = l.Enter
+	if l.StartDir != "" {
+		cmd.Dir = l.StartDir
 	}
 	if l.RootsFile != nil {
 		name, err := writeRootsFile(l)

@@ -194,7 +194,7 @@ type Installed struct {
 
 // Holds reports whether a file is part of the copy.
 func (in *Installed) Holds(path string) bool {
-	return in != nil && in.Dir != "" && sandbox.Holds(in.Dir, path)
+	return in != nil && in.Dir != "" && sandbox.Contains(in.Dir, path)
 }
 
 // WithInstalled returns the program and its arguments with an installed copy in place of the

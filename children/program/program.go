@@ -102,7 +102,7 @@ func (prog Program) Names(home string) []entry.Name {
 
 // Reads reports whether the entry opens a file to its program for reading.
 func (prog Program) Reads(path string) bool {
-	return slices.ContainsFunc(prog.Sandbox.Read, func(dir string) bool { return sandbox.Holds(dir, path) })
+	return slices.ContainsFunc(prog.Sandbox.Read, func(dir string) bool { return sandbox.Contains(dir, path) })
 }
 
 // Digest returns a digest of what the entry names. It changes when the entry may name other

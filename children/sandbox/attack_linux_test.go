@@ -224,7 +224,7 @@ var attacks = map[string]func(args []string) (string, error){
 		if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0); err != nil {
 			return "", err
 		}
-		k := sandbox.System()
+		k := sandbox.CurrentKernel()
 		return fmt.Sprintf("ABI %d, %s", k.ABI, k.Why), nil
 	},
 	"pair": func([]string) (string, error) { // what node and Python speak with their children by

@@ -89,7 +89,7 @@ func UserBase() []Rule {
 // Beside are the rules of a Profile beside base, those that every program needs.
 func (p *Profile) Beside(base []Rule) (rules []Rule) {
 	for _, r := range p.Rules {
-		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Holds(b.Path, r.Path) }) {
+		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Contains(b.Path, r.Path) }) {
 			rules = append(rules, r)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 type Boundary struct {
 	Areas    []Rule   // roots, directories of the policy and grants; canonical paths
 	Roots    []string // of these, the roots
-	Open     string   // why there is no boundary; "" where there is one
+	WhyOpen  string   // why there is no boundary; "" where there is one
 	Withheld []string // paths that no child may open, whatever is around them
 	Barred   string   // why no child may be given this, confined or not: none runs; "" where one may
 }
 
 // Equal reports whether two Boundaries are the same.
 func (b Boundary) Equal(o Boundary) bool {
-	return b.Open == o.Open && b.Barred == o.Barred && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
+	return b.WhyOpen == o.WhyOpen && b.Barred == o.Barred && slices.Equal(b.Areas, o.Areas) && slices.Equal(b.Roots, o.Roots) && slices.Equal(b.Withheld, o.Withheld)
 }
 
 // A Conflict is an allowed path that has a withheld one in it, which the kernel cannot
@@ -39,7 +39,7 @@ func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
 	for _, r := range rules {
 		for _, w := range b.Withheld {
 			c := Conflict{r.Path, w}
-			if Holds(r.Path, w) && !slices.Contains(list, c) {
+			if Contains(r.Path, w) && !slices.Contains(list, c) {
 				list = append(list, c)
 			}
 		}
@@ -47,9 +47,9 @@ func (b Boundary) Conflicts(rules []Rule) (list []Conflict) {
 	return list
 }
 
-// Keeps reports whether a path lies at or below a withheld one.
-func (b Boundary) Keeps(path string) bool {
-	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Holds(w, path) })
+// Withholds reports whether a path lies at or below a withheld one.
+func (b Boundary) Withholds(path string) bool {
+	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Contains(w, path) })
 }
 
 // Leads reports whether a path may be opened as what its links lead to, the last of its
@@ -58,15 +58,15 @@ func (b Boundary) Keeps(path string) bool {
 func (b Boundary) Leads(hops []string) bool {
 	real := hops[len(hops)-1]
 	return hops[0] == real || !slices.ContainsFunc(hops, b.Writable) ||
-		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Holds(r.Path, real) })
+		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Contains(r.Path, real) })
 }
 
 // mostHops bounds a chain of links, as Linux does.
 const mostHops = 40
 
-// Looks remember what was seen at each path, for whoever needs the disk of one moment. The
-// nil Looks remember nothing. They belong to one goroutine.
-type Looks struct{ seen map[string]look }
+// LstatCache remember what was seen at each path, for whoever needs the disk of one moment. The
+// nil LstatCache remember nothing. They belong to one goroutine.
+type LstatCache struct{ seen map[string]look }
 
 // A look is what is at a path.
 type look struct {
@@ -76,15 +76,15 @@ type look struct {
 }
 
 // NewLooks returns Looks that have seen nothing yet.
-func NewLooks() *Looks { return &Looks{seen: map[string]look{}} }
+func NewLooks() *LstatCache { return &LstatCache{seen: map[string]look{}} }
 
 // Lstat is os.Lstat.
-func (l *Looks) Lstat(path string) (fs.FileInfo, error) {
+func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {
 	at := l.at(path)
 	return at.fi, at.err
 }
 
-func (l *Looks) at(path string) (at look) {
+func (l *LstatCache) at(path string) (at look) {
 	if l != nil {
 		if at, ok := l.seen[path]; ok {
 			return at
@@ -99,7 +99,7 @@ func (l *Looks) at(path string) (at look) {
 
 // Real is a path without links. ok is false where that cannot be told by text, or nothing is there: a name before ".." may
 // be a link, and Windows has more than one name for a file.
-func (l *Looks) Real(path string) (real string, ok bool) {
+func (l *LstatCache) Real(path string) (real string, ok bool) {
 	if filepath.Separator != '/' || !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", false
 	}
@@ -116,7 +116,7 @@ func (l *Looks) Real(path string) (real string, ok bool) {
 
 // Hops are the spellings of a path on the way to where it leads: itself, and itself with
 // one link after the other replaced by what it says.
-func (l *Looks) Hops(path string) []string {
+func (l *LstatCache) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
 	for len(all) <= mostHops {
 		next, ok := l.hop(all[len(all)-1])
@@ -129,7 +129,7 @@ func (l *Looks) Hops(path string) []string {
 }
 
 // hop replaces the first link of a clean path.
-func (l *Looks) hop(path string) (string, bool) {
+func (l *LstatCache) hop(path string) (string, bool) {
 	link, to := l.link(path)
 	if link == "" {
 		return "", false
@@ -141,7 +141,7 @@ func (l *Looks) hop(path string) (string, bool) {
 }
 
 // link is the first link of a clean path, and what it says; "" where there is none.
-func (l *Looks) link(path string) (link, to string) {
+func (l *LstatCache) link(path string) (link, to string) {
 	for end := 1; end <= len(path); end++ {
 		if end < len(path) && !os.IsPathSeparator(path[end]) {
 			continue
@@ -158,7 +158,7 @@ func (l *Looks) link(path string) (link, to string) {
 
 // Writable reports whether children may write what is at a path, by its spelling.
 func (b Boundary) Writable(path string) bool {
-	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Holds(r.Path, path) })
+	return slices.ContainsFunc(b.Areas, func(r Rule) bool { return r.Access&Write != 0 && Contains(r.Path, path) })
 }
 
 // Mode says whether a child is confined. The zero Mode confines nothing.
@@ -225,14 +225,14 @@ type Named struct {
 // Settings are what an entry of hub.json says of its confinement. The zero Settings
 // confine nothing.
 type Settings struct {
-	Mode    Mode
-	Default bool     // nobody has written Mode: where no file can be held, nothing else is
-	Cannot  string   // why Auto holds nothing of this program on this system; "": it does
-	Read    []string // absolute paths beside the boundary
-	Write   []string // likewise
-	Network Network
-	Sockets Choice
-	Refuse  Choice // a running child is not started anew for a wider boundary
+	Mode        Mode
+	Default     bool     // nobody has written Mode: where no file can be held, nothing else is
+	Cannot      string   // why Auto holds nothing of this program on this system; "": it does
+	Read        []string // absolute paths beside the boundary
+	Write       []string // likewise
+	Network     Network
+	Sockets     Choice
+	KeepRunning Choice // a running child is not started anew for a wider boundary
 
 	At string // file:line of the entry, for messages; Equal does not look at it
 }
@@ -256,5 +256,5 @@ func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profil
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {
 	return s.Mode == o.Mode && s.Default == o.Default && s.Cannot == o.Cannot && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
-		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.Refuse == o.Refuse
+		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.KeepRunning == o.KeepRunning
 }

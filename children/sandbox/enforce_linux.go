@@ -131,7 +131,7 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 			err := error(nil)
 			switch {
 			case p.excepts(rule.Path):
-			case p.Except != "" && Holds(rule.Path, p.Except):
+			case p.Except != "" && Contains(rule.Path, p.Except):
 				err = r.around(p, rule, attr.HandledAccessFS)
 			default:
 				err = r.allow(rule.Path, p.place(rule.Path), rule.Access.rights()&attr.HandledAccessFS)

@@ -21,7 +21,7 @@ func TestHoldsAsRel(t *testing.T) {
 		if want {
 			held++
 		}
-		if got := Holds(dir, at); got != want {
+		if got := Contains(dir, at); got != want {
 			t.Fatalf("Holds(%q, %q): %t", dir, at, got)
 		}
 	})

@@ -14,8 +14,8 @@ type Kernel struct {
 	Mute    string // why it does not ask the hub about system calls; "": it does
 }
 
-// System is the kernel that this process runs on. It is looked at once.
-var System = sync.OnceValue(func() Kernel { return Look(landlockVersion) })
+// CurrentKernel is the kernel that this process runs on. It is looked at once.
+var CurrentKernel = sync.OnceValue(func() Kernel { return Look(landlockVersion) })
 
 // versions of Landlock from which something is enforced
 const (

@@ -121,7 +121,7 @@ func HoldsSecret(dir, home string) string {
 	for _, list := range [][]string{keyFolders, clientFiles} {
 		for _, place := range list {
 			hidden := strings.HasPrefix(place, ".")
-			if place = filepath.Join(home, place); !Holds(dir, place) {
+			if place = filepath.Join(home, place); !Contains(dir, place) {
 				continue
 			}
 			if _, err := os.Lstat(place); hidden || err == nil {

@@ -27,7 +27,7 @@ func TestLooks(t *testing.T) {
 	paths := []string{at("a/b"), at("near/b"), at("far"), at("far/x"), at("lost/y"), at("round"), at("c/../far"), "/"}
 	for range 2 { // the second time they are remembered
 		for _, path := range paths {
-			if got, want := looks.Hops(path), (*Looks)(nil).Hops(path); !slices.Equal(got, want) {
+			if got, want := looks.Hops(path), (*LstatCache)(nil).Hops(path); !slices.Equal(got, want) {
 				t.Errorf("%s: hops %q, without memory %q", path, got, want)
 			}
 			_, err := looks.Lstat(path)
@@ -47,7 +47,7 @@ func TestLooks(t *testing.T) {
 	if got := looks.Hops(at("far")); got[len(got)-1] != at("a/b") {
 		t.Errorf("what was seen is not remembered: %q", got)
 	}
-	if got := (*Looks)(nil).Hops(at("far")); got[len(got)-1] != at("c") {
+	if got := (*LstatCache)(nil).Hops(at("far")); got[len(got)-1] != at("c") {
 		t.Errorf("without memory %q", got)
 	}
 }

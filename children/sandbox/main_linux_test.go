@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 // landlocked is the kernel, where it has all that is tested. In CI it must.
 func landlocked(t *testing.T) sandbox.Kernel {
 	t.Helper()
-	k := sandbox.System()
+	k := sandbox.CurrentKernel()
 	if k.ABI >= 6 {
 		return k
 	}

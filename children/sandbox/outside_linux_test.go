@@ -565,7 +565,7 @@ func TestRequiredWithinAListener(t *testing.T) {
 			said <- err.Error()
 			return
 		}
-		box, err := sandbox.Prepare(sandbox.System(), p)
+		box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
 		if err != nil {
 			said <- err.Error()
 			return

@@ -96,7 +96,7 @@ func (p *Profile) Opens(path string, a Access) bool {
 		return false
 	}
 	for _, r := range p.Rules {
-		if Holds(r.Path, path) && !p.moved(r.Path) {
+		if Contains(r.Path, path) && !p.moved(r.Path) {
 			a &^= r.Access
 		}
 	}

@@ -95,7 +95,7 @@ func (p *Profile) Allows(path string) (a Access) {
 		return 0
 	}
 	for _, r := range p.Rules {
-		if Holds(r.Path, path) {
+		if Contains(r.Path, path) {
 			a |= r.Access
 		}
 	}
@@ -103,12 +103,12 @@ func (p *Profile) Allows(path string) (a Access) {
 }
 
 // excepts reports whether a path is what no rule opens, or lies below.
-func (p *Profile) excepts(path string) bool { return p.Except != "" && Holds(p.Except, path) }
+func (p *Profile) excepts(path string) bool { return p.Except != "" && Contains(p.Except, path) }
 
 // Around are the rules of directories that what is excepted lies in.
 func (p *Profile) Around() (list []Rule) {
 	for _, r := range p.Rules {
-		if p.Except != "" && r.Path != p.Except && Holds(r.Path, p.Except) {
+		if p.Except != "" && r.Path != p.Except && Contains(r.Path, p.Except) {
 			list = append(list, r)
 		}
 	}
@@ -151,8 +151,8 @@ func (n Network) String() string {
 	return "TCP ports " + strings.Join(words, ", ")
 }
 
-// Holds reports whether path is dir or lies below it, as they are written.
-func Holds(dir, path string) bool {
+// Contains reports whether path is dir or lies below it, as they are written.
+func Contains(dir, path string) bool {
 	if filepath.Separator == '/' && plain(dir) && plain(path) { // nearly all are, and many are compared
 		rest, ok := strings.CutPrefix(path, dir)
 		return ok && (rest == "" || rest[0] == '/' || dir == "/")

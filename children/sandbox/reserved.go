@@ -31,11 +31,11 @@ var tops = []string{
 // path is absolute, clean and without links.
 func (r Reserved) In(path string) string {
 	switch {
-	case slices.ContainsFunc(r.Withheld, func(w string) bool { return Holds(w, path) }):
+	case slices.ContainsFunc(r.Withheld, func(w string) bool { return Contains(w, path) }):
 		return "the policy withholds it, or it is the hub's own"
-	case slices.ContainsFunc(r.Others, func(o string) bool { return Holds(o, path) }):
+	case slices.ContainsFunc(r.Others, func(o string) bool { return Contains(o, path) }):
 		return "another server keeps there what is its own"
-	case slices.ContainsFunc(systems, func(s string) bool { return Holds(s, path) }):
+	case slices.ContainsFunc(systems, func(s string) bool { return Contains(s, path) }):
 		return "it belongs to the system"
 	}
 	return Secret(path)
@@ -48,28 +48,28 @@ func (r Reserved) Why(path string) string {
 		return why
 	}
 	for _, home := range r.homes() {
-		if Holds(path, home) {
+		if Contains(path, home) {
 			return "it is or holds the home folder"
 		}
 	}
 	for _, shared := range []string{"/tmp", "/var/tmp", os.TempDir()} {
-		if real, err := filepath.EvalSymlinks(shared); err == nil && Holds(path, real) || Holds(path, shared) {
+		if real, err := filepath.EvalSymlinks(shared); err == nil && Contains(path, real) || Contains(path, shared) {
 			return "it is or holds everybody's temporary files"
 		}
 	}
 	switch {
 	case filepath.Dir(path) == path, slices.Contains(tops, path):
 		return "it is a folder of the system"
-	case slices.ContainsFunc(systems, func(s string) bool { return Holds(path, s) }):
+	case slices.ContainsFunc(systems, func(s string) bool { return Contains(path, s) }):
 		return "it holds folders of the system"
 	}
 	for _, w := range r.Withheld {
-		if Holds(path, w) {
+		if Contains(path, w) {
 			return w + " in it is withheld by the policy, or is the hub's own"
 		}
 	}
 	for _, o := range r.Others {
-		if Holds(path, o) {
+		if Contains(path, o) {
 			return o + " in it is another server's own"
 		}
 	}

@@ -398,7 +398,7 @@ func BenchmarkChanges(b *testing.B) {
 			var changing int64
 			for b.Loop() {
 				cmd := command(b, dir, exe, "many changes", "1", strconv.Itoa(changes))
-				box, err := sandbox.Prepare(sandbox.System(), p)
+				box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
 				if err != nil {
 					b.Fatal(err)
 				}

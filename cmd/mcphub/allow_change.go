@@ -257,7 +257,7 @@ func (s *currentEntry) denied(path string) string {
 	info, _ := s.checker.Policy()
 	for i := range info.Rules {
 		r := &info.Rules[i]
-		if r.Then == policy.Deny && r.Dir != "" && (sandbox.Holds(r.Dir, path) || sandbox.Holds(path, r.Dir)) {
+		if r.Then == policy.Deny && r.Dir != "" && (sandbox.Contains(r.Dir, path) || sandbox.Contains(path, r.Dir)) {
 			return fmt.Sprintf(" (the rule %s denies it, %s)", r.Name, r.At)
 		}
 	}
@@ -274,7 +274,7 @@ func (w *allowWork) written(path string) string { return inHub(w.home, path) }
 // the user's, and nobody else and no link has a hand in it.
 func (w *allowWork) ownFolder(path string) error {
 	folder := filepath.Dir(path)
-	why := w.now.checker.OwnFolder(folder)
+	why := w.now.checker.CheckOwnFolder(folder)
 	real, err := filepath.EvalSymlinks(folder)
 	switch below := fromHome(w.home, folder); {
 	case why != nil:
@@ -334,7 +334,7 @@ func (s *currentEntry) unheld() string {
 	case s.server.Sandbox.Mode == keys.SandboxOff:
 		return `its sandbox is "off"`
 	}
-	return s.spec.Program().Unheld(sandbox.System())
+	return s.spec.Program().Unheld(sandbox.CurrentKernel())
 }
 
 // opened finds the first path of a key of the sandbox for which is reports true, and how it is
@@ -355,7 +355,7 @@ func (s *currentEntry) opened(key string, is func(open string) bool) (number int
 // around says which line of the sandbox opens the path or a folder that holds it; "": none.
 func (s *currentEntry) around(t *target, keys ...string) (words string) {
 	for _, key := range keys {
-		if i, path := s.opened(key, func(open string) bool { return sandbox.Holds(open, t.Path) }); i >= 0 {
+		if i, path := s.opened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {
 			return fmt.Sprintf("%s it: sandbox.%s has %s", key, key, path)
 		}
 	}
@@ -567,7 +567,7 @@ func (w *allowWork) refused(t *target) (last *refusal) {
 		}
 		for _, f := range e.Findings {
 			role, err := access.Parse(f.Role)
-			if err != nil || f.Inside || !sandbox.Holds(t.Path, f.Path) {
+			if err != nil || f.Inside || !sandbox.Contains(t.Path, f.Path) {
 				continue
 			}
 			if last == nil || w.write || role == access.Read || last.role != access.Read {

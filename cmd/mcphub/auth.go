@@ -129,7 +129,7 @@ func authLoginCommand() *cobra.Command {
 				say = stderr
 			}
 			p := person{out: say, opens: !noBrowser}
-			l, err := all.LogIn(ctx, args[0], principal, setup.Way{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
+			l, err := all.LogIn(ctx, args[0], principal, setup.LoginMethod{Device: device, Request: oauth.Request{Scopes: scopes, Port: port}, Page: p.page, Code: p.code})
 			switch {
 			case errors.As(err, new(*exit.Error)):
 				return err
@@ -174,7 +174,7 @@ func (p person) page(address string) error {
 	return nil
 }
 
-func (p person) code(d oauth.DeviceCode) {
+func (p person) code(d oauth.DevicePrompt) {
 	layout.Printf(p.out, "Open this page on any device, and enter the code %s:\n%s\n", d.Code, d.Address)
 	if d.Full != "" {
 		layout.Printf(p.out, "Or open this one, which has it already:\n%s\n", d.Full)
@@ -369,7 +369,7 @@ func (a *accounts) logOut(ctx context.Context, out io.Writer, name string, asJSO
 	if l != nil {
 		c, err := oauth.New(set)
 		if err == nil {
-			done, err = c.Revoke(ctx, &l.Grant)
+			done, err = c.Revoke(ctx, &l.TokenSet)
 		}
 		switch {
 		case err != nil:

@@ -111,7 +111,7 @@ func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string,
 	if err := f.startOnly(cfg); err != nil {
 		return err
 	}
-	as, err := setup.As(made.File, f.as, f.asGroups)
+	as, err := setup.ViewAs(made.File, f.as, f.asGroups)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 	for _, r := range running(cmd.Context(), config) {
 		for i := range r.Sessions {
 			s := &r.Sessions[i]
-			inside := slices.ContainsFunc(s.Roots, func(root string) bool { return sandbox.Holds(root, dir) })
+			inside := slices.ContainsFunc(s.Roots, func(root string) bool { return sandbox.Contains(root, dir) })
 			if inside && (found == nil || s.Since.After(found.Since)) {
 				found = s
 			}

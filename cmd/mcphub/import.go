@@ -51,7 +51,7 @@ func importCommand() *cobra.Command {
 }
 
 // sources reads what is named, or all clients.
-func (w *clientWork) sources(args []string) ([]clients.Found, error) {
+func (w *clientWork) sources(args []string) ([]clients.Inventory, error) {
 	if len(args) == 0 {
 		return w.readAll(), nil
 	}
@@ -63,7 +63,7 @@ func (w *clientWork) sources(args []string) ([]clients.Found, error) {
 		if len(found.Files) == 0 {
 			return nil, exit.Errorf(exit.NotFound, "%s has no configuration here: %s is not there", c.Title, c.Places(w.env)[0].File)
 		}
-		return []clients.Found{found}, nil
+		return []clients.Inventory{found}, nil
 	}
 	if !isThere(args[0]) && !strings.ContainsAny(args[0], `/\.`) {
 		_, err := clientNamed(args[0])
@@ -73,12 +73,12 @@ func (w *clientWork) sources(args []string) ([]clients.Found, error) {
 	if err != nil {
 		return nil, exit.Errorf(exit.Config, "%w", err)
 	}
-	return []clients.Found{found}, nil
+	return []clients.Inventory{found}, nil
 }
 
 // readAll reads every client on this machine. What cannot be read is said.
-func (w *clientWork) readAll() []clients.Found {
-	var out []clients.Found
+func (w *clientWork) readAll() []clients.Inventory {
+	var out []clients.Inventory
 	for _, c := range w.installedClients() {
 		found, err := clients.Read(c, w.env)
 		if err != nil {
@@ -108,7 +108,7 @@ type importReport struct {
 
 // importAll adds servers to hub.json. stranger: others may have written them, in a file
 // that was named or in a registry.
-func (w *clientWork) importAll(found []clients.Found, stranger bool) error {
+func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 	if !stranger {
 		if err := w.leaveProjects(found); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (w *clientWork) importAll(found []clients.Found, stranger bool) error {
 	return nil
 }
 
-func (w *clientWork) tellUnread(found []clients.Found) {
+func (w *clientWork) tellUnread(found []clients.Inventory) {
 	for _, f := range found {
 		if f.Err != nil {
 			layout.Printf(w.say, "%s is left alone, its configuration cannot be read: %v\n", f.Client.Title, f.Err)
@@ -216,7 +216,7 @@ func (m *merged) disable() (err error) {
 	return nil
 }
 
-func (w *clientWork) merge(found []clients.Found) (*merged, error) {
+func (w *clientWork) merge(found []clients.Inventory) (*merged, error) {
 	path, text, err := hubFile(w.config)
 	if err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
 
 // askHeld asks about each key of the hub alone that a file has. --yes is no yes to
 // them, and where nobody can be asked they are left out. changed: some are taken over.
-func (w *clientWork) askHeld(m *merged, found []clients.Found) (changed bool, err error) {
+func (w *clientWork) askHeld(m *merged, found []clients.Inventory) (changed bool, err error) {
 	if w.yes || w.in == nil {
 		return false, nil
 	}
@@ -318,7 +318,7 @@ func (m *merged) added() int {
 
 // write keeps the secrets of what is imported, and writes hub.json.
 func (w *clientWork) write(m *merged) error {
-	if err := clients.Keep(m.imports, func(name, value string) error {
+	if err := clients.StoreSecrets(m.imports, func(name, value string) error {
 		_, _, err := w.secrets.Set(w.ctx, name, value)
 		return err
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
@@ -435,7 +435,7 @@ func rowsOf(im *clients.Import) [][2]string {
 	return rows
 }
 
-func (m *merged) reports(found []clients.Found) []importReport {
+func (m *merged) reports(found []clients.Inventory) []importReport {
 	out := []importReport{}
 	for i := range m.imports {
 		im := &m.imports[i]

@@ -52,7 +52,7 @@ var errNothingChosen = exit.Errorf(exit.Failure, "nothing was changed")
 func (w *clientWork) init(given []string) error {
 	found := w.readAll()
 	w.tellUnread(found)
-	found = slices.DeleteFunc(found, func(f clients.Found) bool { return f.Err != nil })
+	found = slices.DeleteFunc(found, func(f clients.Inventory) bool { return f.Err != nil })
 	w.overview(found)
 	if err := w.leaveProjects(found); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (w *clientWork) init(given []string) error {
 		return err
 	}
 	if err := m.setDisabled(func(im *clients.Import) bool {
-		return off && slices.ContainsFunc(chosen, func(f clients.Found) bool { return f.Client == im.Server.Client })
+		return off && slices.ContainsFunc(chosen, func(f clients.Inventory) bool { return f.Client == im.Server.Client })
 	}); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (w *clientWork) offerSharing(m *merged) error {
 
 // leaveProjects leaves servers of single projects there, but for those that a person wants
 // in every folder. --yes is no yes to that.
-func (w *clientWork) leaveProjects(found []clients.Found) error {
+func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 	for i := range found {
 		f := &found[i]
 		var keep []clients.Server
@@ -192,7 +192,7 @@ func (w *clientWork) leaveProjects(found []clients.Found) error {
 }
 
 // overview shows the clients and what they have.
-func (w *clientWork) overview(found []clients.Found) {
+func (w *clientWork) overview(found []clients.Inventory) {
 	var rows [][]string
 	for _, f := range found {
 		names := []string{}
@@ -222,7 +222,7 @@ func (w *clientWork) overview(found []clients.Found) {
 }
 
 // chooseServers asks which servers the hub is to have.
-func (w *clientWork) chooseServers(found []clients.Found) (*merged, error) {
+func (w *clientWork) chooseServers(found []clients.Inventory) (*merged, error) {
 	m, err := w.merge(found)
 	if err != nil || m.added() == 0 {
 		return m, err
@@ -274,7 +274,7 @@ func (w *clientWork) chooseServers(found []clients.Found) (*merged, error) {
 
 // chooseClients asks which clients get the hub, and whether what it serves is
 // switched off in them.
-func (w *clientWork) chooseClients(found []clients.Found, m *merged) (chosen []clients.Found, off bool, err error) {
+func (w *clientWork) chooseClients(found []clients.Inventory, m *merged) (chosen []clients.Inventory, off bool, err error) {
 	if len(found) > 0 && !w.yes {
 		var rows [][]string
 		for i, f := range found {

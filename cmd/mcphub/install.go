@@ -338,9 +338,9 @@ func uninstallCommand() *cobra.Command {
 }
 
 type uninstallReport struct {
-	Client string           `json:"client"`
-	Files  []clients.Undone `json:"files"`
-	Error  string           `json:"error,omitempty"`
+	Client string               `json:"client"`
+	Files  []clients.UndoResult `json:"files"`
+	Error  string               `json:"error,omitempty"`
 }
 
 func (w *clientWork) uninstall(args []string, all, restore bool) error {
@@ -371,7 +371,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 	reports := []uninstallReport{}
 	failed := 0
 	for _, c := range chosen {
-		r := uninstallReport{Client: c.Name, Files: []clients.Undone{}}
+		r := uninstallReport{Client: c.Name, Files: []clients.UndoResult{}}
 		if r.Files, err = w.takeOut(c, restore); err != nil {
 			r.Error = err.Error()
 			failed++
@@ -388,7 +388,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 }
 
 // takeOut undoes what is recorded, and takes out what somebody put in by hand.
-func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.Undone, error) {
+func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.UndoResult, error) {
 	undo := w.store.Undo
 	if restore {
 		undo = w.store.Restore
@@ -405,7 +405,7 @@ func (w *clientWork) takeOut(c *clients.Profile, restore bool) ([]clients.Undone
 		if err := clients.WriteHub(f.Place.File, f.Before, f.After, false); err != nil {
 			return undone, err
 		}
-		undone = append(undone, clients.Undone{File: f.Place.File, State: clients.Edited})
+		undone = append(undone, clients.UndoResult{File: f.Place.File, State: clients.Edited})
 	}
 	return undone, nil
 }

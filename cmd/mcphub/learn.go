@@ -436,7 +436,7 @@ func (l *lesson) result(how string) (*learnReport, error) {
 		out.Sandbox.Network = s.Network.Ports
 	}
 	out.Sandbox.Sockets = map[sandbox.Choice]string{sandbox.No: "off", sandbox.Yes: "on"}[s.Sockets]
-	out.Sandbox.Widen = map[sandbox.Choice]string{sandbox.No: "restart", sandbox.Yes: "refuse"}[s.Refuse]
+	out.Sandbox.Widen = map[sandbox.Choice]string{sandbox.No: "restart", sandbox.Yes: "refuse"}[s.KeepRunning]
 	return out, nil
 }
 

@@ -182,7 +182,7 @@ func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disab
 	}
 	w.showEntry(s, in)
 	server := clients.Server{Name: o.Name, Entry: in.Entry, Disabled: disabled, From: "the registry", Notes: in.Notes}
-	return w.importAll([]clients.Found{{Servers: []clients.Server{server}, Inputs: in.Inputs}}, true)
+	return w.importAll([]clients.Inventory{{Servers: []clients.Server{server}, Inputs: in.Inputs}}, true)
 }
 
 // showEntry says what a registry says of a server, before what it comes to in hub.json.

@@ -14,7 +14,7 @@ import (
 )
 
 // registryServer is a server that a registry's entry came to, with one secret.
-func registryServer(t *testing.T) []clients.Found {
+func registryServer(t *testing.T) []clients.Inventory {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"server": {"name": "com.example/kid", "description": "A kid", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "kid", "version": "1.0.0",
@@ -33,7 +33,7 @@ func registryServer(t *testing.T) []clients.Found {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []clients.Found{{Servers: []clients.Server{{Name: "kid", Entry: in.Entry, From: "the registry", Notes: in.Notes}}, Inputs: in.Inputs}}
+	return []clients.Inventory{{Servers: []clients.Server{{Name: "kid", Entry: in.Entry, From: "the registry", Notes: in.Notes}}, Inputs: in.Inputs}}
 }
 
 // TestAnswersOfARegistryServer: what its entry asks for is asked for once a person has agreed, kept as a secret,

@@ -84,7 +84,7 @@ type trier struct {
 	say      io.Writer
 	try      tryFunc
 
-	found  setup.Checked
+	found  setup.CheckResult
 	doctor doctor.Options
 	o      trial.Options
 }
@@ -307,7 +307,7 @@ func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport) {
 // for temporary files, which is gone by now; and one of programs, by PATH.
 func (t *trier) itsOwn(path string) bool {
 	_, err := os.Stat(path)
-	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Holds(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
+	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Contains(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
 }
 
 // show says it to a person, behind the name of the server.

@@ -80,7 +80,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 }
 
 // outcome is an error where the configuration has one.
-func outcome(found *setup.Checked) error {
+func outcome(found *setup.CheckResult) error {
 	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
 		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
@@ -114,7 +114,7 @@ func toProblem(p config.Problem) problem {
 }
 
 // listServed says what would be served.
-func listServed(out io.Writer, found *setup.Checked) {
+func listServed(out io.Writer, found *setup.CheckResult) {
 	if found.File.Path == "" {
 		layout.Println(out, "No configuration: the embedded filesystem server would be served.")
 	}

@@ -158,7 +158,7 @@ func (w *why) here(within []string, folder string) bool {
 		within = []string{folder}
 	}
 	return w.dir == "" || len(within) == 0 || slices.ContainsFunc(within, func(dir string) bool {
-		return sandbox.Holds(dir, w.dir) || sandbox.Holds(w.dir, dir)
+		return sandbox.Contains(dir, w.dir) || sandbox.Contains(w.dir, dir)
 	})
 }
 
@@ -204,7 +204,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 		in = "open are " + strings.Join(r.Within, ", ")
 	}
 	switch r.Code {
-	case validate.CodeProtected, validate.CodeProtectedAbove:
+	case validate.CodeProtected, validate.CodeProtectedBelow:
 		m.Text = "the hub protects it, or policy.protected in hub.json does: nothing opens it"
 	case validate.CodeRuleDeny:
 		m.Text = fmt.Sprintf("the rule %q of hub.json denies it: change that, or put a rule before it that allows it", strings.TrimPrefix(r.Rule, "rule "))

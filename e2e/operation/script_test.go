@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 			if name != "landlock" {
 				return false, fmt.Errorf("no such condition: %s", name)
 			}
-			return sandbox.System().ABI >= 6 || world.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
+			return sandbox.CurrentKernel().ABI >= 6 || world.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
 		},
 	})
 }

@@ -71,7 +71,7 @@ func (a *Answer) granted() (list []policy.Grant) {
 
 // Nobody is the Asker where nobody can be asked.
 type Nobody struct {
-	From From // who may answer
+	From Channels // who may answer
 }
 
 // Who implements [Asker].

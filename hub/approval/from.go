@@ -2,15 +2,15 @@ package approval
 
 import "strings"
 
-// From says who may answer a question.
-type From struct {
+// Channels says who may answer a question.
+type Channels struct {
 	Client   bool // a person behind the client, by an elicitation
 	Terminal bool // a person at a terminal of the hub's user: mcphub approve
 	Console  bool // a person on the page of mcphub console
 }
 
 // names are those who may answer.
-func (f From) names() (list []string) {
+func (f Channels) names() (list []string) {
 	if f.Client {
 		list = append(list, AskedClient)
 	}
@@ -24,10 +24,10 @@ func (f From) names() (list []string) {
 }
 
 // Local are those of them who need no client: the users of a [Terminal].
-func (f From) Local() From { return From{Terminal: f.Terminal, Console: f.Console} }
+func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Console: f.Console} }
 
 // String names them, with commas between.
-func (f From) String() string { return strings.Join(f.names(), ", ") }
+func (f Channels) String() string { return strings.Join(f.names(), ", ") }
 
 // where says where else than in the client those can answer whom an Asker names; "" for
 // nowhere. A model may read it, so it holds no command.

@@ -18,7 +18,7 @@ import (
 // Options say how a person is asked about what a rule escalates.
 type Options struct {
 	Timeout time.Duration // how long a question stands; 0: 2 min
-	From    *From         // who may answer; nil: the client
+	From    *Channels     // who may answer; nil: the client
 	Quiet   bool          // the desktop is not told of a question
 }
 
@@ -28,7 +28,7 @@ func (o Options) WithDefaults() Options {
 		o.Timeout = 2 * time.Minute
 	}
 	if o.From == nil {
-		o.From = &From{Client: true}
+		o.From = &Channels{Client: true}
 	}
 	return o
 }
@@ -36,7 +36,7 @@ func (o Options) WithDefaults() Options {
 // ClientOnly is the same where nobody but the client can be asked.
 func (o Options) ClientOnly() Options {
 	if o.From != nil {
-		o.From = &From{Client: o.From.Client}
+		o.From = &Channels{Client: o.From.Client}
 	}
 	return o
 }

@@ -31,7 +31,7 @@ func askingBoth(t *testing.T, test func(b *both)) {
 				return ""
 			}
 		}
-		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, From{Client: true, Terminal: true, Console: true}, false, zerolog.Nop()))
+		s.all = All(s.asker, b.term.Asker(Pending{Session: "s"}, Channels{Client: true, Terminal: true, Console: true}, false, zerolog.Nop()))
 		test(b)
 	})
 }
@@ -264,7 +264,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 // One of them who cannot be asked keeps nobody else from answering.
 func TestOneWhoCannotBeAsked(t *testing.T) {
 	askingBoth(t, func(b *both) {
-		b.all = All(unable{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, false, zerolog.Nop()))
+		b.all = All(unable{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
 		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
 		synctest.Wait()
@@ -309,7 +309,7 @@ func TestAClientThatCloses(t *testing.T) {
 // One whose asking panics is one who could not be asked: the hub goes on, and the others answer.
 func TestAskingThatPanics(t *testing.T) {
 	askingBoth(t, func(b *both) {
-		b.all = All(broken{}, b.term.Asker(Pending{}, From{Client: true, Terminal: true}, false, zerolog.Nop()))
+		b.all = All(broken{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
 		go func() { done <- b.call("echo", reading("/data/one/1.txt")).make(b.Context()) }()
 		synctest.Wait()
@@ -395,7 +395,7 @@ func TestTheDesktopIsTold(t *testing.T) {
 			term.Told = func(server, what string, until time.Time) {
 				told <- server + " " + what + " " + time.Until(until).String()
 			}
-			s.all = term.Asker(Pending{}, From{Terminal: true}, quiet, zerolog.Nop())
+			s.all = term.Asker(Pending{}, Channels{Terminal: true}, quiet, zerolog.Nop())
 			c := s.call("<b>\u202eecho</b>", reading("/data/one/1.txt"))
 			s.refused(c, whyUnanswered)
 			close(told)

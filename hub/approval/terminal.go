@@ -316,7 +316,7 @@ func (t *Terminal) remove(e *pendingEntry) {
 
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:
 // may. A person has to look for the question, so log tells that there is one.
-func (t *Terminal) Asker(from Pending, may From, quiet bool, log zerolog.Logger) Asker {
+func (t *Terminal) Asker(from Pending, may Channels, quiet bool, log zerolog.Logger) Asker {
 	from.From = may.names()
 	return atTerminal{t, from, may.Local().String(), quiet, log}
 }

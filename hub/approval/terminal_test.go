@@ -26,7 +26,7 @@ func atTheTerminal(t *testing.T, test func(t *testing.T, term *Terminal, ask fun
 			go func() {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, ErrUnanswered)
 				defer cancel()
-				answers <- term.Asker(Pending{}, From{Terminal: true}, false, zerolog.Nop()).Ask(ctx, q)
+				answers <- term.Asker(Pending{}, Channels{Terminal: true}, false, zerolog.Nop()).Ask(ctx, q)
 			}()
 			synctest.Wait()
 			return term.Pending()[0].ID

@@ -31,9 +31,9 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 	case m.PerRequest && conf.RootsOf(m.Principal).When.Denied:
 		return conf.Boundary(c, nil, nil, nil)
 	case m.PerRequest:
-		return sandbox.Boundary{Open: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
+		return sandbox.Boundary{WhyOpen: "each request of this client brings roots of its own, and its token has no ceiling (http.tokens)"}
 	case view.Open:
-		return sandbox.Boundary{Open: view.Meaning()}
+		return sandbox.Boundary{WhyOpen: view.Meaning()}
 	}
 	return conf.Boundary(c, view.Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
 }

@@ -41,7 +41,7 @@ type Member[S any] struct {
 
 	table    *Table[S]
 	assigned atomic.Pointer[Assignments] // stored under Table.mu
-	served   *Served
+	served   *Delivery
 	wants    int           // see Table.Want; guarded by Table.mu
 	barred   bool          // what a server may write could not be put on record; only Run uses it
 	yielded  chan struct{} // an instance has ended that another one stands in for

@@ -27,9 +27,9 @@ type CallRoots struct {
 	Number uint64 // counts what came with calls
 }
 
-// Served says which roots the children of one session were given. The session's
+// Delivery says which roots the children of one session were given. The session's
 // goroutine for that calls Set; all methods may be called by any goroutine.
-type Served struct {
+type Delivery struct {
 	wanted chan struct{} // capacity 1
 	given  atomic.Pointer[given]
 
@@ -45,23 +45,23 @@ type given struct {
 }
 
 // NewServed returns a Served of children that were given nothing.
-func NewServed() *Served {
-	s := &Served{wanted: make(chan struct{}, 1)}
+func NewServed() *Delivery {
+	s := &Delivery{wanted: make(chan struct{}, 1)}
 	s.given.Store(&given{next: make(chan struct{})})
 	return s
 }
 
 // Wanted holds a token while roots that came with a call are to be given.
-func (s *Served) Wanted() <-chan struct{} { return s.wanted }
+func (s *Delivery) Wanted() <-chan struct{} { return s.wanted }
 
 // Set says what the children have been given now.
-func (s *Served) Set(now State) {
+func (s *Delivery) Set(now State) {
 	close(s.given.Swap(&given{now, make(chan struct{})}).next)
 }
 
 // Now returns what the children were given last. next is closed when they have
 // been given something else.
-func (s *Served) Now() (now State, next <-chan struct{}) {
+func (s *Delivery) Now() (now State, next <-chan struct{}) {
 	last := s.given.Load()
 	return last.State, last.next
 }
@@ -69,7 +69,7 @@ func (s *Served) Now() (now State, next <-chan struct{}) {
 // Await waits until enough accepts what the children were given, or until limit has
 // passed, which is no error. A negative limit has no end. Being given roots is not
 // having applied them: a child's lease waits for that.
-func (s *Served) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
+func (s *Delivery) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
 	var over <-chan time.Time
 	for {
 		now, next := s.Now()
@@ -93,7 +93,7 @@ func (s *Served) Await(ctx context.Context, limit time.Duration, enough func(Sta
 
 // Want asks that a child be given the roots that came with a call. They are given
 // once State.FromCalls has reached the number.
-func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
+func (s *Delivery) Want(child, set string, view rootsmgr.View) (number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last, ok := s.fromCalls[child]; ok && last.Set == set {
@@ -110,7 +110,7 @@ func (s *Served) Want(child, set string, view rootsmgr.View) (number uint64) {
 
 // FromCalls returns what came with calls last for a child; false where
 // nothing did.
-func (s *Served) FromCalls(child string) (CallRoots, bool) {
+func (s *Delivery) FromCalls(child string) (CallRoots, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, ok := s.fromCalls[child]
@@ -119,14 +119,14 @@ func (s *Served) FromCalls(child string) (CallRoots, bool) {
 
 // GivenFromCalls reports whether a child was given the roots that came with calls last for
 // it, if any.
-func (s *Served) GivenFromCalls(child string) bool {
+func (s *Delivery) GivenFromCalls(child string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.given.Load().FromCalls >= s.fromCalls[child].Number
 }
 
 // LastFromCalls is the Number of the newest roots that came with calls for any child.
-func (s *Served) LastFromCalls() uint64 {
+func (s *Delivery) LastFromCalls() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count

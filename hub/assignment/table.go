@@ -77,11 +77,11 @@ func (t *Table[S]) Leave(m *Member[S]) {
 	t.Supervisor.Drop(m.ID) // those of its own that a reload detached it from
 }
 
-// Told hands a change of one instance to the sessions that it serves. It is
+// UpdateInstance hands a change of one instance to the sessions that it serves. It is
 // called by one goroutine for each instance; what takes time, reading a new
 // offer, is done without the lock and once for each configuration, and again where a
 // reload came in between. News of an instance that was replaced end here.
-func (t *Table[S]) Told(st children.Status, raw *offers.Offer) {
+func (t *Table[S]) UpdateInstance(st children.Status, raw *offers.Offer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := instance{status: &st, raw: raw}

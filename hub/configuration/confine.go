@@ -14,7 +14,7 @@ import (
 func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
 	name := child.Spec.Name
 	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
-		return sandbox.Boundary{Open: "the rule " + rule + " of the policy allows paths anywhere"}
+		return sandbox.Boundary{WhyOpen: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
 	b := sandbox.Boundary{Withheld: c.Checker.ClosedPaths(name)}
 	isRoot := make(map[string]bool, len(roots))
@@ -29,7 +29,7 @@ func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grant
 			continue
 		}
 		for _, d := range beside {
-			if sandbox.Holds(d.Path, r.Path) { // of one that reaches beyond a ceiling, a part
+			if sandbox.Contains(d.Path, r.Path) { // of one that reaches beyond a ceiling, a part
 				b.Areas = append(b.Areas, sandbox.Rule{Path: r.Path, Access: AccessOf(d.Roles)})
 			}
 		}

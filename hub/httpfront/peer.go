@@ -62,7 +62,7 @@ type peerTables struct {
 	lent     []*Reply
 	changed  chan struct{} // closed and replaced when there is another way to the client
 	asked    map[string]chan *jsonrpc.Response
-	serving  map[string]*underway
+	serving  map[string]*activeRequest
 	ended    bool          // no request is taken any more
 	lastID   uint64        // of the hub's own requests
 	lastFlow uint64        // of streams
@@ -83,7 +83,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.tab = peerTables{
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
-		serving: map[string]*underway{}, used: time.Now(),
+		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
@@ -358,8 +358,8 @@ func (c *Peer) answered(m *jsonrpc.Message) {
 }
 
 // admit registers a request of the client, so that it can be ended.
-func (c *Peer) admit(id string) (*underway, *refusal) {
-	u := &underway{id: id}
+func (c *Peer) admit(id string) (*activeRequest, *refusal) {
+	u := &activeRequest{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, twice := c.tab.serving[id]
@@ -388,7 +388,7 @@ func (c *Peer) endServing() {
 }
 
 // served takes a request out: it is about to be answered.
-func (c *Peer) served(u *underway) {
+func (c *Peer) served(u *activeRequest) {
 	c.mu.Lock()
 	delete(c.tab.serving, u.id)
 	c.noteUse()

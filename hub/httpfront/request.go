@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// An underway is one request of a session that is being served.
-type underway struct {
+// An activeRequest is one request of a session that is being served.
+type activeRequest struct {
 	id string // raw
 	jsonrpc.Cancellation
 }
@@ -69,7 +69,7 @@ func (f *Front) detach(reply *Reply, release, serve func()) {
 
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
-func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *underway, m *jsonrpc.Message, t turn, prefers bool) {
+func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, t turn, prefers bool) {
 	c := reply.c
 	defer c.share.Uncount()
 	if prefers {

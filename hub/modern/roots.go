@@ -77,7 +77,7 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 		return c.server.silent(ctx)
 	case c.asks && c.judging.unsure:
 		c.judging.provisional = true
-		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.When{}), nil
+		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.NoRootsPolicy{}), nil
 	case c.asks:
 		return rootsmgr.View{}, c.wantRoots()
 	}

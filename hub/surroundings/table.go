@@ -151,8 +151,8 @@ func (t *Table) specs() (all []spec.Spec) {
 	return all
 }
 
-// Left are how many sessions are served, and how many were looked at whose folders have not answered.
-func (t *Table) Left() (served, hung int) {
+// Counts are how many sessions are served, and how many were looked at whose folders have not answered.
+func (t *Table) Counts() (served, hung int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.attachments), int(t.hung.Load())

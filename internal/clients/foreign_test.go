@@ -170,7 +170,7 @@ func TestNoImporterBelievesAFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(c.Name, err)
 			}
-			for _, found := range []Found{alone, named} {
+			for _, found := range []Inventory{alone, named} {
 				if len(found.Servers) != 1 {
 					t.Fatalf("%s: %+v\n%s", c.Name, found, text)
 				}
@@ -280,7 +280,7 @@ func TestSecretsOfStrangersReplaceNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Keep(imports, kept.Set, kept.Delete); err != nil || kept["git/TOKEN"] != "mine" || kept["git/TOKEN-2"] != "theirs" {
+	if err := StoreSecrets(imports, kept.Set, kept.Delete); err != nil || kept["git/TOKEN"] != "mine" || kept["git/TOKEN-2"] != "theirs" {
 		t.Errorf("%v, %v", kept, err)
 	}
 	if _, again, err := Merge(Target{File: "hub.json", Text: text, Env: none, Kept: has}, []Server{s}, nil); err != nil || again[0].Same != "git" {

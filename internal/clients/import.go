@@ -41,12 +41,12 @@ type Target struct {
 
 // ReadFile lists the servers in a file of any client. The file's name and what
 // is in it tell whose it is.
-func ReadFile(path string, e Env) (Found, error) {
+func ReadFile(path string, e Env) (Inventory, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return Found{}, err
+		return Inventory{}, err
 	}
-	out := Found{Files: []string{path}}
+	out := Inventory{Files: []string{path}}
 	place := Place{File: path, Format: formatOf(path, data)}
 	whole, err := edit.Decode(place.Format, data)
 	if err != nil {
@@ -475,7 +475,7 @@ func (im *Import) Kept() []PlainSecret {
 	return out
 }
 
-// Secret is the value of a secret that [Keep] has yet to keep, for its server.
+// Secret is the value of a secret that [StoreSecrets] has yet to keep, for its server.
 func (im *Import) Secret(name string) (value string, ok bool) {
 	for _, s := range im.secrets {
 		if s.name == name {

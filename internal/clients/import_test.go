@@ -102,7 +102,7 @@ func TestMoveSecrets(t *testing.T) {
 	if err != nil || len(secrets) != 0 {
 		t.Fatal(secrets, err)
 	}
-	if err := Keep(imports, secrets.Set, secrets.Delete); err != nil {
+	if err := StoreSecrets(imports, secrets.Set, secrets.Delete); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), "plain") {
@@ -147,7 +147,7 @@ func TestMoveSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	failing := &brokenSecrets{keptSecrets: keptSecrets{}}
-	if err = Keep(imports, failing.Set, failing.Delete); err == nil || strings.Contains(err.Error(), "plain-") || !strings.Contains(err.Error(), "locked") || len(failing.keptSecrets) != 0 {
+	if err = StoreSecrets(imports, failing.Set, failing.Delete); err == nil || strings.Contains(err.Error(), "plain-") || !strings.Contains(err.Error(), "locked") || len(failing.keptSecrets) != 0 {
 		t.Errorf("got %v, %d kept", err, len(failing.keptSecrets))
 	}
 }

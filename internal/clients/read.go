@@ -42,8 +42,8 @@ type Skipped struct {
 	Why  string
 }
 
-// Found lists what the files of a client hold.
-type Found struct {
+// Inventory lists what the files of a client hold.
+type Inventory struct {
 	Client     *Profile
 	Files      []string // those that are there
 	Servers    []Server
@@ -75,8 +75,8 @@ func (c *Profile) Installed(e Env) bool {
 }
 
 // Read lists the servers of a client. What cannot be read is an error that names the file.
-func Read(c *Profile, e Env) (Found, error) {
-	out := Found{Client: c}
+func Read(c *Profile, e Env) (Inventory, error) {
+	out := Inventory{Client: c}
 	for _, p := range c.places(e) {
 		data, err := readFile(p.File)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func readFile(path string) ([]byte, error) {
 }
 
 // read takes in the servers of a file.
-func (f *Found) read(p Place, whole edit.Table) {
+func (f *Inventory) read(p Place, whole edit.Table) {
 	f.inputs(whole)
 	for _, at := range f.Client.layout(whole, p) {
 		for _, m := range edit.Entries(whole, at.where) {
@@ -120,7 +120,7 @@ func (f *Found) read(p Place, whole edit.Table) {
 }
 
 // inputs notes what a file asks a person for.
-func (f *Found) inputs(whole edit.Table) {
+func (f *Inventory) inputs(whole edit.Table) {
 	inputs, _ := whole.Get("inputs").([]any)
 	for _, in := range inputs {
 		if t, ok := in.(edit.Table); ok {
@@ -131,7 +131,7 @@ func (f *Found) inputs(whole edit.Table) {
 
 // secretsOf notes the secrets that an entry of Continue refers to, which Continue keeps
 // where nobody else reads them.
-func (f *Found) secretsOf(entry edit.Table) {
+func (f *Inventory) secretsOf(entry edit.Table) {
 	eachText(entry, func(s string) string {
 		for _, id := range inputsIn(s) {
 			if !slices.ContainsFunc(f.Inputs, func(in edit.Table) bool { return in.Get("id") == id }) {
@@ -171,7 +171,7 @@ func (c *Profile) layout(whole edit.Table, p Place) []serverTable {
 }
 
 // add reads an entry in the dialect of its client.
-func (f *Found) add(name string, t edit.Table, d dialect, p Place, at serverTable) {
+func (f *Inventory) add(name string, t edit.Table, d dialect, p Place, at serverTable) {
 	raw, ok := d.entry(t)
 	if !ok {
 		f.Skipped = append(f.Skipped, Skipped{name, "it is part of the client or an extension, not a server that another program can start"})

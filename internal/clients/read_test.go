@@ -118,7 +118,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func golden(t testing.TB, found Found) []byte {
+func golden(t testing.TB, found Inventory) []byte {
 	t.Helper()
 	type server struct {
 		Name     string
@@ -151,7 +151,7 @@ func golden(t testing.TB, found Found) []byte {
 
 // isHubJSON holds that hub.json's reader has nothing against the entries but
 // variables that are not set.
-func isHubJSON(t *testing.T, found Found) {
+func isHubJSON(t *testing.T, found Inventory) {
 	t.Helper()
 	text, imports, err := Merge(Target{File: "hub.json", Text: nil, Env: func(string) (string, bool) { return "set", true }}, found.Servers, found.Inputs)
 	if err != nil {

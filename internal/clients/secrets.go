@@ -13,9 +13,9 @@ import (
 	"mcphub/internal/redact"
 )
 
-// Keep puts the secrets that [Merge] took out of entries where they are kept, by set. If
+// StoreSecrets puts the secrets that [Merge] took out of entries where they are kept, by set. If
 // one cannot be, none is: forget takes back the others. Call it before hub.json is written.
-func Keep(imports []Import, set func(name, value string) error, forget func(name string) error) error {
+func StoreSecrets(imports []Import, set func(name, value string) error, forget func(name string) error) error {
 	var done []string
 	for i := range imports {
 		for _, s := range imports[i].secrets {

@@ -217,8 +217,8 @@ func (s *Store) changed() ([]recordedFile, error) {
 	return out, nil
 }
 
-// Undone says how one file was given back.
-type Undone struct {
+// UndoResult says how one file was given back.
+type UndoResult struct {
 	File  string `json:"file"`
 	State string `json:"state"`          // restored, edited, deleted, gone or unchanged
 	Kept  bool   `json:"kept,omitempty"` // what a file that is gone held is kept, and Restore gives it back
@@ -235,15 +235,15 @@ const (
 
 // Undo takes back all that was done to the files of a client. What others edited
 // since stays.
-func (s *Store) Undo(client string) ([]Undone, error) { return s.each(client, s.undo) }
+func (s *Store) Undo(client string) ([]UndoResult, error) { return s.each(client, s.undo) }
 
 // Restore gives the files of a client back as they were before the first change,
 // whatever became of them since.
-func (s *Store) Restore(client string) ([]Undone, error) { return s.each(client, s.restore) }
+func (s *Store) Restore(client string) ([]UndoResult, error) { return s.each(client, s.restore) }
 
-func (s *Store) each(client string, do func(record) (Undone, error)) ([]Undone, error) {
+func (s *Store) each(client string, do func(record) (UndoResult, error)) ([]UndoResult, error) {
 	all, err := s.changed()
-	var out []Undone
+	var out []UndoResult
 	for _, f := range all {
 		if f.client != client {
 			continue
@@ -292,7 +292,7 @@ func (st step) undo(f edit.Format, text []byte) (_ []byte, err error) {
 	return text, nil
 }
 
-func (s *Store) restore(r record) (Undone, error) {
+func (s *Store) restore(r record) (UndoResult, error) {
 	first := firstCopy(r.Steps)
 	if _, err := os.Stat(r.File); first < 0 || first > 0 && err == nil { // it was made for the hub
 		return s.undo(r)
@@ -310,13 +310,13 @@ func (s *Store) restore(r record) (Undone, error) {
 		err = replace(r.File, data)
 	}
 	if err != nil {
-		return Undone{File: r.File}, err
+		return UndoResult{File: r.File}, err
 	}
-	return Undone{File: r.File, State: Restored}, s.forget(r)
+	return UndoResult{File: r.File, State: Restored}, s.forget(r)
 }
 
-func (s *Store) undo(r record) (Undone, error) {
-	u := Undone{File: r.File}
+func (s *Store) undo(r record) (UndoResult, error) {
+	u := UndoResult{File: r.File}
 	if len(r.Steps) == 0 {
 		u.State = Unchanged
 		return u, s.forget(r)

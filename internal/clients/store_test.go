@@ -258,7 +258,7 @@ func TestDeletedInBetween(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		want := Undone{path, Gone, true}
+		want := UndoResult{path, Gone, true}
 		if again {
 			takeOver(t, c, e, s)
 			want.State = Deleted
@@ -311,13 +311,13 @@ func TestDeletedAfterServers(t *testing.T) {
 		}
 		if !servers {
 			takeOver(t, c, e, s)
-			if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (Undone{path, Deleted, false}) {
+			if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (UndoResult{path, Deleted, false}) {
 				t.Errorf("got %+v, %v", undone, err)
 			}
 			same(t, files(t, s.Dir), nil)
 			continue
 		}
-		if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (Undone{path, Gone, true}) {
+		if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0] != (UndoResult{path, Gone, true}) {
 			t.Errorf("got %+v, %v", undone, err)
 		}
 		if undone, err := s.Restore(c.Name); err != nil || len(undone) != 1 || undone[0].State != Restored {
@@ -377,7 +377,7 @@ func TestKeyIsGone(t *testing.T) {
 	there, kept := files(t, e.Home), files(t, s.Dir)
 	s.Cipher = newStore(t, "").Cipher
 	record := s.recordPath(c.Name, path)
-	for _, try := range []func(string) ([]Undone, error){s.Undo, s.Restore} {
+	for _, try := range []func(string) ([]UndoResult, error){s.Undo, s.Restore} {
 		if _, err := try(c.Name); err == nil || !strings.Contains(err.Error(), `its key cannot be found: the secret "key" is not set`) || !strings.Contains(err.Error(), "remove "+record) {
 			t.Errorf("got %v", err)
 		}

@@ -25,19 +25,19 @@ type Web struct {
 	File  string // that holds it
 }
 
-// Refers says how a client's configuration refers to a token.
-type Refers uint8
+// TokenReference says how a client's configuration refers to a token.
+type TokenReference uint8
 
 // The kinds of reference.
 const (
-	ByValue    Refers = iota // not at all: the token itself is written
-	ByVariable               // to TokenVariable of the client's environment
-	ByFile                   // to the file of the token
+	ByValue    TokenReference = iota // not at all: the token itself is written
+	ByVariable                       // to TokenVariable of the client's environment
+	ByFile                           // to the file of the token
 )
 
 // A webForm says how a client writes a server at an address.
 type webForm struct {
-	refers Refers
+	refers TokenReference
 	token  string // what stands for the token, where it is not written
 	entry  func(w Web, header string, at Place) edit.Table
 }
@@ -104,7 +104,7 @@ func atURL(key, value, address string) func(Web, string, Place) edit.Table {
 var ErrNoHTTP = errors.New("starts servers as processes and takes no address in its configuration; install it without --http")
 
 // Refers says how the client refers to the token. false: it takes no address.
-func (c *Profile) Refers() (Refers, bool) {
+func (c *Profile) Refers() (TokenReference, bool) {
 	form, ok := webForms[c.Name]
 	return form.refers, ok
 }

@@ -210,7 +210,7 @@ func holds(dir, path string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		dir, path = strings.ToLower(dir), strings.ToLower(path)
 	}
-	return sandbox.Holds(dir, path) || filepath.IsAbs(dir) != filepath.IsAbs(path)
+	return sandbox.Contains(dir, path) || filepath.IsAbs(dir) != filepath.IsAbs(path)
 }
 
 // reachFolders are the folders in which files of a Reach lie. Of two with one name the first

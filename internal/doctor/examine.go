@@ -95,7 +95,7 @@ func (e *examination) waits() bool {
 type examination struct {
 	Options
 	ctx    context.Context // of Examine
-	found  setup.Checked
+	found  setup.CheckResult
 	report *Report
 
 	signs     *Signing // what the user's git does, once it was asked
@@ -177,7 +177,7 @@ func (e *examination) problem(p config.Problem) Finding {
 }
 
 // Lacks are the errors of one entry for which its server cannot be started.
-func Lacks(o Options, found setup.Checked, server string) (all []Finding) {
+func Lacks(o Options, found setup.CheckResult, server string) (all []Finding) {
 	e := examination{Options: o, found: found}
 	for _, p := range found.Problems {
 		if p.Severity == config.SeverityError && e.subject(p) == server {
@@ -188,7 +188,7 @@ func Lacks(o Options, found setup.Checked, server string) (all []Finding) {
 }
 
 // Failure says why a server that was tried does not work, and what helps.
-func Failure(ctx context.Context, o Options, found setup.Checked, run *trial.Attempt) Finding {
+func Failure(ctx context.Context, o Options, found setup.CheckResult, run *trial.Attempt) Finding {
 	e := examination{Options: o, found: found}
 	return e.failure(run.Spec, &run.Status, e.interpreter(ctx, run.Spec, run.Status.Command))
 }

@@ -40,7 +40,7 @@ type Report struct {
 	Servers  []Server          `json:"servers"`
 	Clients  []InstalledClient `json:"clients"`
 	Hubs     []Hub             `json:"hubs"`
-	System   *Machine          `json:"system,omitempty"` // absent where only servers were named
+	System   *SystemInfo       `json:"system,omitempty"` // absent where only servers were named
 }
 
 // A Server is one entry of hub.json, as it was when it was tried.
@@ -86,8 +86,8 @@ type Hub struct {
 	Config  string `json:"config"`
 }
 
-// A Machine is what the system gives.
-type Machine struct {
+// A SystemInfo is what the system gives.
+type SystemInfo struct {
 	Landlock int      `json:"landlock"`         // ABI of the kernel's Landlock; 0: there is none
 	Inside   string   `json:"inside,omitempty"` // WSL 1, WSL 2, a container or a devcontainer
 	Guardian bool     `json:"guardian"`         // one ends what the servers leave behind

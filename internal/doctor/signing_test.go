@@ -93,7 +93,7 @@ func TestInside(t *testing.T) {
 		"a devcontainer": "this is a devcontainer: the kernel of its host holds the servers",
 	} {
 		e := examination{report: &Report{}}
-		e.reportSurroundings(&Machine{Inside: inside})
+		e.reportSurroundings(&SystemInfo{Inside: inside})
 		switch all := e.report.Findings; {
 		case want == "" && len(all) > 0:
 			t.Errorf("elsewhere it says %+v", all)

@@ -29,14 +29,14 @@ const keyringTime = 5 * time.Second
 
 // system says what this machine gives, and what the hub cannot write.
 func (e *examination) system(ctx context.Context) {
-	m := &Machine{
-		Landlock: sandbox.System().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
+	m := &SystemInfo{
+		Landlock: sandbox.CurrentKernel().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
 	m.Inside = surroundings(os.ReadFile, os.Getenv)
 	e.report.System = m
 	e.reportSurroundings(m)
-	e.kernel(sandbox.System())
+	e.kernel(sandbox.CurrentKernel())
 	if e.found.File != nil {
 		e.secrets(ctx, m)
 		e.listen()
@@ -80,7 +80,7 @@ func surroundings(read func(path string) ([]byte, error), env func(string) strin
 }
 
 // reportSurroundings says what holds in surroundings that a person may not think of.
-func (e *examination) reportSurroundings(m *Machine) {
+func (e *examination) reportSurroundings(m *SystemInfo) {
 	text := ""
 	switch m.Inside {
 	case "WSL 1":
@@ -110,7 +110,7 @@ func (e *examination) kernel(k sandbox.Kernel) {
 }
 
 // secrets says where secrets are kept.
-func (e *examination) secrets(ctx context.Context, m *Machine) {
+func (e *examination) secrets(ctx context.Context, m *SystemInfo) {
 	kept := setup.Secrets(e.found.File, e.found.Hub.Home)
 	kept.Wait = keyringTime
 	_, why, err := secrets.New(kept).Names(ctx)
@@ -170,7 +170,7 @@ func (e *examination) listen() {
 }
 
 // shares says whether clients share a hub, and what keeps them from it, where hub.json wants that.
-func (e *examination) shares(m *Machine) {
+func (e *examination) shares(m *SystemInfo) {
 	if e.found.File.Attach.Mode != keys.AttachAuto || e.Clients.OS != "linux" {
 		return // elsewhere it has no effect, which validate says
 	}

@@ -48,8 +48,8 @@ func New(s Settings) (*Flow, error) {
 	return &Flow{set: s, reach: r, http: r.client()}, nil
 }
 
-// A Place is where to log in for one server.
-type Place struct {
+// A Discovery is where to log in for one server.
+type Discovery struct {
 	Resource string   // what the token is to be for
 	Scopes   []string // that the server asks for; none: it does not say
 	Meta     Metadata
@@ -142,7 +142,7 @@ func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body 
 
 // Discover finds out where to log in. ch is what the server said when it was asked
 // without a token.
-func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Place, error) {
+func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	resource, err := f.resource(ctx, ch.Metadata)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Place, error) {
 	default:
 		issuer = f.set.Issuer
 	}
-	p := &Place{Resource: resource.Resource, Scopes: ch.Scopes}
+	p := &Discovery{Resource: resource.Resource, Scopes: ch.Scopes}
 	if len(p.Scopes) == 0 {
 		p.Scopes = resource.ScopesSupported
 	}

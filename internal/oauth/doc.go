@@ -2,8 +2,8 @@
 //
 // [Flow.Discover] finds out where a server sends its callers: protected-resource
 // metadata (RFC 9728), then the metadata of the authorization server (RFC 8414 or
-// OpenID Connect). A [Place] is what it found. [Flow.Browser], [Flow.Device] and
-// [Flow.Machine] log in there and return a [Grant]; [Flow.Refresh] renews one, and
+// OpenID Connect). A [Discovery] is what it found. [Flow.Browser], [Flow.Device] and
+// [Flow.ClientCredentials] log in there and return a [TokenSet]; [Flow.Refresh] renews one, and
 // [Flow.Revoke] gives it back. Package logins keeps Grants.
 //
 // What this program is to the authorization server is decided in this order: the

@@ -19,33 +19,33 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-// A Grant holds the tokens of a login, and all that is needed to renew them.
-type Grant struct {
-	Issuer    string    `json:"issuer"`
-	Resource  string    `json:"resource"`
-	TokenURL  string    `json:"tokenUrl"`
-	RevokeURL string    `json:"revokeUrl,omitempty"`
-	Identity  Identity  `json:"identity"`
-	Access    string    `json:"access"`
-	Refresh   string    `json:"refresh,omitempty"`
-	Expiry    time.Time `json:"expiry,omitzero"` // of Access; zero: not known
-	Scopes    []string  `json:"scopes,omitempty"`
+// A TokenSet holds the tokens of a login, and all that is needed to renew them.
+type TokenSet struct {
+	Issuer    string       `json:"issuer"`
+	Resource  string       `json:"resource"`
+	TokenURL  string       `json:"tokenUrl"`
+	RevokeURL string       `json:"revokeUrl,omitempty"`
+	Identity  Registration `json:"identity"`
+	Access    string       `json:"access"`
+	Refresh   string       `json:"refresh,omitempty"`
+	Expiry    time.Time    `json:"expiry,omitzero"` // of Access; zero: not known
+	Scopes    []string     `json:"scopes,omitempty"`
 }
 
 // Expired reports whether the token is not good for one more request.
-func (g *Grant) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Expiry) < early }
+func (g *TokenSet) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Expiry) < early }
 
 // early is how long before its end a token is not used any more: a request takes time,
 // and clocks differ.
 const early = 15 * time.Second
 
 // grantAt is a Grant of a place that holds no token yet.
-func grantAt(p *Place, i *Identity) *Grant {
-	return &Grant{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
+func grantAt(p *Discovery, i *Registration) *TokenSet {
+	return &TokenSet{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
 }
 
 // ask asks for a token, and returns the Grant with it.
-func (f *Flow) ask(ctx context.Context, g *Grant, scopes []string, kind string, params url.Values) (*Grant, error) {
+func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
 	if err := f.reach.checkText(g.TokenURL); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (f *Flow) ask(ctx context.Context, g *Grant, scopes []string, kind string, 
 }
 
 // with returns the Grant with the tokens of an answer.
-func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
+func (g *TokenSet) with(token *oauth2.Token, asked []string) (*TokenSet, error) {
 	if kind := token.Type(); kind != "Bearer" {
 		return nil, fmt.Errorf("the token is of the type %s, which this program cannot send", shown(kind))
 	}
@@ -92,7 +92,7 @@ func (g *Grant) with(token *oauth2.Token, asked []string) (*Grant, error) {
 var ErrRefused = errors.New("the authorization server does not renew the login")
 
 // Refresh renews a Grant. The error is ErrRefused where only a new login helps.
-func (f *Flow) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
+func (f *Flow) Refresh(ctx context.Context, g *TokenSet) (*TokenSet, error) {
 	if g.Refresh == "" {
 		return nil, fmt.Errorf("%w: it gave nothing to renew it with", ErrRefused)
 	}
@@ -104,8 +104,8 @@ func (f *Flow) Refresh(ctx context.Context, g *Grant) (*Grant, error) {
 	return next, err
 }
 
-// Machine logs in as the client itself, for which no person is asked.
-func (f *Flow) Machine(ctx context.Context, p *Place) (*Grant, error) {
+// ClientCredentials logs in as the client itself, for which no person is asked.
+func (f *Flow) ClientCredentials(ctx context.Context, p *Discovery) (*TokenSet, error) {
 	if f.set.ClientID == "" || f.set.ClientSecret == "" {
 		return nil, errors.New("\"flow\": \"client\" needs \"clientId\" and \"clientSecret\" beside it in hub.json")
 	}
@@ -114,7 +114,7 @@ func (f *Flow) Machine(ctx context.Context, p *Place) (*Grant, error) {
 
 // Revoke tells the authorization server that a Grant is not needed any more (RFC 7009).
 // done is false where the server takes no such requests.
-func (f *Flow) Revoke(ctx context.Context, g *Grant) (done bool, err error) {
+func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	if g.RevokeURL == "" {
 		return false, nil
 	}

@@ -31,8 +31,8 @@ const (
 // clientName is what people read when they are asked for their consent.
 const clientName = "mcphub"
 
-// An Identity is the id of this program at one authorization server, and how it is proved.
-type Identity struct {
+// An Registration is the id of this program at one authorization server, and how it is proved.
+type Registration struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"` // "" where there is none, and where hub.json has it
 	Method   string    `json:"method"`           // how it is proved
@@ -42,14 +42,14 @@ type Identity struct {
 }
 
 // usable reports whether a registration can be used again.
-func (i *Identity) usable(redirect string) bool {
+func (i *Registration) usable(redirect string) bool {
 	return i != nil && !i.Own && i.ID != "" && i.Redirect == redirect && (i.Until.IsZero() || time.Now().Before(i.Until))
 }
 
 // identity chooses the identity of this program at a place, and registers one where it
 // must. earlier is the one of an earlier login there, or nil. grants are the grant types
 // that it is going to ask for.
-func (f *Flow) identity(ctx context.Context, p *Place, redirect string, earlier *Identity, grants ...string) (*Identity, error) {
+func (f *Flow) identity(ctx context.Context, p *Discovery, redirect string, earlier *Registration, grants ...string) (*Registration, error) {
 	document := f.document()
 	switch {
 	case f.set.ClientID != "" && f.set.ClientID != document:
@@ -82,8 +82,8 @@ func (f *Flow) document() string {
 }
 
 // configured is the client that hub.json names. Its secret stays there.
-func (f *Flow) configured(p *Place) *Identity {
-	i := &Identity{ID: f.set.ClientID, Own: true, Method: byNothing}
+func (f *Flow) configured(p *Discovery) *Registration {
+	i := &Registration{ID: f.set.ClientID, Own: true, Method: byNothing}
 	known := p.Meta.TokenEndpointAuthMethodsSupported
 	switch {
 	case isKey(f.set.ClientSecret):
@@ -98,7 +98,7 @@ func (f *Flow) configured(p *Place) *Identity {
 }
 
 // register has the authorization server make a client for this program (RFC 7591).
-func (f *Flow) register(ctx context.Context, p *Place, redirect string, grants []string) (*Identity, error) {
+func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, grants []string) (*Registration, error) {
 	known, method := p.Meta.TokenEndpointAuthMethodsSupported, byNothing
 	if len(known) > 0 && !slices.Contains(known, byNothing) {
 		method = byBasic
@@ -113,7 +113,7 @@ func (f *Flow) register(ctx context.Context, p *Place, redirect string, grants [
 	if err != nil {
 		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
 	}
-	i := &Identity{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
+	i := &Registration{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
 	if i.Secret == "" {
 		i.Method = byNothing
 	}
@@ -122,7 +122,7 @@ func (f *Flow) register(ctx context.Context, p *Place, redirect string, grants [
 
 // scopes are those that a login asks for: those of hub.json, else those that the
 // server asks for; and those that an earlier login has, or was found to lack.
-func (f *Flow) scopes(p *Place, more []string) []string {
+func (f *Flow) scopes(p *Discovery, more []string) []string {
 	all := slices.Clone(f.set.Scopes)
 	if len(all) == 0 {
 		all = slices.Clone(p.Scopes)
@@ -138,7 +138,7 @@ func (f *Flow) scopes(p *Place, more []string) []string {
 const offlineAccess = "offline_access"
 
 // offline asks for a token that outlasts the login, where there is a scope for that.
-func offline(p *Place, scopes []string) []string {
+func offline(p *Discovery, scopes []string) []string {
 	if slices.Contains(p.Meta.ScopesSupported, offlineAccess) && !slices.Contains(scopes, offlineAccess) {
 		return append(scopes, offlineAccess)
 	}
@@ -153,7 +153,7 @@ type proof struct {
 }
 
 // proofOf makes the proof of an identity for the authorization server at issuer.
-func (f *Flow) proofOf(i *Identity, issuer string) (proof, error) {
+func (f *Flow) proofOf(i *Registration, issuer string) (proof, error) {
 	secret := i.Secret
 	if i.Own {
 		if i.ID != f.set.ClientID && i.ID != f.document() {

@@ -36,7 +36,7 @@ func client(t *testing.T, s oauth.Settings) *oauth.Flow {
 }
 
 // discover asks the server without a token and finds out where to log in.
-func discover(t *testing.T, c *oauth.Flow, server string) (*oauth.Place, error) {
+func discover(t *testing.T, c *oauth.Flow, server string) (*oauth.Discovery, error) {
 	t.Helper()
 	resp, err := http.Post(server, "application/json", strings.NewReader("{}"))
 	if err != nil {
@@ -46,7 +46,7 @@ func discover(t *testing.T, c *oauth.Flow, server string) (*oauth.Place, error) 
 	return c.Discover(t.Context(), oauth.ChallengeOf(resp.Header))
 }
 
-func login(t *testing.T, s *oauthtest.Server, set oauth.Settings, r oauth.Request) (*oauth.Grant, error) {
+func login(t *testing.T, s *oauthtest.Server, set oauth.Settings, r oauth.Request) (*oauth.TokenSet, error) {
 	t.Helper()
 	set.Server, set.Issuer = s.Resource, cmp.Or(set.Issuer, s.Issuer)
 	c := client(t, set)
@@ -379,11 +379,11 @@ func TestMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err := c.Machine(t.Context(), p); err != nil || !s.Accepts(g.Access) {
+	if g, err := c.ClientCredentials(t.Context(), p); err != nil || !s.Accepts(g.Access) {
 		t.Errorf("%+v %v", g, err)
 	}
 	set.ClientSecret = oauthtest.Canary
-	if _, err := client(t, set).Machine(t.Context(), p); err == nil || strings.Contains(err.Error(), oauthtest.Canary) {
+	if _, err := client(t, set).ClientCredentials(t.Context(), p); err == nil || strings.Contains(err.Error(), oauthtest.Canary) {
 		t.Errorf("another secret: %v", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -397,7 +397,7 @@ func TestMachine(t *testing.T) {
 	set.ClientSecret = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 	var form url.Values
 	s.Token = func(_ http.ResponseWriter, f url.Values) bool { form = f; return false }
-	_, _ = client(t, set).Machine(t.Context(), p) // this server has no such clients
+	_, _ = client(t, set).ClientCredentials(t.Context(), p) // this server has no such clients
 	if strings.Count(form.Get("client_assertion"), ".") != 2 || form.Get("client_id") != "confidential" || form.Has("client_secret") {
 		t.Errorf("%v", form)
 	}
@@ -410,7 +410,7 @@ func TestDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := c.Device(t.Context(), p, oauth.Request{}, func(d oauth.DeviceCode) {
+	g, err := c.Device(t.Context(), p, oauth.Request{}, func(d oauth.DevicePrompt) {
 		if d.Code != "WDJB-MJHT" {
 			t.Errorf("%+v", d)
 		}

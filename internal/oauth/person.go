@@ -19,16 +19,16 @@ import (
 
 // A Request says how a person is to log in.
 type Request struct {
-	Earlier *Identity // what this program was at the same issuer before; nil
-	Scopes  []string  // beside those that hub.json or the server asks for
-	Port    int       // of the redirect, where hub.json has none; 0: any
+	Earlier *Registration // what this program was at the same issuer before; nil
+	Scopes  []string      // beside those that hub.json or the server asks for
+	Port    int           // of the redirect, where hub.json has none; 0: any
 }
 
 const callbackPath = "/callback"
 
 // Browser has a person log in by a browser on this machine. open is given the address
 // to be opened, once.
-func (f *Flow) Browser(ctx context.Context, p *Place, r Request, open func(address string) error) (*Grant, error) {
+func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(address string) error) (*TokenSet, error) {
 	if !slices.Contains(p.Meta.CodeChallengeMethodsSupported, "S256") {
 		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way", shown(p.Meta.Issuer))
 	}
@@ -167,8 +167,8 @@ func codeOf(q url.Values, m *Metadata) (string, error) {
 	return q.Get("code"), nil
 }
 
-// A DeviceCode is what a person needs to log in on another device.
-type DeviceCode struct {
+// A DevicePrompt is what a person needs to log in on another device.
+type DevicePrompt struct {
 	Address string // of the page to open
 	Full    string // the same with the code in it; ""
 	Code    string
@@ -176,7 +176,7 @@ type DeviceCode struct {
 
 // Device has a person log in on any device (RFC 8628). show is told what the person
 // needs.
-func (f *Flow) Device(ctx context.Context, p *Place, r Request, show func(DeviceCode)) (*Grant, error) {
+func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(DevicePrompt)) (*TokenSet, error) {
 	if p.Meta.DeviceEndpoint == "" {
 		return nil, fmt.Errorf("the authorization server %s has no logins by code on another device", shown(p.Meta.Issuer))
 	}
@@ -210,7 +210,7 @@ func (f *Flow) Device(ctx context.Context, p *Place, r Request, show func(Device
 	if asked.UserCode == "" || asked.VerificationURI == "" || asked.DeviceCode == "" {
 		return nil, errors.New("the authorization server gave no code")
 	}
-	show(DeviceCode{asked.VerificationURI, asked.VerificationURIComplete, shown(asked.UserCode)})
+	show(DevicePrompt{asked.VerificationURI, asked.VerificationURIComplete, shown(asked.UserCode)})
 	token, err := conf.DeviceAccessToken(ctx, asked, opts...)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, errors.New("nobody has entered the code in time")

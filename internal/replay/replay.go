@@ -23,7 +23,7 @@ type Verdict struct {
 }
 
 // hard are the codes of findings that no rule is asked about.
-var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedAbove: true, validate.CodeCeiling: true, validate.CodeOutsideResource: true}
+var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedBelow: true, validate.CodeCeiling: true, validate.CodeOutsideResource: true}
 
 // Judge asks the rules about a record: the strictest of its findings
 // counts, and without any the first rule about calls.
@@ -134,14 +134,14 @@ func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role,
 	if code := protected(p, role, path); code != "" {
 		return Verdict{Decision: policy.Deny, By: code}
 	}
-	inside = inside || p.Sandbox != "" && sandbox.Holds(p.Sandbox, path)
+	inside = inside || p.Sandbox != "" && sandbox.Contains(p.Sandbox, path)
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		if !r.About(d.Child, tool) {
 			continue
 		}
 		along := takesAlong(r, role, path)
-		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || sandbox.Holds(r.Dir, path)) && (!r.Paths.Outside || !inside) {
+		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || sandbox.Contains(r.Dir, path)) && (!r.Paths.Outside || !inside) {
 			out := Verdict{Decision: r.Then, By: r.Name}
 			if r.Dir != "" && !r.Found {
 				out.Open = []string{r.Dir + " is not there now, so links in it are not followed"}
@@ -161,17 +161,17 @@ func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role,
 // takesAlong reports that a directory is removed or moved which holds that of a
 // rule that denies or escalates.
 func takesAlong(r *policy.RuleInfo, role access.Role, path string) bool {
-	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && sandbox.Holds(path, r.Dir)
+	return role == access.Delete && r.Dir != "" && r.Then != policy.Allow && !r.Paths.Outside && sandbox.Contains(path, r.Dir)
 }
 
 // protected says by which code a path is denied before any rule, or "".
 func protected(p *policy.Info, role access.Role, path string) string {
 	for _, own := range p.Protected {
 		switch {
-		case sandbox.Holds(own, path):
+		case sandbox.Contains(own, path):
 			return validate.CodeProtected
-		case role != access.Read && sandbox.Holds(path, own):
-			return validate.CodeProtectedAbove
+		case role != access.Read && sandbox.Contains(path, own):
+			return validate.CodeProtectedBelow
 		}
 	}
 	return ""

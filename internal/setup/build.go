@@ -105,7 +105,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 		Expose:  exposure(file.Expose),
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
-			When: rootsmgr.When{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
+			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
 		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, Several: file.HTTP.Several()},
@@ -117,7 +117,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 // mayAnswer says who may answer a question. Where that has to be a person at a terminal, it is
 // nobody on Windows; and nobody on the console but on Linux, since elsewhere the hub cannot tell
 // who asks its socket, and that way takes no code.
-func mayAnswer(a *config.Approval, goos string) *approval.From {
+func mayAnswer(a *config.Approval, goos string) *approval.Channels {
 	from := a.From
 	if from == nil {
 		from = []string{keys.FromClient}
@@ -126,7 +126,7 @@ func mayAnswer(a *config.Approval, goos string) *approval.From {
 		}
 	}
 	unix := goos != "windows"
-	return &approval.From{
+	return &approval.Channels{
 		Client:   slices.Contains(from, keys.FromClient),
 		Terminal: unix && slices.Contains(from, keys.FromTerminal),
 		Console:  goos == "linux" && slices.Contains(from, keys.FromConsole),

@@ -12,8 +12,8 @@ import (
 	"mcphub/internal/config"
 )
 
-// A Checked is what Check has found.
-type Checked struct {
+// A CheckResult is what Check has found.
+type CheckResult struct {
 	Result                    // what would be served
 	Whole    bool             // all of the configuration could be read, so there is a Result
 	Problems []config.Problem // in the order of the file
@@ -21,7 +21,7 @@ type Checked struct {
 }
 
 // Count is how many problems are as severe as that.
-func (c *Checked) Count(sev config.Severity) (n int) {
+func (c *CheckResult) Count(sev config.Severity) (n int) {
 	for _, p := range c.Problems {
 		if p.Severity == sev {
 			n++
@@ -32,8 +32,8 @@ func (c *Checked) Count(sev config.Severity) (n int) {
 
 // Check reads the configuration and looks, without starting anything, for all
 // that is wrong with it. The error is for what is no problem of the file.
-func (s *Source) Check(w io.Writer) (Checked, error) {
-	c := Checked{Bad: map[string]bool{}}
+func (s *Source) Check(w io.Writer) (CheckResult, error) {
+	c := CheckResult{Bad: map[string]bool{}}
 	all := *s
 	all.problem = func(p config.Problem) { c.Problems = append(c.Problems, p) }
 	var err error

@@ -65,7 +65,7 @@ func ownFolders(f *config.File, home string) []string {
 	var all []string
 	state := rundir.State(os.Getenv)
 	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, rundir.Sockets(os.Getenv)...) {
-		if dir != "" && !slices.ContainsFunc(all, func(around string) bool { return sandbox.Holds(around, dir) }) {
+		if dir != "" && !slices.ContainsFunc(all, func(around string) bool { return sandbox.Contains(around, dir) }) {
 			all = append(all, dir)
 		}
 	}

@@ -108,8 +108,8 @@ func (l *linter) sandbox(c *hub.Child) {
 	if set.Mode == sandbox.Off || set.Mode == sandbox.Auto && set.Default {
 		return // of what nobody has asked for mcphub doctor tells
 	}
-	lacks, serious := sandbox.System().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes, Attributes: set.Mode == sandbox.Required}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
-	if cannot := c.Spec.Program().Unheld(sandbox.System()); cannot != "" {
+	lacks, serious := sandbox.CurrentKernel().Lacks(&sandbox.Profile{Network: set.Network, Sockets: set.Sockets == sandbox.Yes, Attributes: set.Mode == sandbox.Required}, func() []string { return sandbox.Reach(l.cfg.Environ, l.cfg.Home) })
+	if cannot := c.Spec.Program().Unheld(sandbox.CurrentKernel()); cannot != "" {
 		lacks, serious = []string{cannot}, true
 	}
 	sev := config.SeverityNote
@@ -134,7 +134,7 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 	in := l.cfg.Fallback
 	if in.None() { // a program works in a root, and any other folder tells as much
 		dir := l.cfg.Dir
-		if sandbox.Holds(dir, l.cfg.Home) {
+		if sandbox.Contains(dir, l.cfg.Home) {
 			dir = l.file.Dir()
 		}
 		in = rootsmgr.Fallback{Origin: rootsmgr.OriginConfig, Entries: []rootsmgr.Entry{{URI: dir}}}

@@ -73,17 +73,17 @@ func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
 	return nil, exit.Errorf(exit.NotFound, "there is no server %q in %s that is served", name, r.File.Path)
 }
 
-// A Way is how a person logs in.
-type Way struct {
+// A LoginMethod is how a person logs in.
+type LoginMethod struct {
 	oauth.Request
 	Device bool                       // by a code, on another device
 	Page   func(address string) error // shows the page to be opened
-	Code   func(oauth.DeviceCode)     // shows the code
+	Code   func(oauth.DevicePrompt)   // shows the code
 }
 
 // LogIn logs in at the server of that name for a principal, and keeps the login. One
 // of the client itself is not kept, and has no Server.
-func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*logins.Login, error) {
+func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMethod) (*logins.Login, error) {
 	account, err := r.Account(ctx, name)
 	if err != nil {
 		return nil, err
@@ -104,11 +104,11 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*lo
 		return nil, err
 	}
 	if account.Auth.Machine {
-		g, err := c.Machine(ctx, at)
+		g, err := c.ClientCredentials(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		return &logins.Login{Grant: *g}, nil
+		return &logins.Login{TokenSet: *g}, nil
 	}
 	if was, err := r.Logins.Find(ctx, account.URL, principal); err == nil && was.Issuer == at.Meta.Issuer {
 		by.Earlier = &was.Identity
@@ -116,7 +116,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*lo
 			by.Scopes = append(by.Scopes, was.Scopes...) // more, and not others
 		}
 	}
-	var g *oauth.Grant
+	var g *oauth.TokenSet
 	if by.Device || account.Flow == keys.FlowDevice {
 		g, err = c.Device(ctx, at, by.Request, by.Code)
 	} else {
@@ -125,7 +125,7 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*lo
 	if err != nil {
 		return nil, err
 	}
-	l := &logins.Login{Grant: *g, Server: account.URL, Principal: principal, Made: time.Now().UTC()}
+	l := &logins.Login{TokenSet: *g, Server: account.URL, Principal: principal, Made: time.Now().UTC()}
 	return l, r.Logins.Keep(context.WithoutCancel(ctx), l)
 }
 
@@ -133,9 +133,9 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by Way) (*lo
 func (r *Result) logInByClient(ctx context.Context, name, principal string, page func(address, code string) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	_, err := r.LogIn(ctx, name, principal, Way{
+	_, err := r.LogIn(ctx, name, principal, LoginMethod{
 		Page: func(address string) error { return page(address, "") },
-		Code: func(d oauth.DeviceCode) {
+		Code: func(d oauth.DevicePrompt) {
 			if err := page(cmp.Or(d.Full, d.Address), d.Code); err != nil {
 				stop(err)
 			}

@@ -34,11 +34,11 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 	return p, p.Local || slices.Contains(issuers, p.Issuer)
 }
 
-// As says as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
+// ViewAs says as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
 // without any, in those that its token has there. nil is the user of this machine, whose name is "".
 //
 // A ceiling that comes from another claim than the groups cannot be told: paths are then judged without one.
-func As(f *config.File, name string, groups []string) (*hub.As, error) {
+func ViewAs(f *config.File, name string, groups []string) (*hub.As, error) {
 	if name == "" {
 		if len(groups) > 0 {
 			return nil, exit.Errorf(exit.Usage, "--as-group needs --as, the name of who is in the group")

@@ -103,7 +103,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	child.Sandbox = sandboxSettings(file, s, cfg.Home)
 	if child.Sandbox.Mode == sandbox.Auto {
-		child.Sandbox.Cannot = child.Program().Unheld(sandbox.System())
+		child.Sandbox.Cannot = child.Program().Unheld(sandbox.CurrentKernel())
 	}
 	child.Limits.Memory, child.Limits.Processes = s.Limits.Memory, s.Limits.Processes
 	child.Probe = declare.RootsProbe(s.Command, s.Args)
@@ -120,7 +120,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
 	from := &s.Sandbox
 	out := sandbox.Settings{
-		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], Refuse: choices[from.Widen],
+		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], KeepRunning: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
 	if s.URL != "" {

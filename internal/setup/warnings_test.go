@@ -12,18 +12,18 @@ import (
 func TestWhoMayAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		text, goos string
-		want       approval.From
+		want       approval.Channels
 		warned     string
 	}{
-		{`{}`, "linux", approval.From{Client: true}, ""},
-		{`{"approval": {"local": "tty"}}`, "linux", approval.From{Client: true, Terminal: true}, ""},
-		{`{"approval": {"local": "tty"}}`, "windows", approval.From{Client: true}, "approval.local"},
-		{`{"approval": {"from": ["terminal"]}}`, "linux", approval.From{Terminal: true}, ""},
-		{`{"approval": {"from": ["terminal"]}}`, "windows", approval.From{}, "approval.from[0]"},
-		{`{"approval": {"from": ["client", "console"]}}`, "linux", approval.From{Client: true, Console: true}, ""},
-		{`{"approval": {"from": ["client", "console"]}}`, "darwin", approval.From{Client: true}, "approval.from[1]"},
-		{`{"approval": {"from": ["client", "console"]}}`, "windows", approval.From{Client: true}, "approval.from[1]"},
-		{`{"approval": {"from": ["client"], "local": "tty"}}`, "linux", approval.From{Client: true}, "approval.local"},
+		{`{}`, "linux", approval.Channels{Client: true}, ""},
+		{`{"approval": {"local": "tty"}}`, "linux", approval.Channels{Client: true, Terminal: true}, ""},
+		{`{"approval": {"local": "tty"}}`, "windows", approval.Channels{Client: true}, "approval.local"},
+		{`{"approval": {"from": ["terminal"]}}`, "linux", approval.Channels{Terminal: true}, ""},
+		{`{"approval": {"from": ["terminal"]}}`, "windows", approval.Channels{}, "approval.from[0]"},
+		{`{"approval": {"from": ["client", "console"]}}`, "linux", approval.Channels{Client: true, Console: true}, ""},
+		{`{"approval": {"from": ["client", "console"]}}`, "darwin", approval.Channels{Client: true}, "approval.from[1]"},
+		{`{"approval": {"from": ["client", "console"]}}`, "windows", approval.Channels{Client: true}, "approval.from[1]"},
+		{`{"approval": {"from": ["client"], "local": "tty"}}`, "linux", approval.Channels{Client: true}, "approval.local"},
 	} {
 		f := file(t, tc.text)
 		if got := mayAnswer(&f.Approval, tc.goos); *got != tc.want {

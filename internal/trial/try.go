@@ -76,7 +76,7 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 
 // unheld says why the kernel would hold nothing of a server that is a process here.
 func unheld(s *spec.Spec) string {
-	system := sandbox.System()
+	system := sandbox.CurrentKernel()
 	switch {
 	case s.URL != "":
 		return ""

@@ -161,9 +161,9 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 	return r, err
 }
 
-// Again searches the new text of a string, of which f was found, the way the old one was, on the machine as the same call
+// SearchReplaced searches the new text of a string, of which f was found, the way the old one was, on the machine as the same call
 // sees it.
-func (s *Searcher) Again(r *Result, seen *machine.Machine, work *budget.Budget, f *Finding, to string) ([]Finding, error) {
+func (s *Searcher) SearchReplaced(r *Result, seen *machine.Machine, work *budget.Budget, f *Finding, to string) ([]Finding, error) {
 	tr := strictjson.New(s.Depth)
 	defer tr.Free()
 	if err := tr.Parse(writeJSON(map[string]string{"": to}), s.Size); err != nil {

@@ -55,7 +55,7 @@ func logIn(t testing.TB, st *logins.Store, s *oauthtest.Server, principal string
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &logins.Login{Grant: *g, Server: s.Resource, Principal: principal, Made: time.Now().UTC()}
+	l := &logins.Login{TokenSet: *g, Server: s.Resource, Principal: principal, Made: time.Now().UTC()}
 	if err := st.Keep(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}

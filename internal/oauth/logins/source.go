@@ -29,7 +29,7 @@ type Source struct {
 
 // held is the Grant in use.
 type held struct {
-	*oauth.Grant
+	*oauth.TokenSet
 	at time.Time // when a person had last logged in or out as it was read
 }
 
@@ -86,7 +86,7 @@ func (s *Source) look(ctx context.Context) *held {
 	s.looked.Store(true)
 	var now *held
 	if err == nil && l.Lost == "" && l.Access != "" {
-		now = &held{&l.Grant, at}
+		now = &held{&l.TokenSet, at}
 	}
 	s.have.Store(now)
 	return now
@@ -158,7 +158,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 		}
 		if l.Access != used && l.Access != "" && !l.Expired() {
 			token = l.Access
-			s.have.Store(&held{&l.Grant, at})
+			s.have.Store(&held{&l.TokenSet, at})
 			return nil
 		}
 		more := l.Wanted
@@ -192,7 +192,7 @@ const (
 type renewal struct {
 	done chan struct{}
 	used string // the token that it is to replace
-	got  *oauth.Grant
+	got  *oauth.TokenSet
 	err  error
 }
 
@@ -201,10 +201,10 @@ const renewTime = 2 * time.Minute
 
 // renew gives a Grant whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
-func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.Grant, error) {
+func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
 	at := s.store.changed(s.name)
 	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
-		return g.Grant, nil
+		return g.TokenSet, nil
 	}
 	for {
 		r := s.under(ctx, used, ch)
@@ -257,7 +257,7 @@ func (s *Source) under(ctx context.Context, used string, ch oauth.Challenge) *re
 }
 
 // renewLocked renews the login, unless that has been done. The caller holds its lock.
-func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, error) {
+func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.TokenSet, error) {
 	st := s.store
 	if err := st.saveLate(ctx, s.name); err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	case l.Lost != "":
 		return nil, s.over("the login is over: " + l.Lost)
 	case l.Access != used && l.Access != "" && !l.Expired():
-		return &l.Grant, nil
+		return &l.TokenSet, nil
 	case l.Refresh == "":
 		return nil, s.over("the login is over, and the authorization server gave nothing to renew it with")
 	}
@@ -280,7 +280,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 	if err := st.write(ctx, l); err != nil {
 		return nil, fmt.Errorf("the login is not renewed, because nothing could be kept of that: %w", err)
 	}
-	g, err := s.client.Refresh(ctx, &l.Grant)
+	g, err := s.client.Refresh(ctx, &l.TokenSet)
 	switch {
 	case errors.Is(err, oauth.ErrRefused):
 		l.Lost = printable.Escape(err.Error(), 300)
@@ -296,7 +296,7 @@ func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.Grant, er
 		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
 	}
 	next := *l
-	next.Grant, next.Began, next.Renewed = *g, time.Time{}, time.Now().UTC()
+	next.TokenSet, next.Began, next.Renewed = *g, time.Time{}, time.Now().UTC()
 	st.mu.Lock()
 	st.unsaved[s.name] = &next
 	st.mu.Unlock()
@@ -333,7 +333,7 @@ func (s *Store) saveLate(ctx context.Context, name string) error {
 
 // logInAsMachine gets a token for the client itself. There is nothing to be lost, so
 // nothing is kept.
-func (s *Source) logInAsMachine(ctx context.Context, name, used string, ch oauth.Challenge) (*oauth.Grant, error) {
+func (s *Source) logInAsMachine(ctx context.Context, name, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
 	s.store.mu.Lock()
 	have := s.store.machine[name]
 	s.store.mu.Unlock()
@@ -341,9 +341,9 @@ func (s *Source) logInAsMachine(ctx context.Context, name, used string, ch oauth
 		return have, nil
 	}
 	p, err := s.client.Discover(ctx, ch)
-	var g *oauth.Grant
+	var g *oauth.TokenSet
 	if err == nil {
-		g, err = s.client.Machine(ctx, p)
+		g, err = s.client.ClientCredentials(ctx, p)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no login as the client of hub.json: %w", err)

@@ -28,7 +28,7 @@ const lockWait = time.Minute
 
 // A Login is what is kept of one.
 type Login struct {
-	oauth.Grant
+	oauth.TokenSet
 	Server    string    `json:"server"`    // its URL
 	Principal string    `json:"principal"` // ""; whom stdio serves
 	Made      time.Time `json:"made"`
@@ -45,16 +45,16 @@ type Store struct {
 	dir  string // of the locks
 
 	mu      sync.Mutex
-	under   map[string]*renewal     // by the name of the login
-	unsaved map[string]*Login       // answers that could not be written, and are used by nobody
-	machine map[string]*oauth.Grant // of clients themselves, which need no store
+	under   map[string]*renewal        // by the name of the login
+	unsaved map[string]*Login          // answers that could not be written, and are used by nobody
+	machine map[string]*oauth.TokenSet // of clients themselves, which need no store
 	wg      sync.WaitGroup
 }
 
 // New makes a Store that keeps logins among the secrets, and its locks in a folder. It
 // looks at nothing.
 func New(kept *secrets.Store, dir string) *Store {
-	return &Store{kept: kept, dir: dir, under: map[string]*renewal{}, unsaved: map[string]*Login{}, machine: map[string]*oauth.Grant{}}
+	return &Store{kept: kept, dir: dir, under: map[string]*renewal{}, unsaved: map[string]*Login{}, machine: map[string]*oauth.TokenSet{}}
 }
 
 // Wait returns when no renewal is under way, or when ctx ends.
