@@ -86,8 +86,9 @@ func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
 // SetMaxEach replaces Options.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 
-// Know replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it leaves alone the instances of Specs that are known no more: they end
-// when nobody needs them.
+// Know replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it
+// leaves alone the instances of Specs that are known no more: they end when nobody needs
+// them.
 func (s *Supervisor) Know(specs []spec.Spec, seen ...Looked) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

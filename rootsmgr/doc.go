@@ -32,7 +32,7 @@
 //
 // Somebody who may write in a directory can replace a root in it by a link. So
 // a root counts only while links on the way to it stay inside such a directory:
-// another entry of the list, the ceiling, one of [Settings].Places, or a folder
+// another entry of the list, the ceiling, one of [Settings].WritableDirs, or a folder
 // that other users may write in.
 //
 // # What it refuses to do

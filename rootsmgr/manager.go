@@ -41,7 +41,7 @@ func (s Settings) places() []string {
 	return s.WritableDirs()
 }
 
-// DefaultSettings are 10 s, 250 ms, 10 min, and When{Unsupported: true}.
+// DefaultSettings are 10 s, 250 ms, 10 min, and NoRootsPolicy{Unsupported: true}.
 func DefaultSettings() Settings {
 	return Settings{
 		Timeout:  10 * time.Second,

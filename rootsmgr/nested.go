@@ -12,7 +12,7 @@ import (
 // lies in another, a server may replace it by a link. When the roots are looked up
 // again, they would open whatever the link leads to. So a link counts only if its
 // target lies in the same writable directory. Such directories are the roots
-// themselves, the ceiling, Settings.Places, and folders that other users may
+// themselves, the ceiling, Settings.WritableDirs, and folders that other users may
 // write in.
 
 // admissible returns the candidates that may be roots, in their order, and skips the

@@ -282,7 +282,7 @@ func (e *SettingError) Error() string {
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // Snapshot is the Fallback as the filesystem is now. places are directories that
-// servers may write in besides (see Settings.Places).
+// servers may write in besides (see Settings.WritableDirs).
 func (f Fallback) Snapshot(fsys guard.FS, generation uint64, places []string) *Snapshot {
 	return f.snapshot(fsys, generation, blueprint{places: places})
 }

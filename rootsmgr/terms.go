@@ -22,7 +22,7 @@ func (t *terms) equal(o *terms) bool {
 // Reconfigure replaces the operator's settings while the session lives. It
 // returns at once, and calls that start afterwards are judged by the new ones. A
 // fallback and roots.when take effect at once, timeouts with the next question and
-// the next call. The client is not asked again. The ceiling and Places that the
+// the next call. The client is not asked again. The ceiling and WritableDirs that the
 // session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings

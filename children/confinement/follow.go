@@ -22,7 +22,7 @@ import (
 // A way is a path and where its links lead.
 type way struct {
 	path string
-	hops []string // see sandbox.Looks.Hops
+	hops []string // see sandbox.LstatCache.Hops
 	real string   // the last of them
 	end  fs.FileInfo
 }

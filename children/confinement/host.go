@@ -34,7 +34,7 @@ type Disk struct {
 	IsProgram func(path string) bool   // a regular file that this user may execute
 	Real      func(path string) string // without links; path itself where it leads nowhere
 
-	ofSystem bool // sandbox.Looks sees the same
+	ofSystem bool // sandbox.LstatCache sees the same
 }
 
 // systemDisk is the disk of this machine.
@@ -70,7 +70,7 @@ func New(o Options) Host {
 // AtOnce is the host as it is at this moment: each path is looked at once. What asks later
 // asks the host that this was made of.
 func (h Host) AtOnce() Host {
-	looks, disk := sandbox.NewLooks(), h.disk
+	looks, disk := sandbox.NewLstatCache(), h.disk
 	h.looks = looks
 	h.disk.IsDir = remembered(disk.IsDir)
 	h.disk.Real = remembered(func(path string) string {

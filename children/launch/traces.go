@@ -8,13 +8,13 @@ import (
 	"mcphub/children/program"
 )
 
-// Fingerprint tell, without starting it, whether the program is the one that it was.
+// A Fingerprint tells, without starting it, whether the program is the one that it was.
 type Fingerprint struct {
 	Inherited [][]string // the variables that the entry asks for: name, value, and whether it is set
 	Files     [][]string // that hold the program: path, size, time and inode
 }
 
-// Traces looks for the traces of the program; the error says why it cannot be started.
+// Traces takes the fingerprint of the program; the error says why it cannot be started.
 // Where remote is set there is no program here, and no file.
 func (h Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err error) {
 	env, _, err := childEnv(prog, nil, h)

@@ -64,8 +64,8 @@ func (b Boundary) Leads(hops []string) bool {
 // mostHops bounds a chain of links, as Linux does.
 const mostHops = 40
 
-// LstatCache remember what was seen at each path, for whoever needs the disk of one moment. The
-// nil LstatCache remember nothing. They belong to one goroutine.
+// An LstatCache remembers what was seen at each path, for whoever needs the disk of one moment.
+// The nil LstatCache remembers nothing. It belongs to one goroutine.
 type LstatCache struct{ seen map[string]look }
 
 // A look is what is at a path.
@@ -75,8 +75,8 @@ type look struct {
 	err error
 }
 
-// NewLooks returns Looks that have seen nothing yet.
-func NewLooks() *LstatCache { return &LstatCache{seen: map[string]look{}} }
+// NewLstatCache returns an LstatCache that has seen nothing yet.
+func NewLstatCache() *LstatCache { return &LstatCache{seen: map[string]look{}} }
 
 // Lstat is os.Lstat.
 func (l *LstatCache) Lstat(path string) (fs.FileInfo, error) {

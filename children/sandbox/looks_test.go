@@ -23,7 +23,7 @@ func TestLooks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	looks := NewLooks()
+	looks := NewLstatCache()
 	paths := []string{at("a/b"), at("near/b"), at("far"), at("far/x"), at("lost/y"), at("round"), at("c/../far"), "/"}
 	for range 2 { // the second time they are remembered
 		for _, path := range paths {
@@ -82,7 +82,7 @@ func TestLooksReal(t *testing.T) {
 				_ = root.MkdirAll(at, 0o700)
 			}
 		}
-		looks := NewLooks()
+		looks := NewLstatCache()
 		for range 8 {
 			p := top + "/" + path.Draw(t, "path")
 			got, ok := looks.Real(p)

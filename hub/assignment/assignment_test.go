@@ -44,7 +44,7 @@ func TestAwait(t *testing.T) {
 	given := func(now State) bool { return now.Given && now.Grants >= 2 }
 	t.Run("nothing counts as given before it is", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, start := NewServed(), time.Now()
+			s, start := NewDelivery(), time.Now()
 			if err := s.Await(t.Context(), time.Second, given); err != nil || time.Since(start) != time.Second {
 				t.Errorf("%v after %v", err, time.Since(start))
 			}
@@ -52,7 +52,7 @@ func TestAwait(t *testing.T) {
 	})
 	t.Run("older grants do not end it", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, done := NewServed(), make(chan error, 1)
+			s, done := NewDelivery(), make(chan error, 1)
 			go func() { done <- s.Await(t.Context(), -1, given) }()
 			s.Set(State{Given: true, Grants: 1})
 			synctest.Wait()
@@ -71,14 +71,14 @@ func TestAwait(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("gone")
 		cancel(why)
-		if err := NewServed().Await(ctx, -1, given); !errors.Is(err, why) {
+		if err := NewDelivery().Await(ctx, -1, given); !errors.Is(err, why) {
 			t.Error(err)
 		}
 	})
 }
 
 func TestBring(t *testing.T) {
-	s := NewServed()
+	s := NewDelivery()
 	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")
 	}

@@ -52,7 +52,7 @@ type Member[S any] struct {
 
 // NewMember makes the Member of a session, which no instance serves yet.
 func (t *Table[S]) NewMember(o Options[S]) *Member[S] {
-	m := &Member[S]{Options: o, table: t, served: NewServed(), yielded: make(chan struct{}, 1)}
+	m := &Member[S]{Options: o, table: t, served: NewDelivery(), yielded: make(chan struct{}, 1)}
 	m.assigned.Store(None())
 	return m
 }

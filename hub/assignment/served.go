@@ -44,8 +44,8 @@ type given struct {
 	next chan struct{}
 }
 
-// NewServed returns a Served of children that were given nothing.
-func NewServed() *Delivery {
+// NewDelivery returns a Delivery to children that were given nothing.
+func NewDelivery() *Delivery {
 	s := &Delivery{wanted: make(chan struct{}, 1)}
 	s.given.Store(&given{next: make(chan struct{})})
 	return s

@@ -164,7 +164,7 @@ func (t *Table[S]) readBy(known *instance, confs []*configuration.Configuration)
 }
 
 // move enters a session at one instance in place of another, and tells it what
-// is known of it. Both happen under one lock with Told, so that the session
+// is known of it. Both happen under one lock with UpdateInstance, so that the session
 // misses no news and takes none of the former instance for that of the new one.
 func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 	t.mu.Lock()

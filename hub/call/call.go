@@ -53,7 +53,7 @@ type target interface {
 	owner() (*configuration.Configuration, string)
 	method() string
 	subject() record.Subject
-	// approvalRequest is how a person is approvalRequest about it. Its digest is of all that would be
+	// approvalRequest is how a person is asked about it. Its digest is of all that would be
 	// sent.
 	approvalRequest(c *Call) approval.Request
 	// reset goes back to what was looked up.

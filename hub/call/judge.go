@@ -145,8 +145,9 @@ func (att *attempt) boundary(ctx context.Context) (err error) {
 	return err
 }
 
-// precheck judges a call of a child that does not run, or not with the roots of the call,
-// by how it would: what is not allowed so starts nothing. over: the call ends here.
+// precheck takes the lease of a child that runs. It judges a call of one that does not run,
+// or not with the roots of the call, by how it would: what is not allowed so starts nothing.
+// over: the call ends here.
 func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
 	if att.conf.Denied(att.child) { // wherever it would run

@@ -27,7 +27,7 @@ type Import struct {
 
 	written edit.Table // as hub.json has it
 	plain   edit.Table // as its file has it
-	secrets []secret   // for Keep
+	secrets []secret   // for StoreSecrets
 	inputs  []string   // references to what a person is asked for
 }
 

@@ -68,12 +68,12 @@ func (f *frame) method(name string, params [][]byte) {
 // which is raw, is nil.
 func RequestParts(id []byte, method string, params [][]byte) [][]byte {
 	var f frame
-	if id != nil {
-		f.head = append(append(f.head, memberID0...), id...)
+	if id == nil {
+		f.notification(method, params)
 	} else {
-		f.head = append(f.head, `{"jsonrpc":"2.0"`...)
+		f.head = append(append(f.head, memberID0...), id...)
+		f.method(method, params)
 	}
-	f.method(method, params)
 	return f.parts
 }
 

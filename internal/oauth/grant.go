@@ -39,12 +39,12 @@ func (g *TokenSet) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Ex
 // and clocks differ.
 const early = 15 * time.Second
 
-// grantAt is a Grant of a place that holds no token yet.
+// grantAt is a TokenSet of a place that holds no token yet.
 func grantAt(p *Discovery, i *Registration) *TokenSet {
 	return &TokenSet{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
 }
 
-// ask asks for a token, and returns the Grant with it.
+// ask asks for a token, and returns the TokenSet with it.
 func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
 	if err := f.reach.checkText(g.TokenURL); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind strin
 	return g.with(token, scopes)
 }
 
-// with returns the Grant with the tokens of an answer.
+// with returns the TokenSet with the tokens of an answer.
 func (g *TokenSet) with(token *oauth2.Token, asked []string) (*TokenSet, error) {
 	if kind := token.Type(); kind != "Bearer" {
 		return nil, fmt.Errorf("the token is of the type %s, which this program cannot send", shown(kind))
@@ -91,7 +91,7 @@ func (g *TokenSet) with(token *oauth2.Token, asked []string) (*TokenSet, error) 
 // will not do later either: the login is over.
 var ErrRefused = errors.New("the authorization server does not renew the login")
 
-// Refresh renews a Grant. The error is ErrRefused where only a new login helps.
+// Refresh renews a TokenSet. The error is ErrRefused where only a new login helps.
 func (f *Flow) Refresh(ctx context.Context, g *TokenSet) (*TokenSet, error) {
 	if g.Refresh == "" {
 		return nil, fmt.Errorf("%w: it gave nothing to renew it with", ErrRefused)
@@ -112,7 +112,7 @@ func (f *Flow) ClientCredentials(ctx context.Context, p *Discovery) (*TokenSet, 
 	return f.ask(ctx, grantAt(p, f.configured(p)), f.scopes(p, nil), "client_credentials", nil)
 }
 
-// Revoke tells the authorization server that a Grant is not needed any more (RFC 7009).
+// Revoke tells the authorization server that a TokenSet is not needed any more (RFC 7009).
 // done is false where the server takes no such requests.
 func (f *Flow) Revoke(ctx context.Context, g *TokenSet) (done bool, err error) {
 	if g.RevokeURL == "" {

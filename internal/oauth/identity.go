@@ -31,7 +31,7 @@ const (
 // clientName is what people read when they are asked for their consent.
 const clientName = "mcphub"
 
-// An Registration is the id of this program at one authorization server, and how it is proved.
+// A Registration is the id of this program at one authorization server, and how it is proved.
 type Registration struct {
 	ID       string    `json:"id"`
 	Secret   string    `json:"secret,omitempty"` // "" where there is none, and where hub.json has it

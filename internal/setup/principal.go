@@ -34,7 +34,7 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 	return p, p.Local || slices.Contains(issuers, p.Issuer)
 }
 
-// ViewAs says as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
+// ViewAs returns as whom a command is served that shows what another client would get: whom hub.json admits under this name, in these groups;
 // without any, in those that its token has there. nil is the user of this machine, whose name is "".
 //
 // A ceiling that comes from another claim than the groups cannot be told: paths are then judged without one.

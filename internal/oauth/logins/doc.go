@@ -1,7 +1,7 @@
 // Package logins keeps logins and gives their tokens to the requests of the hub.
 //
 // A [Store] keeps one [Login] for each server and principal, in the store of secrets.
-// Its Grant is bound to one issuer and one resource. A [Source] is the login of one
+// Its TokenSet is bound to one issuer and one resource. A [Source] is the login of one
 // server and principal as a connection uses it: it gives the token, renews it before
 // it ends and when the server refuses it, and says what helps where there is none.
 //

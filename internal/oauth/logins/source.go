@@ -27,7 +27,7 @@ type Source struct {
 	looked    atomic.Bool
 }
 
-// held is the Grant in use.
+// held is the TokenSet in use.
 type held struct {
 	*oauth.TokenSet
 	at time.Time // when a person had last logged in or out as it was read
@@ -199,7 +199,7 @@ type renewal struct {
 // renewTime bounds a renewal, which does not end with the request that started it.
 const renewTime = 2 * time.Minute
 
-// renew gives a Grant whose token is not used: one that another process has renewed,
+// renew gives a TokenSet whose token is not used: one that another process has renewed,
 // or that is renewed now. One renewal serves all who wait.
 func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
 	at := s.store.changed(s.name)
