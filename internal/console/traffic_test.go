@@ -58,14 +58,14 @@ func TestTrafficFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tr traffic
-	counted := make(chan struct{})
+	counted := make(chan time.Time, 1)
 	started := make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
 		done <- trail.Follow(t.Context(), dir, func() { close(started) }, func(e trail.Event) {
 			tr.note(e)
 			if e.Kind == audit.KindDecision {
-				close(counted)
+				counted <- e.Time
 			}
 		})
 	}()
@@ -73,12 +73,13 @@ func TestTrafficFollows(t *testing.T) {
 	if _, err := l.Append(t.Context(), &audit.Record{Session: "s", Decided: audit.Decided{Child: "c", Tool: "t", Decision: "deny"}}); err != nil {
 		t.Fatal(err)
 	}
+	var at time.Time // that of the line: a slot may have ended since
 	select {
-	case <-counted:
+	case at = <-counted:
 	case err := <-done:
 		t.Fatal(err)
 	}
-	curves, _, _ := tr.curves(time.Now().Add(slotTime))
+	curves, _, _ := tr.curves(at.Add(slotTime))
 	if curves[0].Last != "0.2" || curves[1].Last != "0.2" {
 		t.Errorf("%+v", curves)
 	}
