@@ -102,7 +102,7 @@ func TestLoginAtRealServer(t *testing.T) {
 	if got := s.MustCall("protected__expires", `{}`).Text; got != "ann" {
 		t.Errorf("amid a call that outlasts its token: %q", got)
 	}
-	if !world.Within(world.WaitLimit, func() bool { return saidOf("refused amid a call") == 1 }) {
+	if !world.Within(world.WaitLimit, func() bool { return saidOf("refused amid a call") >= 1 }) {
 		t.Error("no token has ended amid a call")
 	}
 

@@ -9,12 +9,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -185,14 +182,7 @@ func TestHTTPTokensOfAnIssuer(t *testing.T) {
 	mu.Lock()
 	told = append(told, log.String()...)
 	mu.Unlock()
-	world.Must(t, filepath.WalkDir(w.Home, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		told = append(told, text...)
-		return err
-	}))
+	world.EachFile(t, w.Home, func(_ string, text []byte) { told = append(told, text...) })
 	for _, part := range []string{`"hubs":`, `"message":"call denied"`, `"kind":"decision"`} {
 		if !strings.Contains(string(told), part) {
 			t.Errorf("the control: %s is not in what is searched", part)

@@ -3,7 +3,6 @@ package clients
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -144,16 +143,11 @@ func TestLogin(t *testing.T) {
 	if len(as.Calls()) == 0 || strings.Contains(said.String(), oauthtest.Canary) {
 		t.Errorf("a token was shown:\n%s", said.String())
 	}
-	world.Must(t, filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if strings.Contains(string(raw), oauthtest.Canary) {
+	world.EachFile(t, w.Dir, func(path string, text []byte) {
+		if strings.Contains(string(text), oauthtest.Canary) {
 			t.Errorf("%s holds a token", path)
 		}
-		return err
-	}))
+	})
 }
 
 // Two persons share a hub, and a server that is shared by all: each is served with their own login.

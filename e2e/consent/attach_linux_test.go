@@ -898,7 +898,7 @@ func TestThingsInTheFolderOfSockets(t *testing.T) {
 			if now := r.attached(); c.want == "" && !c.unseen && now != before+1 {
 				t.Errorf("%d sessions have attached, want %d", now, before+1)
 			}
-			if told > 4*time.Second { // 2 of them wanted
+			if told > 10*time.Second { // 2 of them wanted, on a machine with nothing else to do
 				t.Errorf("it is told after %s", told)
 			}
 			if got := r.has(client, "free", "echo served"); !strings.Contains(got, "served") {

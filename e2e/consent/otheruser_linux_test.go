@@ -129,14 +129,7 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 	world.Must(t, err)
 	world.Must(t, first.Body.Close())
 	var kept bytes.Buffer // all that hub and console have written
-	world.Must(t, filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		kept.Write(text)
-		return err
-	}))
+	world.EachFile(t, w.Dir, func(_ string, text []byte) { kept.Write(text) })
 	if !strings.Contains(kept.String(), "read_text_file") {
 		t.Error("the control: nothing was written")
 	}

@@ -137,8 +137,19 @@ func TestAFileInsideABoundaryWaits(t *testing.T) {
 				return
 			}
 			loaded := s.ConfigState().LoadedAt
+			var digest string // of what was asked last
 			waits := func() {
 				t.Helper()
+				if !world.Within(world.WaitLimit, func() bool {
+					all, err := w.Consent().Questions()
+					if err != nil || len(all) != 1 || all[0].Digest == digest {
+						return false
+					}
+					digest = all[0].Digest
+					return true
+				}) {
+					t.Fatal("nobody is asked about it")
+				}
 				c := s.AwaitConfig("it waits", func(c world.ConfigState) bool { return c.Waiting != "" })
 				if c.LoadedAt != loaded || offers(s, "more__echo") || !offers(s, "rec__echo") || !strings.Contains(c.Waiting, "mcphub status") {
 					t.Errorf("it was read all the same: %+v", c)

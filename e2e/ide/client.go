@@ -364,7 +364,7 @@ func (c *Client) Close(atMost time.Duration) Exit {
 	// What the process wrote before its end is in the pipes; only a survivor keeps them open.
 	ended := make(chan struct{})
 	go func() { c.done.Wait(); close(ended) }()
-	grace := time.NewTimer(time.Second)
+	grace := time.NewTimer(5 * time.Second)
 	defer grace.Stop()
 	select {
 	case <-ended:

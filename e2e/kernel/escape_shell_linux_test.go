@@ -246,7 +246,7 @@ find . -maxdepth 0 -exec bash -c {q} ;
 awk 'BEGIN { system(ARGV[1]) }' {q}
 xargs -0 bash -c <<< {q}
 git -c alias.x='!bash -c "$0"' x {q}
-coproc { {c}; }; cat <&"${COPROC[0]}"
+coproc { sleep .2; {c}; }; cat <&"${COPROC[0]}"
 {c} | cat
 `), "\n")
 

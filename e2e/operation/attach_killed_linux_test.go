@@ -184,7 +184,7 @@ func (h *havoc) spared() {
 	h.T.Helper()
 	for _, c := range h.callers {
 		for _, f := range c.failures() {
-			if time.Since(h.lost[f.server]) > 3*time.Second {
+			if f.heard.Sub(h.lost[f.server]) > 10*time.Second {
 				h.T.Errorf("a call of %s failed for a client that was spared: %s", f.server, f.why)
 			}
 		}

@@ -234,7 +234,7 @@ func TestAStoppedHub(t *testing.T) {
 	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(second.Stderr(), "does not answer") }) {
 		t.Fatal(second.Stderr())
 	}
-	if took := time.Since(began); took > 4*time.Second { // 1.5 of them wanted
+	if took := time.Since(began); took > 10*time.Second { // 1.5 of them wanted, on a machine with nothing else to do
 		t.Errorf("it is told after %s", took)
 	}
 	_, err := second.Initialize(a.wait())

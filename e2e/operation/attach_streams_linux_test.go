@@ -251,8 +251,8 @@ func TestAClosedStream(t *testing.T) {
 				t.Errorf("it said %q and %q", said.String(), errors.String())
 			}
 			a.started(keeper, "rec")
-			if n := len(a.sessions()); n != 1 {
-				t.Errorf("%d sessions are left", n)
+			if !world.Within(world.WaitLimit, func() bool { return len(a.sessions()) == 1 }) {
+				t.Errorf("%d sessions are left", len(a.sessions()))
 			}
 		})
 	}

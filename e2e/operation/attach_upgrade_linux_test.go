@@ -37,7 +37,7 @@ func leaves(t testing.TB, all []*caller) (answers int) {
 			t.Errorf("a client ended so: %q", end)
 		}
 		if f := c.failures(); len(f) > 0 {
-			t.Errorf("calls failed: %q", f)
+			t.Errorf("calls failed: %v", f)
 		}
 		_, n := c.answered()
 		answers += n
@@ -117,7 +117,7 @@ func TestUpgradedWhileAHubStarts(t *testing.T) {
 		began := time.Now()
 		_, err = c.Initialize(a.wait())
 		world.Must(t, err)
-		if took := time.Since(began); took > 3*time.Second {
+		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("it was served after %s", took)
 		}
 		a.started(c, "rec")

@@ -121,7 +121,7 @@ func TestARequiredRecordThatCannotBeWritten(t *testing.T) {
 		if text := s.MustCall("get-roots", `{}`).Text; !strings.Contains(text, `"error"`) || !strings.Contains(text, w.Path("file", "audit")) {
 			t.Errorf("get-roots does not say it: %s", text)
 		}
-		if !strings.Contains(s.Stderr(), "THE AUDIT LOG CANNOT BE WRITTEN") {
+		if !world.Within(world.WaitLimit, func() bool { return strings.Contains(s.Stderr(), "THE AUDIT LOG CANNOT BE WRITTEN") }) {
 			t.Errorf("nobody was warned: %s", s.Stderr())
 		}
 		s.End(world.StopBound)

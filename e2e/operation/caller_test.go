@@ -117,6 +117,7 @@ type caller struct {
 
 type failure struct {
 	server, why string
+	heard       time.Time
 }
 
 func (c *caller) hears(line string) {
@@ -130,7 +131,7 @@ func (c *caller) hears(line string) {
 		c.answers[rest]++
 	case "failed":
 		server, why, _ := strings.Cut(rest, " ")
-		c.failed = append(c.failed, failure{server, why})
+		c.failed = append(c.failed, failure{server, why, time.Now()})
 	case "end":
 		c.end = rest
 	}

@@ -58,7 +58,7 @@ func TestAKilledChildFailsItsCallAndNothingElse(t *testing.T) {
 	begun := time.Now()
 	world.Must(t, p.Kill())
 	wantFailed(s, doomed, "victim")
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > 15*time.Second {
 		t.Errorf("the call failed %v after its child", took)
 	}
 	if r := s.AwaitCall(spared); r.Text != "slept" {
@@ -93,7 +93,7 @@ func TestOneBadChildDelaysNobody(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	dead := w.Recorder("dead", "-die-at-start")
-	slow := w.Recorder("slow", "-slow-start", "7s")
+	slow := w.Recorder("slow", "-slow-start", "12s")
 	s := w.Serve(w.Config(obj{
 		"good": w.Recorder("good"), "dead": dead, "slow": slow,
 		"missing": obj{"command": w.Path("no-such-program")},
@@ -101,16 +101,16 @@ func TestOneBadChildDelaysNobody(t *testing.T) {
 	}), ide.Folders(w.Project))
 	begun := time.Now()
 	s.Handshake()
-	if took := time.Since(begun); took > 2*time.Second {
+	if took := time.Since(begun); took > 6*time.Second {
 		t.Errorf("initialize took %v: it waited for children", took)
 	}
 	s.MustCall("good__echo", `{"text":"at once"}`)
-	if took := time.Since(begun); took > 4*time.Second {
+	if took := time.Since(begun); took > 8*time.Second {
 		t.Errorf("a call to a good child took %v", took)
 	}
 	listed := time.Now()
 	all := s.Tools()
-	if took := time.Since(listed); took > 6500*time.Millisecond {
+	if took := time.Since(listed); took > 10*time.Second {
 		t.Errorf("tools/list took %v, want at most about 5 s", took)
 	}
 	if all["good__echo"] == nil {
@@ -136,7 +136,7 @@ func TestASloppyChildWorks(t *testing.T) {
 	begun := time.Now()
 	s.Handshake()
 	s.MustCall("rec__echo", `{"text":"hello"}`)
-	if took := time.Since(begun); took > 7*time.Second {
+	if took := time.Since(begun); took > 20*time.Second {
 		t.Errorf("the first call took %v", took)
 	}
 	s.MustCall("rec__flood", `{"bytes":3000000}`)

@@ -203,9 +203,9 @@ func TestDoctorFindsAndMends(t *testing.T) {
 			byCommand(m, a)
 			world.Must(m.T, os.Remove(m.Path("home", "network")))
 		}},
-		{"a handshake that takes too long", obj{"slow": shell("sleep 2; exec mcphub files .")}, nil, func(m *sick) {
-			m.change(func(all obj) { all["mcpServers"].(obj)["slow"].(obj)["timeout"] = obj{"start": "1500ms"} })
-		}, "servers", "slow", "did not start within 1.5s", inEntry},
+		{"a handshake that takes too long", obj{"slow": shell("sleep 5; exec mcphub files .")}, nil, func(m *sick) {
+			m.change(func(all obj) { all["mcpServers"].(obj)["slow"].(obj)["timeout"] = obj{"start": "4s"} })
+		}, "servers", "slow", "did not start within 4s", inEntry},
 		{"a server that ends at once", obj{"broken": shell("echo 'config.yaml: no such profile' >&2; exit 3")}, nil, nil,
 			"servers", "broken", "exited with status 3", byCommand},
 		{"a server that wants a variable of the hub", obj{"api": shell(`[ -n "$SEARCH_API_KEY" ] || { echo "Error: SEARCH_API_KEY environment variable is required" >&2; exit 1; }; exec mcphub files .`)}, nil, func(m *sick) {

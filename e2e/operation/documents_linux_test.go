@@ -209,7 +209,7 @@ func typed(t *testing.T, line, project string, env []string) (said string, statu
 		case runsOn.MatchString(line) && !interrupted:
 			interrupted = true
 			_, err = terminal.Write([]byte{3}) // the interrupt key
-		case !strings.HasSuffix(out.String(), "\n"): // a question
+		case asks.MatchString(out.String()): // and no part of a line
 			answer := "y\n"
 			if strings.HasSuffix(out.String(), "(Enter), none, or numbers such as 1,3] ") {
 				answer = "\n"
@@ -227,6 +227,7 @@ func typed(t *testing.T, line, project string, env []string) (said string, statu
 }
 
 var (
+	asks        = regexp.MustCompile(`[\]?:)] $`)
 	addsServer  = regexp.MustCompile(`^mcphub add (\w+)`)
 	wantsHub    = regexp.MustCompile(`^mcphub (status|reload|restart|logs|plan|audit)`)
 	placeholder = regexp.MustCompile(`\[?\b(CLIENT|NAME)\b\]?`)

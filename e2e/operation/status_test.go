@@ -85,18 +85,18 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	pattern, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	end := time.After(world.WaitLimit)
+	end := time.After(2 * world.WaitLimit)         // some wait for five starts, each later than the one before
 	tick := time.NewTicker(100 * time.Millisecond) // a process each time: not as often as within looks
 	defer tick.Stop()
 	for {
-		ts.Check(ts.Exec(args[1], args[2:]...))
-		if pattern.MatchString(ts.ReadFile("stdout")) {
+		err := ts.Exec(args[1], args[2:]...) // a file may not be there yet
+		if err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-end:
-			ts.Fatalf("never wrote %q; at last:\n%s", args[0], ts.ReadFile("stdout"))
+			ts.Fatalf("never wrote %q; at last (%v):\n%s%s", args[0], err, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 		}
 	}
 }

@@ -176,19 +176,21 @@ func TestSystemCallsOfAStart(t *testing.T) {
 		out := w.Path("trace")
 		calls := strings.Join(looks, ",") + ",fsync,fdatasync,execve,renameat,renameat2,rename"
 		s := w.Start(ide.Options{Command: "strace", Args: []string{"-f", "-o", out, "-e", "trace=" + calls, world.Hub(t), "serve", "--config", w.Config(all)}, Roots: ide.Folders(w.Project)})
+		began := time.Now()
 		s.Handshake()
 		for i := range servers {
 			s.AwaitTool(fmt.Sprintf("s%d__echo", i))
 		}
 		raw, err := os.ReadFile(out)
 		world.Must(t, err)
+		slow := time.Since(began) > 2*time.Second // so long after the first server the list is written
 		s.End(2 * world.StopBound)
 		for line := range strings.Lines(string(raw)) {
 			_, call, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch name, _, _ := strings.Cut(strings.TrimSpace(call), "("); {
 			case name == "fsync", name == "fdatasync":
 				t.Errorf("%d servers: a start waits for the disk: %s", servers, line)
-			case strings.HasPrefix(name, "rename") && strings.Contains(line, ".catalogue"):
+			case strings.HasPrefix(name, "rename") && strings.Contains(line, ".catalogue") && !slow:
 				t.Errorf("%d servers: what is offered is written down before it is listed: %s", servers, line)
 			case slices.Contains(looks, name):
 				seen[servers]++

@@ -3,11 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,14 +149,7 @@ func TestNoSecretIsWritten(t *testing.T) {
 					t.Errorf("only %d secrets were planted", len(secret))
 				}
 				text := map[string]string{"stderr": stderr()}
-				world.Must(t, filepath.WalkDir(w.Path("home"), func(path string, d fs.DirEntry, err error) error {
-					if err != nil || !d.Type().IsRegular() {
-						return err
-					}
-					b, err := os.ReadFile(path)
-					text[path] = string(b)
-					return err
-				}))
+				world.EachFile(t, w.Path("home"), func(path string, held []byte) { text[path] = string(held) })
 				lines := 0
 				for where, text := range text {
 					lines += strings.Count(text, redact.Mark)

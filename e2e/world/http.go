@@ -177,16 +177,22 @@ func WholeBody(next http.Handler) http.Handler {
 	})
 }
 
-// FreePort is a port that nobody listens on at this moment.
+// FreePort is a port that nobody listens on at this moment, and that no other call has given.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
-	defer func() { _ = ln.Close() }()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	Must(t, err)
-	return port
+	for {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		Must(t, err)
+		defer func() { _ = ln.Close() }()
+		_, port, err := net.SplitHostPort(ln.Addr().String())
+		Must(t, err)
+		if _, given := ports.LoadOrStore(port, true); !given {
+			return port
+		}
+	}
 }
+
+var ports sync.Map // given by FreePort
 
 // WithKey is the entry with one more key.
 func WithKey(entry obj, key string, value any) obj {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -104,7 +105,7 @@ func Zombies(t testing.TB, root int) []Process {
 func WantNone(t testing.TB, mark string) {
 	t.Helper()
 	var left []Process
-	if !Within(500*time.Millisecond, func() bool { left = Marked(t, mark); return len(left) == 0 }) {
+	if !Within(5*time.Second, func() bool { left = Marked(t, mark); return len(left) == 0 }) {
 		t.Errorf("left over: %v", left)
 		for _, p := range left {
 			if found, err := os.FindProcess(p.PID); err == nil {
@@ -112,6 +113,23 @@ func WantNone(t testing.TB, mark string) {
 			}
 		}
 	}
+}
+
+// EachFile gives every regular file below dir with what it holds, but for those that a running program takes away meanwhile.
+func EachFile(t testing.TB, dir string, each func(path string, text []byte)) {
+	t.Helper()
+	Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var text []byte
+			if text, err = os.ReadFile(path); err == nil {
+				each(path, text)
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}))
 }
 
 // Within looks again and again until ok, at most that long.
