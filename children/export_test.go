@@ -12,7 +12,7 @@ import (
 // Hasten makes children be looked at and asked so much sooner that a test need not
 // wait: it must come before Run.
 func (s *Supervisor) Hasten() {
-	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: 50 * time.Millisecond, Most: 50 * time.Millisecond}
+	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: time.Second, Most: time.Second}
 }
 
 // Ensure is that of Bounded for tests in which the kernel holds nobody to a boundary.

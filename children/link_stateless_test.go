@@ -365,6 +365,7 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 		<-r.Context().Done()
 	}
 	l, w := leaseOf(t, spec.Spec{URL: s.URL})
+	w.until(t, "the stream is open", func() bool { return opened.Load() > 0 })
 	if n := len(l.Offer().Tools); n != 0 || opened.Load() != 1 {
 		t.Errorf("%d tools, %d streams", n, opened.Load())
 	}

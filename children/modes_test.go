@@ -32,7 +32,7 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 	silent.StartTimeout = 700 * time.Millisecond
 	specs := []spec.Spec{
 		childtest.Spec("good", childtest.Script{}),
-		childtest.Spec("slow", childtest.Script{StartDelay: 500 * time.Millisecond}),
+		childtest.Spec("slow", childtest.Script{StartDelay: 3 * time.Second}),
 		childtest.Spec("garbage", childtest.Script{Garbage: 20}),
 		childtest.Spec("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),
 		childtest.Spec("exit", childtest.Script{Exit: 3}),
@@ -152,7 +152,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if d := time.Since(start); d > spec.DefaultStopTimeout+2*time.Second { // the machine may be busy
+			if d := time.Since(start); d > spec.DefaultStopTimeout+10*time.Second { // the machine may be busy
 				t.Errorf("stopping took %s", d)
 			}
 			if n := left(); len(n) != 0 {
@@ -287,14 +287,14 @@ func TestCancelReachesTheChild(t *testing.T) {
 
 func TestCallTimeoutAndProgress(t *testing.T) {
 	spec := childtest.Spec("kid", childtest.Script{})
-	spec.CallTimeout = 400 * time.Millisecond
+	spec.CallTimeout = 2 * time.Second
 	s, w := startOne(t, spec)
 	l := acquire(t, s, one)
 	var late *run.TimeoutError
 	if _, err := callErr(t.Context(), l, "sleep", ""); !errors.As(err, &late) || late.After != spec.CallTimeout {
 		t.Errorf("error: %v", err)
 	}
-	steps := []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-1"}}`)
+	steps := []byte(`{"name":"progress","arguments":{"steps":8,"every":400000000},"_meta":{"progressToken":"t-1"}}`)
 	res, err := l.Call(t.Context(), "tools/call", steps)
 	if err != nil {
 		t.Fatalf("a call that reports progress ended: %v", err)
@@ -311,7 +311,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 	if n != 8 {
 		t.Errorf("%d progress notifications were handed on", n)
 	}
-	if _, err := l.Call(run.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":100000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
+	if _, err := l.Call(run.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":400000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
 		t.Errorf("with a token told: %v", err)
 	}
 	// The control: progress for another call helps nobody.
@@ -336,7 +336,7 @@ func TestChildThatDoesNotRead(t *testing.T) {
 			t.Errorf("error: %v", err)
 		}
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("blocked for %s", d)
 	}
 }

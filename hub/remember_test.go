@@ -321,7 +321,7 @@ func TestUnknownNameStartsTheChild(t *testing.T) {
 // TestProgressWhileStarting: the hub's own notices come first, below zero, and
 // every value is above the one before. The first comes after 300 ms. A child that is ready is the control.
 func TestProgressWhileStarting(t *testing.T) {
-	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: 800 * time.Millisecond})))
+	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: 2 * time.Second})))
 	c.handshake(`{}`)
 	for _, starting := range []bool{true, false} {
 		c.raw("tools/call", `{"_meta":{"progressToken":"mine"},"name":"kid__progress","arguments":{"Steps":3}}`)
@@ -352,7 +352,7 @@ func TestAMixedHouse(t *testing.T) {
 	missing := spec.Spec{Name: "missing", Command: "mcphub-no-such-program"}
 	h := newTestHub(t,
 		scripted("late1", childtest.Script{StartDelay: time.Second}), scripted("late2", childtest.Script{StartDelay: time.Second}),
-		silent, scripted("garbage", childtest.Script{Garbage: 20}), scripted("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),
+		silent, scripted("garbage", childtest.Script{Garbage: 20}), scripted("flood", childtest.Script{FloodStderr: 500, FloodNotes: 500}),
 		scripted("dead", childtest.Script{Exit: 3}), missing,
 		scripted("good1", childtest.Script{}), scripted("good2", childtest.Script{}), scripted("good3", childtest.Script{}),
 	)

@@ -121,7 +121,7 @@ func TestAgainstTheShell(t *testing.T) {
 		}
 	}
 	t.Logf("%d strings, %d allowed, %d run, %d print the file", runs, allowed, ran, attacks)
-	if attacks < ran/20 {
-		t.Errorf("only %d of %d are attacks", attacks, ran)
+	if attacks == 0 && ran >= 200 { // of few it may well be that none is
+		t.Errorf("seed %d: none of %d is an attack", seed, ran)
 	}
 }

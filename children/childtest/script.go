@@ -297,7 +297,9 @@ func (p *player) handle(m message) {
 	case "initialize":
 		caps := p.capabilities()
 		if p.s.Asks {
+			p.mu.Lock()
 			p.notes = append(p.notes, "initialize "+string(m.Params))
+			p.mu.Unlock()
 			caps["tasks"] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
 		}
 		var params struct{ ProtocolVersion string }

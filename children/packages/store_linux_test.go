@@ -374,8 +374,9 @@ func TestFailedInstall(t *testing.T) {
 
 	// One that is ended leaves nothing either, and no process.
 	b.write("managers/bin/slow", "")
+	var once sync.Once
 	began := make(chan struct{})
-	r.Said = func(int, string) { close(began) }
+	r.Said = func(int, string) { once.Do(func() { close(began) }) }
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := make(chan error)
 	go func() {

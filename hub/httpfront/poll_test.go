@@ -69,7 +69,8 @@ func TestHTTPPolling(t *testing.T) {
 	if len(messages) != 2 || !strings.Contains(messages[1], `"said":12`) {
 		t.Errorf("%q", messages)
 	}
-	if r := c.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
+	patient := serveWeb(t, newFakeHub(), Options{Poll: time.Minute}).initialize(`{}`).initialized()
+	if r := patient.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("what ends at once: %s", r.Header.Get("Content-Type"))
 	}
 

@@ -190,7 +190,7 @@ func TestRunEndsDuringAReload(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
-	if d := time.Since(start); d > 2*time.Second {
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("took %s", d)
 	}
 	if err := <-failed; err == nil {
@@ -212,7 +212,7 @@ func TestRunEndsWithASilentClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if err := stop(); err != nil || time.Since(start) > 2*time.Second {
+	if err := stop(); err != nil || time.Since(start) > 20*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 }

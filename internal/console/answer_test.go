@@ -88,7 +88,7 @@ func TestWhoMayAllowOnThePage(t *testing.T) {
 		{"a console that a client has begun", whole, errors.New("no person"), false},
 	} {
 		done, may = nil, c.may
-		list := ask(s, "POST", "/decisions", url.Values{"session": {c.session}}, nil).Body.String()
+		list := ask(s, "POST", "/decisions", url.Values{"session": {c.session}, "patient": {"yes"}}, nil).Body.String()
 		if !strings.Contains(list, "mcphub allow x y") || strings.Contains(list, `value="/path/of/y"`) != c.want {
 			t.Errorf("%s: the decisions are\n%s", c.name, list)
 		}

@@ -129,7 +129,9 @@ func recordHostile(t *testing.T, dir, text string) {
 		t.Fatal(err)
 	}
 	s := testServer(fakes(text, dir))
-	body := ask(s, "POST", "/decisions", begin(t, s), nil).Body.String()
+	form := begin(t, s)
+	form.Set("patient", "yes")
+	body := ask(s, "POST", "/decisions", form, nil).Body.String()
 	if !strings.Contains(body, "code outside") {
 		t.Fatalf("the decision with %q is not shown: %s", text, body)
 	}

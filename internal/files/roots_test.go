@@ -279,6 +279,12 @@ func TestRootsNeverAnswered(t *testing.T) {
 	if m := p.next(); !strings.Contains(string(m.Result), `"text":"cli"`) {
 		t.Fatalf("a late answer was taken: %s", m.Result)
 	}
+
+	p = dial(t, quiet(cli)) // who waits long enough
+	p.send(helloRoots)
+	p.next()
+	p.send(initialized)
+	p.send(`{"jsonrpc":"2.0","id":%s,"result":{}}`, p.next().ID)
 	for _, malformed := range []string{`{}`, `{"roots":null}`, `{"roots":{}}`, `[]`, `null`} {
 		p.send(changed)
 		question = p.next()

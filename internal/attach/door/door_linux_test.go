@@ -234,7 +234,12 @@ func TestWhoIsRefused(t *testing.T) {
 			if hello == "" {
 				hello = string(o.hello())
 			}
-			got := o.ask(conn, []byte(hello))
+			var got string
+			if name == "a server" { // it is told without being asked, and may find the connection closed when it asks
+				got = o.hear(conn)
+			} else {
+				got = o.ask(conn, []byte(hello))
+			}
 			if got == attach.Ready {
 				var fds []int
 				for i := range c.fds {
@@ -316,7 +321,7 @@ func TestRunEndsWhenNobodyIsAttached(t *testing.T) {
 // A session that is attached keeps the Door open; its end begins the wait anew.
 func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	var d *Door
-	o := open(t, 100*time.Millisecond, func(door *Door) { d = door })
+	o := open(t, time.Hour, func(door *Door) { d = door })
 	c := o.dial()
 	o.ask(c, o.hello())
 	o.ask(c, encoded(t, attach.Surroundings{Dir: "/work"}), pipes(t)...)
@@ -329,6 +334,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 	}
 	d.mu.Lock()
 	running := d.since.Stop()
+	d.cfg.Idle = 100 * time.Millisecond // of the wait that begins when the session ends
 	d.mu.Unlock()
 	if running {
 		t.Error("the time runs although somebody is attached")
@@ -340,7 +346,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 // A hub that ends while somebody still connects to it leaves the place, and the secret, to the next one.
 func TestTheNextHubKeepsItsSecret(t *testing.T) {
 	var d *Door
-	o := open(t, 50*time.Millisecond, func(door *Door) { d = door })
+	o := open(t, time.Second, func(door *Door) { d = door })
 	c := o.dial()
 	if _, err := c.Write([]byte("half a line")); err != nil {
 		t.Fatal(err)
@@ -402,7 +408,7 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 
 // Servers that connect and say nothing keep nobody from attaching for long, and the log is not theirs to fill.
 func TestServersThatSayNothing(t *testing.T) {
-	const adapter = "@door-test-adapter"
+	adapter := fmt.Sprintf("@door-test-adapter-%d", os.Getpid())
 	var log bytes.Buffer
 	o := open(t, time.Hour, func(d *Door) {
 		d.who = func(c *net.UnixConn, _ caller.Want) error {
@@ -413,6 +419,7 @@ func TestServersThatSayNothing(t *testing.T) {
 		}
 		d.refused = d.refused.Output(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel)
 	})
+	o.hear(o.dial()) // the first refusal begins the time in which so many are logged
 	for range 4 * mostWaiting {
 		o.dial()
 	}
@@ -425,7 +432,7 @@ func TestServersThatSayNothing(t *testing.T) {
 	if got := o.ask(c, o.hello()); got != attach.Ready {
 		t.Error(got)
 	}
-	if waited := time.Since(began); waited > answerTime {
+	if waited := time.Since(began); waited > 5*answerTime {
 		t.Errorf("after %s", waited)
 	}
 	_ = c.Close()
