@@ -3,16 +3,17 @@ package service
 import (
 	"os"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
+	"sync"
 	"time"
 
 	"mcphub/internal/guardian"
 )
 
-// A program with few children has started them by startSoon, one with many by
-// startLate: what reading their schemas took is garbage then.
 const (
-	startSoon = 500 * time.Millisecond
-	startLate = 3 * time.Second
+	lookEvery = 500 * time.Millisecond
+	startLate = 3 * time.Second // after which a program with many children has read their schemas
+	quietRate = 256 << 10       // bytes that are allocated between two looks, at most, where little is done: some fifty calls
 )
 
 // TuneCollector lets garbage grow to a few times the heap before it is
@@ -25,17 +26,43 @@ func TuneCollector() {
 	}
 }
 
-// giveBack gives back what the start took when that is over.
+// giveBack gives back what the start took, once soon and once when it is surely over. It waits until little
+// is done: a program under load would take it again at once, page by page, and its calls would wait for that.
 func giveBack() (stop func()) {
-	give := func() {
-		if os.Getenv("GOGC") == "" {
-			debug.FreeOSMemory()
+	done := make(chan struct{})
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		given := false
+		for began, last := time.Now(), allocated(); ; {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			before, late := last, time.Since(began) > startLate
+			if last = allocated(); last-before > quietRate || given && !late {
+				continue
+			}
+			if os.Getenv("GOGC") == "" {
+				debug.FreeOSMemory()
+			}
+			guardian.GiveBack()
+			if given = true; late {
+				return
+			}
 		}
-		guardian.GiveBack()
-	}
-	soon, late := time.AfterFunc(startSoon, give), time.AfterFunc(startLate, give)
+	})
 	return func() {
-		soon.Stop()
-		late.Stop()
+		close(done)
+		looks.Wait()
 	}
+}
+
+// allocated returns the bytes that were allocated since the program began.
+func allocated() uint64 {
+	all := []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	runtimemetrics.Read(all)
+	return all[0].Value.Uint64()
 }
