@@ -16,13 +16,13 @@ const (
 	quietRate = 256 << 10       // bytes that are allocated between two looks, at most, where little is done: some fifty calls
 )
 
-// TuneCollector lets garbage grow to a few times the heap before it is
+// TuneCollector lets twice as much garbage as usual come together before it is
 // collected: the heap of a relay is small, so by the default the collector would
-// run every few hundred calls, which costs a third of a call, and five times before the
-// first. Who sets GOGC is obeyed.
+// run every few hundred calls. More is not better: garbage lies in pages that
+// were not used before, and each costs a page fault. Who sets GOGC is obeyed.
 func TuneCollector() {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(200)
 	}
 }
 
