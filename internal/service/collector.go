@@ -10,10 +10,13 @@ import (
 	"mcphub/internal/guardian"
 )
 
+// A program with few children has started them by startSoon, one with many by
+// startLate: what reading their schemas took is garbage then.
 const (
-	lookEvery = 500 * time.Millisecond
-	startLate = 3 * time.Second // after which a program with many children has read their schemas
-	quietRate = 256 << 10       // bytes that are allocated between two looks, at most, where little is done: some fifty calls
+	startSoon = 500 * time.Millisecond
+	startLate = 3 * time.Second
+	lookEvery = 100 * time.Millisecond
+	quietRate = 64 << 10 // bytes that are allocated between two looks, at most, where little is done: some ten calls
 )
 
 // TuneCollector lets twice as much garbage as usual come together before it is
@@ -41,8 +44,10 @@ func giveBack() (stop func()) {
 				return
 			case <-tick.C:
 			}
-			before, late := last, time.Since(began) > startLate
-			if last = allocated(); last-before > quietRate || given && !late {
+			before, age := last, time.Since(began)
+			last = allocated()
+			late := age > startLate
+			if age < startSoon || given && !late || last-before > quietRate {
 				continue
 			}
 			if os.Getenv("GOGC") == "" {
