@@ -10,14 +10,18 @@ import (
 	"mcphub/internal/guardian"
 )
 
-// A program with few children has started them by startSoon, one with many by
-// startLate: what reading their schemas took is garbage then.
 const (
-	startSoon = 500 * time.Millisecond
-	startLate = 3 * time.Second
 	lookEvery = 100 * time.Millisecond
 	quietRate = 64 << 10 // bytes that are allocated between two looks, at most, where little is done: some ten calls
 )
+
+// givingBack is when memory is given back: so long after the start, and after so many looks in a row at which little
+// was done. A program with few children has started them by the first time, one with many has read their schemas by the
+// second.
+var givingBack = []struct {
+	after time.Duration
+	quiet int
+}{{500 * time.Millisecond, 3}, {3 * time.Second, 10}}
 
 // TuneCollector lets twice as much garbage as usual come together before it is
 // collected: the heap of a relay is small, so by the default the collector would
@@ -29,34 +33,34 @@ func TuneCollector() {
 	}
 }
 
-// giveBack gives back what the start took, once soon and once when it is surely over. It waits until little
-// is done: a program under load would take it again at once, page by page, and its calls would wait for that.
+// giveBack gives back what the start took, when little is done: a program under load would take it again at
+// once, page by page, and its calls would wait for that.
 func giveBack() (stop func()) {
 	done := make(chan struct{})
 	var looks sync.WaitGroup
 	looks.Go(func() {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
-		given := false
-		for began, last := time.Now(), allocated(); ; {
+		quiet := 0
+		for began, last, rest := time.Now(), allocated(), givingBack; len(rest) > 0; {
 			select {
 			case <-done:
 				return
 			case <-tick.C:
 			}
-			before, age := last, time.Since(began)
-			last = allocated()
-			late := age > startLate
-			if age < startSoon || given && !late || last-before > quietRate {
+			before := last
+			if last = allocated(); last-before > quietRate {
+				quiet = 0
+				continue
+			}
+			if quiet++; quiet < rest[0].quiet || time.Since(began) < rest[0].after {
 				continue
 			}
 			if os.Getenv("GOGC") == "" {
 				debug.FreeOSMemory()
 			}
 			guardian.GiveBack()
-			if given = true; late {
-				return
-			}
+			rest = rest[1:]
 		}
 	})
 	return func() {
