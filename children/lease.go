@@ -157,7 +157,7 @@ func (l *Lease) TellLevel(ctx context.Context) { l.r.TellLevel(ctx, l.v.offer) }
 func (l *Lease) CanStartCall() bool { return l.r.CanStart() }
 
 // StartCall is Call without waiting; run.Run.StartCall says how. The lease must not be
-// released before asker is told.
+// released before handler is told.
 func (l *Lease) StartCall(c *run.AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	return l.r.StartCall(c, handler, b, method, token, params...)
 }

@@ -13,16 +13,16 @@
 //
 // A client of the handshake says once what it can do (package handshake). One of
 // 2026-07-28 says it with each request, and is asked by the answer (package modern). A call
-// sees either as a client.Client. What a child of the handshake's era is shown of a client
-// that it meets before any request says package modern (bridged.go).
+// sees either as a client.Client. Package modern (bridged.go) decides what a child of the
+// handshake's era sees of a client before that client's first request.
 //
 // # Both directions
 //
 // Beside the calls flow progress, cancellation and list_changed (children.go), and the
 // hub's own question to the client, roots/list. What a child asks its client goes to the
 // session whose own child it is, on the request that it belongs to, where the client
-// declared that it can be asked so. What a shared child asks is refused, and what it says
-// beside its answers is nobody's, unless it serves one session alone. Log messages are held to the
+// declared that it can be asked so. Requests of a shared child are refused, and its
+// notifications are dropped, unless it serves one session alone. Log messages are held to the
 // session's level. Notifications of the client go to children by way of the outbox. Tasks
 // go to whoever made them (package tasks).
 //

@@ -26,7 +26,7 @@ type UnavailableError struct {
 
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "child %q is not available: %s", e.Child, e.Reason)
+	fmt.Fprintf(&b, "server %q is not available: %s", e.Child, e.Reason)
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; it is not started again for %s, a call after that starts it", e.RetryAfter.Round(time.Second/10))
 	}
@@ -54,7 +54,7 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("child %q did not answer %s within %s, nor report progress; raise \"timeout\": {\"call\": ...} of this server where that is too short", e.Child, e.Method, e.After)
+	return fmt.Sprintf("server %q did not answer %s within %s, nor report progress; raise \"timeout\": {\"call\": ...} of this server where that is too short", e.Child, e.Method, e.After)
 }
 
 // Timeout marks e as a timeout.

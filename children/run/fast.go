@@ -16,7 +16,7 @@ import (
 
 // starter is a Link that can send a request without waiting.
 type starter interface {
-	Prepare(s *jsonrpc.PendingCall, asker jsonrpc.ResponseHandler)
+	Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler)
 }
 
 // An AsyncCall is a call under way that no goroutine waits for. The zero AsyncCall can be
@@ -40,12 +40,12 @@ func (r *Run) CanStart() bool {
 	return can
 }
 
-// StartCall is Call without waiting. false: nothing was sent, and asker is not called.
-// Otherwise asker is called once with what Call would return. An answer comes on the
-// goroutine that reads what the child sends, which asker must not block; an error
+// StartCall is Call without waiting. It returns false if nothing was sent; handler is then never
+// called. Otherwise handler is called once with what Call would return. An answer comes on the
+// goroutine that reads what the child sends, which handler must not block; an error
 // comes on any. b is the Batch of the calling read loop, nil elsewhere. token is the
 // raw progress token in the params, nil for none. The lease must not be given back
-// before asker is called.
+// before handler is called.
 func (r *Run) StartCall(c *AsyncCall, handler jsonrpc.ResponseHandler, b *lines.Batch, method string, token []byte, params ...[]byte) bool {
 	m, base := r.modernLink.Load(), r.link
 	if m != nil {

@@ -282,8 +282,8 @@ func (r renewals) put(conf *configuration.Configuration, o *catalog.Offer) {
 	r[conf][o.Raw] = o
 }
 
-// unread returns the offers of children that go on which were not read yet by a configuration
-// of next that wants them, with the child's name. t.mu is held.
+// unread returns, for each configuration in next, the offers that it wants and has not read, each
+// with its child's name. They are those of children that go on. t.mu is held.
 func (t *Table[S]) unread(next map[*configuration.Current]*configuration.Configuration, renewed renewals) map[*configuration.Configuration]map[*offers.Offer]string {
 	missing := map[*configuration.Configuration]map[*offers.Offer]string{}
 	note := func(conf *configuration.Configuration, k spec.Key, revision uint64, raw *offers.Offer) {

@@ -37,7 +37,7 @@ type attempt struct {
 
 	wait    *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
 	roots   rootsmgr.View  // as they are known to the call; zero where none were waited for
-	started bool           // its child may have been waited for, while the roots changed
+	started bool           // the attempt may have waited for its child: the roots are looked at again
 }
 
 // noRoots are those that a call without a path is judged by. It is not changed.

@@ -138,10 +138,10 @@ type (
 	Requests = inflight.Requests[OnBehalf]
 )
 
-// OnBehalf is whose request is with a child.
+// OnBehalf is the client that made a request, and the attempt that allowed it.
 type OnBehalf struct {
 	client.Client
-	judged *attempt // that it was let through by; nil: none
+	judged *attempt // nil: none, it was judged no more
 }
 
 // Relay sends a request about what the session has already, with edits of its params:

@@ -92,7 +92,7 @@ type Client interface {
 
 	// Answer is the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
-	// Typed is told that the answer says of itself what it is, and may.
+	// Typed keeps the resultType that the child has set: it was seen to be allowed.
 	Typed()
 	// Wants reports whether the client wants a log message of a child.
 	Wants(m *jsonrpc.Message) bool

@@ -72,12 +72,7 @@ func Denied(v *validate.Verdict, at string) string {
 	default:
 		fmt.Fprintf(&b, "Access denied: Path '%s' is outside the allowed roots boundaries. Current roots: %s", printable.Escape(path, 200), rootList(v.Roots))
 	}
-	if first.Code != "" {
-		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+first.Pointer), first.Does(), first.Code)
-	}
-	if leads := first.Leads; leads != "" && leads != path {
-		fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(leads, 200))
-	}
+	writeFound(&b, first, at, path)
 	for _, r := range first.Readings {
 		if r.Err != "" && r.Code == first.Code {
 			fmt.Fprintf(&b, " %s.", strings.TrimSuffix(printable.Escape(r.Err, 300), "."))
@@ -160,6 +155,16 @@ func ruleCure(v *validate.Verdict) string {
 	return b.String()
 }
 
+// writeFound says where a path was found, what the call would do there, and where it leads if that is not path.
+func writeFound(b *strings.Builder, f *validate.Judged, at, path string) {
+	if f.Code != "" {
+		fmt.Fprintf(b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Does(), f.Code)
+	}
+	if f.Leads != "" && f.Leads != path {
+		fmt.Fprintf(b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
+	}
+}
+
 // Unapproved is the text for a call that a rule escalates and nobody allowed.
 func Unapproved(v *validate.Verdict, at, why string) string {
 	var b strings.Builder
@@ -169,10 +174,7 @@ func Unapproved(v *validate.Verdict, at, why string) string {
 	}
 	if f := v.First; f != nil {
 		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
-		fmt.Fprintf(&b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Role, f.Code)
-		if f.Leads != "" && f.Leads != f.Raw {
-			fmt.Fprintf(&b, " It leads to '%s'.", printable.Escape(f.Leads, 200))
-		}
+		writeFound(&b, f, at, f.Raw)
 	} else {
 		fmt.Fprintf(&b, "Access denied: This call needs the approval of a person%s, and it was not given: %s.", rule, why)
 	}

@@ -18,7 +18,7 @@ type Progress struct {
 	to   map[string]route
 }
 
-// A Told is who is told of progress.
+// A Told gets notifications of progress.
 type Told interface {
 	// TryNotify tells it if there is room. It never blocks.
 	TryNotify(method string, params ...[]byte) bool

@@ -86,7 +86,7 @@ type clientState struct {
 	turn    turn        // set by the work, and by a roots query while that is with a child
 	left    bool        // the client does not come again
 	over    bool        // the work has ended
-	typed   bool        // what it ended with says of itself what it is, and may
+	typed   bool        // what it ended with keeps its own resultType
 	roots   bool        // it ended because the client has to say first what its roots are
 	query   *rootsQuery // on account of a child; nil: none yet
 	subject []byte      // that a requestState is bound to; nil: none was needed yet

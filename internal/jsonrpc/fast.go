@@ -9,7 +9,8 @@ import (
 
 // This file is the fast path of a small request: taken on the read loop of one
 // Conn, sent on by another without waiting, answered on that one's read loop.
-// No goroutine is woken between the four system calls of a relayed request.
+// No goroutine is woken for it: besides the line of the record, a relayed request is
+// four system calls.
 // Whatever would have to wait takes the slow path instead: a goroutine of its
 // own and Call.
 
@@ -150,7 +151,7 @@ type PendingCall struct {
 	p call
 }
 
-// Prepare makes s a request that Start will send. asker is told of its outcome
+// Prepare makes s a request that Start will send. handler is told of its outcome
 // once, if Start returns true.
 func (c *Conn) Prepare(s *PendingCall, handler ResponseHandler) {
 	s.c, s.n, s.p.handler = c, c.next.Add(1), handler

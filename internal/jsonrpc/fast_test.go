@@ -92,7 +92,7 @@ func pipeConns(t *testing.T, a Handler, ao Options, b Handler, bo Options) (*Con
 	return ca, cb, end
 }
 
-// chain is client - hop - far end.
+// hops connects a client, a hop and the far end.
 func hops(t *testing.T, r *hop) (client *Conn, far *farEnd, endUp, endDown func()) {
 	t.Helper()
 	far = &farEnd{started: make(chan string, 10), cancelled: make(chan string, 10)}
