@@ -35,6 +35,13 @@ func (p *Page) Process() {
 	add("go_memstats_last_gc_time_seconds", "gauge", "When the last collection ended, since the epoch.", func() float64 { return float64(heap.LastGC) / 1e9 })
 }
 
+// CPUTime returns the processor time that this process has used, user and system; 0 where the system does not tell.
+func CPUTime() time.Duration {
+	var u usage
+	u.ofSystem()
+	return u.cpu
+}
+
 // usage is what a system tells of a process; zero what it does not.
 type usage struct {
 	cpu               time.Duration

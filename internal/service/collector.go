@@ -3,16 +3,16 @@ package service
 import (
 	"os"
 	"runtime/debug"
-	runtimemetrics "runtime/metrics"
 	"sync"
 	"time"
 
+	"mcphub/internal/exposition"
 	"mcphub/internal/guardian"
 )
 
 const (
 	lookEvery = 100 * time.Millisecond
-	quietRate = 64 << 10 // bytes that are allocated between two looks, at most, where little is done: some ten calls
+	quietTime = 5 * time.Millisecond // of the processor between two looks, at most, where little is done
 )
 
 // givingBack is when memory is given back: so long after the start, and after so many looks in a row at which little
@@ -42,14 +42,14 @@ func giveBack() (stop func()) {
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		quiet := 0
-		for began, last, rest := time.Now(), allocated(), givingBack; len(rest) > 0; {
+		for began, last, rest := time.Now(), exposition.CPUTime(), givingBack; len(rest) > 0; {
 			select {
 			case <-done:
 				return
 			case <-tick.C:
 			}
 			before := last
-			if last = allocated(); last-before > quietRate {
+			if last = exposition.CPUTime(); last-before > quietTime {
 				quiet = 0
 				continue
 			}
@@ -67,11 +67,4 @@ func giveBack() (stop func()) {
 		close(done)
 		looks.Wait()
 	}
-}
-
-// allocated returns the bytes that were allocated since the program began.
-func allocated() uint64 {
-	all := []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	runtimemetrics.Read(all)
-	return all[0].Value.Uint64()
 }
