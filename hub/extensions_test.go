@@ -531,7 +531,8 @@ func TestResultsOfAnExtensionsOwnType(t *testing.T) {
 // TestDiscoverLearnsOverHTTP: the first server/discover of a hub that knows nothing has what there is started, and a later one
 // shows its extensions. Nobody has listed anything.
 func TestDiscoverLearnsOverHTTP(t *testing.T) {
-	play(t, []spec.Spec{extended("kid", chartsOnly, "modern")}, func(t *testing.T, h *Hub, s *stage) {
+	slow := played("kid", spec.ShareSession, childtest.Script{Offers: chartsOnly, Era: "modern", StartDelay: time.Second}) // it must not be there at once
+	play(t, []spec.Spec{slow}, func(t *testing.T, h *Hub, s *stage) {
 		c := bubble(t, h).modern("")
 		shown := func() bool {
 			m, _ := c.outcome(c.once("server/discover", `{}`), nil)
