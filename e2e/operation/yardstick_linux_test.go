@@ -65,6 +65,9 @@ func traced(t *testing.T, pid int, do func()) map[string]int {
 			if strings.Contains(call, `"/proc/`) {
 				counts["/proc"]++
 			}
+			if strings.Contains(call, "smaps") {
+				counts["smaps"]++ // memory is given back
+			}
 		}
 	}
 	return counts
@@ -155,6 +158,38 @@ func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 	if counts["/proc"] > 2 { // the hub gives pages back once, when its start is over
 		t.Errorf("%d looks at /proc for 20 connections", counts["/proc"])
 	}
+}
+
+// TestMemoryIsGivenBackWhenLittleIsDone: not while calls come, which would take it again at once, and soon when none do.
+func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
+	requireStrace(t)
+	w := world.New(t)
+	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
+	s.Handshake()
+	hub := world.HubProper(t, s.PID())
+	counts := traced(t, hub, func() {
+		for began := time.Now(); time.Since(began) < 4*time.Second; {
+			s.MustCall("rec__echo", `{"text":"hello"}`)
+		}
+	})
+	if counts["smaps"] > 0 || counts["write"]+counts["writev"] < 100 {
+		t.Errorf("under load: %v", counts)
+	}
+	before := filePagesOf(t, hub)
+	if !world.Within(world.WaitLimit, func() bool { return filePagesOf(t, hub) < before*3/4 }) {
+		t.Errorf("the control: it still has %d KiB of its program", before)
+	}
+}
+
+// filePagesOf is what a process has of files in its memory, in KiB.
+func filePagesOf(t testing.TB, pid int) (kib int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	world.Must(t, err)
+	_, rest, _ := strings.Cut(string(text), "RssFile:")
+	_, err = fmt.Sscan(rest, &kib)
+	world.Must(t, err)
+	return kib
 }
 
 // mostLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
