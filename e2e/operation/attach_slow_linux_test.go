@@ -36,12 +36,18 @@ func (a *attached) pace(c *ide.Client) time.Duration {
 // residentOf is the memory of a process, in MiB.
 func residentOf(t testing.TB, pid int) (mib int) {
 	t.Helper()
+	return memoryOf(t, pid, "VmRSS:") >> 10
+}
+
+// memoryOf is a line of /proc/PID/status (proc_pid_status(5)), in KiB.
+func memoryOf(t testing.TB, pid int, line string) (kib int) {
+	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	world.Must(t, err)
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	_, err = fmt.Sscan(rest, &mib)
+	_, rest, _ := strings.Cut(string(text), line)
+	_, err = fmt.Sscan(rest, &kib)
 	world.Must(t, err)
-	return mib >> 10
+	return kib
 }
 
 // A client that takes slowly what it is sent, or nothing of it, harms nobody: the calls of others have their pace, memory is

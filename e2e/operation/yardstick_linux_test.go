@@ -175,21 +175,10 @@ func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
 	if counts["smaps"] > 0 || counts["write"]+counts["writev"] < 100 {
 		t.Errorf("under load: %v", counts)
 	}
-	before := filePagesOf(t, hub)
-	if !world.Within(world.WaitLimit, func() bool { return filePagesOf(t, hub) < before*3/4 }) {
+	before := memoryOf(t, hub, "RssFile:")
+	if !world.Within(world.WaitLimit, func() bool { return memoryOf(t, hub, "RssFile:") < before*3/4 }) {
 		t.Errorf("the control: it still has %d KiB of its program", before)
 	}
-}
-
-// filePagesOf is what a process has of files in its memory, in KiB.
-func filePagesOf(t testing.TB, pid int) (kib int) {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	world.Must(t, err)
-	_, rest, _ := strings.Cut(string(text), "RssFile:")
-	_, err = fmt.Sscan(rest, &kib)
-	world.Must(t, err)
-	return kib
 }
 
 // mostLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
