@@ -121,7 +121,7 @@ func TestAgainstTheShell(t *testing.T) {
 		}
 	}
 	t.Logf("%d strings, %d allowed, %d run, %d print the file", runs, allowed, ran, attacks)
-	if attacks == 0 && ran >= 200 { // of few it may well be that none is
-		t.Errorf("seed %d: none of %d is an attack", seed, ran)
+	if ran >= 200 && attacks < ran/20 { // of fewer it may well be that none is
+		t.Errorf("seed %d: only %d of %d are attacks", seed, attacks, ran)
 	}
 }
