@@ -55,7 +55,7 @@ func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.Capabilities = s.tab.caps.Shown
+		c.Capabilities = s.caps.Shown
 	}
 	return c
 }

@@ -57,12 +57,12 @@ func modernOf(ctx context.Context) *modern.Client {
 func (s *Session) startModern(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
-		if !s.tab.caps.Known {
-			s.tab.caps.Shown = modern.Bridged(first)
+		if !s.caps.Known {
+			s.caps.Shown = modern.Bridged(first)
 			if !s.stateless {
-				s.tab.name = first.String()
+				s.name = first.String()
 			}
-			s.member.ModernFirst(!s.tab.started)
+			s.member.ModernFirst(!s.hasStarted)
 		}
 		s.mu.Unlock()
 		s.metrics.Modern(modern.Version)

@@ -74,8 +74,12 @@ type Session struct {
 	notifier *subscribe.Notifier // tells the client what changes
 	outbox   outbox.Outbox       // what the client tells children
 
-	mu  sync.Mutex
-	tab sessionTables
+	mu          sync.Mutex // guards what follows
+	hasStarted  bool       // as the channel
+	caps        declaration.Claims
+	level       declaration.Level // that the client set
+	modernLevel declaration.Level // the most verbose that a modern request of it wanted
+	name        string            // and version of the client, as it calls itself
 }
 
 // sessionOptions say whose a session is. The zero value is for whom nothing is known of.
@@ -90,15 +94,6 @@ type sessionOptions struct {
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
 	yields     func() bool              // has it end for another principal, if nobody uses it; nil: it never does
-}
-
-// sessionTables is what Session.mu guards.
-type sessionTables struct {
-	started     bool // as the channel
-	caps        declaration.Claims
-	level       declaration.Level // that the client set
-	modernLevel declaration.Level // the most verbose that a modern request of it wanted
-	name        string            // and version of the client, as it calls itself
 }
 
 func (h *Hub) newSession(o sessionOptions) *Session {
@@ -204,7 +199,7 @@ func (s *Session) start() {
 	s.knowClient()
 	s.startOnce.Do(func() {
 		s.mu.Lock()
-		s.tab.started = true
+		s.hasStarted = true
 		s.mu.Unlock()
 		close(s.started)
 	})
@@ -230,9 +225,9 @@ func (s *Session) setCaps(params []byte) {
 	c.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	c.Protocol, _ = jsonrpc.String(jsonrpc.Get(params, "protocolVersion"))
 	s.mu.Lock()
-	s.tab.caps, s.tab.name = c, c.String()
+	s.caps, s.name = c, c.String()
 	s.handshaken.Store(true)
-	if !s.tab.started {
+	if !s.hasStarted {
 		s.member.ModernFirst(false)
 	}
 	s.mu.Unlock()
@@ -242,14 +237,14 @@ func (s *Session) setCaps(params []byte) {
 func (s *Session) capabilities() declaration.Claims {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tab.caps
+	return s.caps
 }
 
 // clientName is how the client calls itself; "" while it has not said.
 func (s *Session) clientName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tab.name
+	return s.name
 }
 
 // clientSession is a Session as mcp-go's server knows it.
@@ -332,7 +327,7 @@ func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jso
 func (s *Session) logLevel() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tab.level
+	return s.level
 }
 
 // setLevel answers logging/setLevel: the session's messages are held to it from
@@ -344,7 +339,7 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
 	s.mu.Lock()
-	s.tab.level = level
+	s.level = level
 	s.mu.Unlock()
 	s.hub.sessions.Want(s.member, func() int { return int(s.heard()) })
 	s.tellLevels(ctx)
@@ -364,9 +359,9 @@ func (s *Session) tellLevels(ctx context.Context) {
 // of the other era have one level for everything. The others go by the request.
 func (s *Session) hear(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
-	more := s.tab.modernLevel.MoreVerbose(level) != s.tab.modernLevel
+	more := s.modernLevel.MoreVerbose(level) != s.modernLevel
 	if more {
-		s.tab.modernLevel = level
+		s.modernLevel = level
 	}
 	s.mu.Unlock()
 	if more {
@@ -379,7 +374,7 @@ func (s *Session) hear(ctx context.Context, level declaration.Level) {
 func (s *Session) heard() declaration.Level {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tab.level.MoreVerbose(s.tab.modernLevel)
+	return s.level.MoreVerbose(s.modernLevel)
 }
 
 // tellLevel tells an instance that runs the level that its sessions want.

@@ -150,7 +150,7 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Initialized:
 		s.mu.Lock()
-		caps := s.tab.caps
+		caps := s.caps
 		s.mu.Unlock()
 		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
 			s.roots.Initialized(caps.Roots, caps.RootsChange)

@@ -22,9 +22,8 @@
 // # Concurrency
 //
 // New starts nothing, and nothing here runs by itself: a question is put on the
-// goroutine of the first request that asks it. The tables of a Queue and of a
-// Terminal are guarded by one leaf mutex each. Questions, offers and grants are
-// immutable.
+// goroutine of the first request that asks it. A Queue and a Terminal
+// have one leaf mutex each. Questions, offers and grants are immutable.
 //
 // # What it refuses to do
 //

@@ -32,7 +32,7 @@ func (g *grant) isFor(child *spec.Spec) bool {
 func (q *Queue) Grants(child *spec.Spec, a *Approval) (list []policy.Grant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, g := range q.tab.grants {
+	for _, g := range q.grants {
 		if g.isFor(child) && (!g.perCall || g.approval == a) {
 			list = append(list, g.offer.Grant)
 		}
@@ -48,7 +48,7 @@ func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
 		return nil
 	}
 	q.mu.Lock()
-	all := slices.Clone(q.tab.grants)
+	all := slices.Clone(q.grants)
 	q.mu.Unlock()
 	for _, g := range all {
 		if g.offer.reaches() && g.isFor(child) && g.offer.stands(q.fs) {
@@ -62,7 +62,7 @@ func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
 func (q *Queue) Directories() (list []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, g := range q.tab.grants {
+	for _, g := range q.grants {
 		if !g.offer.File {
 			list = append(list, g.offer.Path)
 		}
@@ -75,20 +75,20 @@ func (q *Queue) Directories() (list []string) {
 func (q *Queue) Version() (n uint64, changed <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.tab.version, q.tab.changed
+	return q.version, q.changed
 }
 
 // give enters grants and returns the version by which children are served them.
 func (q *Queue) give(list []*grant) (version uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tab.grants = append(q.tab.grants, list...)
-	close(q.tab.granted)
-	q.tab.granted = make(chan struct{})
+	q.grants = append(q.grants, list...)
+	close(q.granted)
+	q.granted = make(chan struct{})
 	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.reaches() }) {
-		q.tab.change()
+		q.change()
 	}
-	return q.tab.version
+	return q.version
 }
 
 // take takes back the grants of an approval.
@@ -96,19 +96,20 @@ func (q *Queue) take(a *Approval) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	serves := false
-	q.tab.grants = slices.DeleteFunc(q.tab.grants, func(g *grant) bool {
+	q.grants = slices.DeleteFunc(q.grants, func(g *grant) bool {
 		serves = serves || g.approval == a && g.offer.reaches()
 		return g.approval == a
 	})
 	if serves {
-		q.tab.change()
+		q.change()
 	}
 }
 
-func (t *tables) change() {
-	t.version++
-	close(t.changed)
-	t.changed = make(chan struct{})
+// change is called with mu held.
+func (q *Queue) change() {
+	q.version++
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
 // Done ends what an approval has opened for one request only, when that request
@@ -126,7 +127,7 @@ func (q *Queue) Prune(now Rules) {
 	defer q.mu.Unlock()
 	serves := false
 	var left []*grant
-	for _, g := range q.tab.grants {
+	for _, g := range q.grants {
 		revision, ok := now.Revision(g.child)
 		switch {
 		case !ok || revision != g.revision:
@@ -141,8 +142,8 @@ func (q *Queue) Prune(now Rules) {
 		}
 		serves = serves || g.offer.reaches()
 	}
-	q.tab.grants = left
+	q.grants = left
 	if serves {
-		q.tab.change()
+		q.change()
 	}
 }

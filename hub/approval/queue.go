@@ -59,12 +59,7 @@ type Queue struct {
 	perCall bool          // each request of the session stands alone, and so does what is allowed for it
 	turn    chan struct{} // holds the token of whoever asks
 
-	mu  sync.Mutex
-	tab tables
-}
-
-// tables are what Queue.mu guards.
-type tables struct {
+	mu      sync.Mutex // guards what follows
 	grants  []*grant
 	version uint64        // of the directories that grants serve
 	changed chan struct{} // closed and replaced when version changes
@@ -77,9 +72,10 @@ type tables struct {
 // New makes the queue of a session. inForce is the configuration that counts
 // for what begins now.
 func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
-	return &Queue{fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1), tab: tables{
+	return &Queue{
+		fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1),
 		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, noes: map[string]*noes{},
-	}}
+	}
 }
 
 // PerCall is for a session whose requests may come from different people: no two

@@ -46,7 +46,7 @@ func (q *Queue) Report() Report {
 	grants, questions := []GrantReport{}, []QuestionReport{}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, g := range q.tab.grants {
+	for _, g := range q.grants {
 		r := GrantReport{
 			URI: platform.Host().FormatURI(g.offer.Path), Name: nameOfGrants, Server: g.child, Roles: []string{}, File: g.offer.File, Served: g.offer.serves(),
 			Lifetime: "session", Since: g.since, By: g.approval.by, Rules: append([]string{}, g.approval.rules...),
@@ -59,7 +59,7 @@ func (q *Queue) Report() Report {
 		}
 		grants = append(grants, r)
 	}
-	for _, e := range q.tab.waiting {
+	for _, e := range q.waiting {
 		if !e.since.IsZero() {
 			questions = append(questions, QuestionReport{e.child, printable.Escape(e.name, 100), e.by, e.since, e.requests})
 		}

@@ -45,10 +45,10 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 	defer q.mu.Unlock()
 	key := asked.key
 	if q.perCall {
-		q.tab.serial++
-		key = DigestOf(key[:], fmt.Append(nil, q.tab.serial))
+		q.serial++
+		key = DigestOf(key[:], fmt.Append(nil, q.serial))
 	}
-	if e := q.tab.waiting[key]; e != nil {
+	if e := q.waiting[key]; e != nil {
 		if e.requests >= mostWaitingEach {
 			return nil, false, "several calls wait for the answer to the same question already"
 		}
@@ -56,7 +56,7 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 		return e, false, ""
 	}
 	child, each := asked.child.Name, 0
-	for _, other := range q.tab.waiting {
+	for _, other := range q.waiting {
 		if other.child == child {
 			each++
 		}
@@ -64,11 +64,11 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 	switch {
 	case each >= mostWaitingEach:
 		return nil, false, fmt.Sprintf("%d questions about the server %q wait for an answer already", each, child)
-	case len(q.tab.waiting) >= mostWaiting:
-		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.tab.waiting))
+	case len(q.waiting) >= mostWaiting:
+		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.waiting))
 	}
 	e = &entry{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
-	q.tab.waiting[key] = e
+	q.waiting[key] = e
 	return e, true, ""
 }
 
@@ -100,7 +100,7 @@ func (q *Queue) start(e *entry, by string, now time.Time) {
 func (q *Queue) finish(e *entry, out *outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.tab.waiting, e.key)
+	delete(q.waiting, e.key)
 	e.out = out
 	close(e.done)
 }
@@ -119,7 +119,7 @@ func (q *Queue) tryTurn() bool {
 // where something was granted before that, so that it may be needless to ask.
 func (q *Queue) takeTurn(ctx context.Context) (taken bool, err error) {
 	q.mu.Lock()
-	granted := q.tab.granted
+	granted := q.granted
 	q.mu.Unlock()
 	select {
 	case q.turn <- struct{}{}:
@@ -137,7 +137,7 @@ func (q *Queue) endTurn() { <-q.turn }
 func (q *Queue) paused(child string, now time.Time) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := q.tab.noes[child]
+	n := q.noes[child]
 	if n == nil || !now.Before(n.until) {
 		return ""
 	}
@@ -154,13 +154,13 @@ func (q *Queue) note(child string, a *Answer, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if a.offer != nil {
-		delete(q.tab.noes, child)
+		delete(q.noes, child)
 		return
 	}
-	n := q.tab.noes[child]
+	n := q.noes[child]
 	if n == nil {
 		n = &noes{}
-		q.tab.noes[child] = n
+		q.noes[child] = n
 	}
 	if n.inRow++; n.inRow >= mostNoes {
 		pause := firstPause << min(n.inRow-mostNoes, 10)

@@ -293,10 +293,10 @@ func (f *Front) unlisten(c *Peer) {
 func (c *Peer) listen(most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tab.listens >= most {
+	if c.listens >= most {
 		return false
 	}
-	c.tab.listens++
+	c.listens++
 	c.noteUse()
 	return true
 }
@@ -304,6 +304,6 @@ func (c *Peer) listen(most int) bool {
 func (c *Peer) unlisten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tab.listens--
+	c.listens--
 	c.noteUse()
 }

@@ -51,12 +51,7 @@ type Peer struct {
 	unsent        atomic.Int64  // bytes that wait in all its streams
 	unread        atomic.Int64  // bytes of large answers being written
 
-	mu  sync.Mutex
-	tab peerTables
-}
-
-// peerTables is what Peer.mu guards.
-type peerTables struct {
+	mu       sync.Mutex                // guards what follows
 	streams  map[string]*events.Stream // of requests under way, by id
 	finished []*events.Stream
 	lent     []*Reply
@@ -77,14 +72,14 @@ type peerTables struct {
 }
 
 func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
-	c := &Peer{id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit)}
-	c.own = events.New("0", &c.unsent)
-	c.own.Lonely = events.MostAlone
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.tab = peerTables{
+	c := &Peer{
+		id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
+	c.own = events.New("0", &c.unsent)
+	c.own.Lonely = events.MostAlone
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
 }
@@ -99,15 +94,15 @@ func (c *Peer) isOf(who admission.Caller) bool {
 func (c *Peer) validUntil(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !t.After(c.tab.until) {
+	if !t.After(c.until) {
 		return
 	}
-	c.tab.until = t
-	if c.tab.expiry == nil {
-		c.tab.expiry = time.AfterFunc(time.Until(t), func() { c.cancel(errExpired) })
+	c.until = t
+	if c.expiry == nil {
+		c.expiry = time.AfterFunc(time.Until(t), func() { c.cancel(errExpired) })
 		return
 	}
-	c.tab.expiry.Reset(time.Until(t))
+	c.expiry.Reset(time.Until(t))
 }
 
 // batches reports whether the client may send several messages in one array: only
@@ -120,7 +115,7 @@ func (c *Peer) batches() bool {
 func (c *Peer) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.tab.serving)
+	return len(c.serving)
 }
 
 // A connection is what a request of a client is for.
@@ -143,14 +138,14 @@ func (c *Peer) enter(k connection) (refused *refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.tab.ended, c.ctx.Err() != nil:
+	case c.ended, c.ctx.Err() != nil:
 		return refusedUnknown
-	case c.tab.open >= (quota.Waiting+2)*cap(c.slots):
+	case c.open >= (quota.Waiting+2)*cap(c.slots):
 		return busy("too many requests of this session, or of this token without one, are open at once")
 	}
-	c.tab.open++
+	c.open++
 	if k == isPost {
-		c.tab.posts++
+		c.posts++
 	}
 	c.noteUse()
 	return nil
@@ -160,13 +155,13 @@ func (c *Peer) leave(k connection) {
 	defer c.share.Exit()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tab.open--
+	c.open--
 	if k == isPost {
-		c.tab.posts--
+		c.posts--
 	}
-	if c.tab.posts == 0 && c.tab.noPosts != nil {
-		close(c.tab.noPosts)
-		c.tab.noPosts = nil
+	if c.posts == 0 && c.noPosts != nil {
+		close(c.noPosts)
+		c.noPosts = nil
 	}
 	c.noteUse()
 }
@@ -175,14 +170,14 @@ func (c *Peer) leave(k connection) {
 // ended session is told why its requests come to nothing.
 func (c *Peer) awaitPosts(limit time.Duration) {
 	c.mu.Lock()
-	if c.tab.posts == 0 {
+	if c.posts == 0 {
 		c.mu.Unlock()
 		return
 	}
-	if c.tab.noPosts == nil {
-		c.tab.noPosts = make(chan struct{})
+	if c.noPosts == nil {
+		c.noPosts = make(chan struct{})
 	}
-	none := c.tab.noPosts
+	none := c.noPosts
 	c.mu.Unlock()
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -197,7 +192,7 @@ func (c *Peer) awaitPosts(limit time.Duration) {
 func (c *Peer) rests() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tab.used, !c.tab.busy
+	return c.used, !c.busy
 }
 
 // Yield ends the session where it has no connection and no request, for another principal that
@@ -213,20 +208,20 @@ func (c *Peer) Yield() bool {
 // noteUse notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
 func (c *Peer) noteUse() {
-	busy := c.tab.open > 0 || c.tab.listens > 0 || len(c.tab.serving) > 0
-	if busy == c.tab.busy {
+	busy := c.open > 0 || c.listens > 0 || len(c.serving) > 0
+	if busy == c.busy {
 		return
 	}
-	c.tab.busy = busy
+	c.busy = busy
 	if !busy {
-		c.tab.used = time.Now()
+		c.used = time.Now()
 	}
 	switch {
 	case c.idlers == nil:
 	case busy:
 		c.idlers.remove(c)
 	default:
-		c.idlers.add(c, c.tab.used)
+		c.idlers.add(c, c.used)
 	}
 }
 
@@ -292,8 +287,8 @@ var (
 func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
 		c.mu.Lock()
-		changed := c.tab.changed
-		lent := append([]*Reply(nil), c.tab.lent...)
+		changed := c.changed
+		lent := append([]*Reply(nil), c.lent...)
 		c.mu.Unlock()
 		if c.own.Live() {
 			return c.own, nil
@@ -317,8 +312,8 @@ func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 func (c *Peer) news() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.tab.changed)
-	c.tab.changed = make(chan struct{})
+	close(c.changed)
+	c.changed = make(chan struct{})
 }
 
 // ask puts a request on a stream and waits for the answer, which comes as a
@@ -326,14 +321,14 @@ func (c *Peer) news() {
 func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
 	c.mu.Lock()
-	c.tab.lastID++
-	id := strconv.FormatUint(c.tab.lastID, 10)
-	c.tab.asked[id] = answer
+	c.lastID++
+	id := strconv.FormatUint(c.lastID, 10)
+	c.asked[id] = answer
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.tab.asked, id)
+		delete(c.asked, id)
 	}()
 	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
 		return nil, c.stuck()
@@ -349,8 +344,8 @@ func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params
 // or forged, is dropped.
 func (c *Peer) answered(m *jsonrpc.Message) {
 	c.mu.Lock()
-	answer := c.tab.asked[string(m.ID)]
-	delete(c.tab.asked, string(m.ID))
+	answer := c.asked[string(m.ID)]
+	delete(c.asked, string(m.ID))
 	c.mu.Unlock()
 	if answer != nil {
 		answer <- &jsonrpc.Response{Result: m.Result, Error: m.Error}
@@ -362,16 +357,16 @@ func (c *Peer) admit(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, twice := c.tab.serving[id]
+	_, twice := c.serving[id]
 	switch {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
-	case len(c.tab.serving) >= (quota.Waiting+1)*cap(c.slots):
+	case len(c.serving) >= (quota.Waiting+1)*cap(c.slots):
 		return nil, busy("too many requests of this session wait for their turn; send it again later")
-	case c.tab.ended:
+	case c.ended:
 		u.End(context.Cause(c.ctx))
 	}
-	c.tab.serving[id] = u
+	c.serving[id] = u
 	c.noteUse()
 	return u, nil
 }
@@ -379,8 +374,8 @@ func (c *Peer) admit(id string) (*activeRequest, *refusal) {
 // endServing ends every request: the session has ended.
 func (c *Peer) endServing() {
 	c.mu.Lock()
-	c.tab.ended = true
-	all := slices.Collect(maps.Values(c.tab.serving))
+	c.ended = true
+	all := slices.Collect(maps.Values(c.serving))
 	c.mu.Unlock()
 	for _, u := range all {
 		u.End(context.Cause(c.ctx))
@@ -390,7 +385,7 @@ func (c *Peer) endServing() {
 // served takes a request out: it is about to be answered.
 func (c *Peer) served(u *activeRequest) {
 	c.mu.Lock()
-	delete(c.tab.serving, u.id)
+	delete(c.serving, u.id)
 	c.noteUse()
 	c.mu.Unlock()
 	u.Free()
@@ -401,7 +396,7 @@ func (c *Peer) cancelled(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	c.mu.Lock()
-	u := c.tab.serving[string(id)]
+	u := c.serving[string(id)]
 	c.mu.Unlock()
 	if u != nil {
 		u.End(&jsonrpc.CancelledError{Reason: reason})
@@ -412,9 +407,9 @@ func (c *Peer) cancelled(m *jsonrpc.Message) {
 func (c *Peer) flow() *events.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tab.lastFlow++
-	st := events.New(strconv.FormatUint(c.tab.lastFlow, 10), &c.unsent)
-	c.tab.streams[st.ID] = st
+	c.lastFlow++
+	st := events.New(strconv.FormatUint(c.lastFlow, 10), &c.unsent)
+	c.streams[st.ID] = st
 	return st
 }
 
@@ -422,7 +417,7 @@ func (c *Peer) flow() *events.Stream {
 // case the client's connection broke before it had everything.
 func (c *Peer) finish(st *events.Stream) {
 	c.mu.Lock()
-	all := append(c.tab.finished, st)
+	all := append(c.finished, st)
 	total := 0
 	for _, old := range all {
 		total += old.Holds()
@@ -431,10 +426,10 @@ func (c *Peer) finish(st *events.Stream) {
 	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
 		gone = append(gone, all[0])
 		total -= all[0].Holds()
-		delete(c.tab.streams, all[0].ID)
+		delete(c.streams, all[0].ID)
 		all = append(all[:0:0], all[1:]...)
 	}
-	c.tab.finished = all
+	c.finished = all
 	c.mu.Unlock()
 	for _, old := range gone {
 		old.Drop()
@@ -448,18 +443,18 @@ func (c *Peer) stream(id string) *events.Stream {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tab.streams[id]
+	return c.streams[id]
 }
 
 // close ends everything that the session still holds.
 func (c *Peer) close() {
 	c.cancel(errSessionOver)
 	c.mu.Lock()
-	if c.tab.expiry != nil {
-		c.tab.expiry.Stop()
+	if c.expiry != nil {
+		c.expiry.Stop()
 	}
-	streams := c.tab.streams
-	c.tab.streams, c.tab.finished = map[string]*events.Stream{}, nil
+	streams := c.streams
+	c.streams, c.finished = map[string]*events.Stream{}, nil
 	c.mu.Unlock()
 	c.own.End()
 	for _, st := range streams {
@@ -478,7 +473,7 @@ var errAway = errors.New("the client has left its question without an answer, an
 // is being served tells nothing: its connection may have broken.
 func (c *Peer) follows() bool {
 	c.mu.Lock()
-	streams := slices.Collect(maps.Values(c.tab.streams))
+	streams := slices.Collect(maps.Values(c.streams))
 	c.mu.Unlock()
 	return c.own.Live() || slices.ContainsFunc(streams, (*events.Stream).Live)
 }

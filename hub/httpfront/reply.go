@@ -110,15 +110,15 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 // of its own, until back is called.
 func (reply *Reply) Lend() (back func()) {
 	reply.c.mu.Lock()
-	reply.c.tab.lent = append(reply.c.tab.lent, reply)
+	reply.c.lent = append(reply.c.lent, reply)
 	reply.c.mu.Unlock()
 	reply.c.news()
 	return func() {
 		reply.c.mu.Lock()
 		defer reply.c.mu.Unlock()
-		for i, l := range reply.c.tab.lent {
+		for i, l := range reply.c.lent {
 			if l == reply {
-				reply.c.tab.lent = append(reply.c.tab.lent[:i:i], reply.c.tab.lent[i+1:]...)
+				reply.c.lent = append(reply.c.lent[:i:i], reply.c.lent[i+1:]...)
 				return
 			}
 		}

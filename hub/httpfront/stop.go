@@ -141,15 +141,15 @@ func (c *Peer) retire(since time.Time) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tab.posts+c.tab.listens+len(c.tab.serving) > 0 {
+	if c.posts+c.listens+len(c.serving) > 0 {
 		return false
 	}
-	for _, st := range c.tab.finished {
+	for _, st := range c.finished {
 		if st.Awaited(since) {
 			return false
 		}
 	}
-	c.tab.ended = true
+	c.ended = true
 	c.own.End()
 	return !c.own.Live()
 }
@@ -159,9 +159,9 @@ func (c *Peer) pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.modernSession != nil {
-		return c.tab.posts
+		return c.posts
 	}
-	return len(c.tab.serving)
+	return len(c.serving)
 }
 
 // asks reports whether a message, or one of a batch, may be a request.

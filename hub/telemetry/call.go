@@ -108,14 +108,14 @@ type operationKey struct{ method, child, tool string }
 func (t *Telemetry) client(k clientKey) *client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.tab.clients[k]
-	if c == nil && len(t.tab.clients) >= mostClients && k.principal != "" {
+	c := t.clients[k]
+	if c == nil && len(t.clients) >= mostClients && k.principal != "" {
 		k.principal = exposition.Other
-		c = t.tab.clients[k]
+		c = t.clients[k]
 	}
 	if c == nil {
 		c = &client{clientKey: k, t: t, operations: map[operationKey]*operation{}, decisions: map[decisionKey]*exposition.Counter{}}
-		t.tab.clients[k] = c
+		t.clients[k] = c
 	}
 	return c
 }

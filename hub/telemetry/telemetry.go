@@ -39,12 +39,7 @@ type Telemetry struct {
 	transport func(child string) string // of a server, by its name
 	reloaded  atomic.Pointer[Reload]
 
-	mu  sync.Mutex
-	tab tables
-}
-
-// tables is what Telemetry.mu guards.
-type tables struct {
+	mu       sync.Mutex // guards what follows
 	clients  map[clientKey]*client
 	tools    map[string]map[string]bool // that have a series of their own, by server
 	children map[childKey]*childState
@@ -58,8 +53,10 @@ const (
 
 // New makes a Telemetry. It starts nothing.
 func New(o Options) *Telemetry {
-	t := &Telemetry{principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" }}
-	t.tab = tables{clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{}}
+	t := &Telemetry{
+		principals: o.Principals, tracer: o.Tracer, epoch: time.Now(), transport: func(string) string { return "" },
+		clients: map[clientKey]*client{}, tools: map[string]map[string]bool{}, children: map[childKey]*childState{},
+	}
 	method, tool, operation := label(attrMethod, false), label(attrTool, true), label(attrOperation, false)
 	server, fault, code := label(attrServer, true), label(attrError, false), label(attrCode, false)
 	version, transport, principal := label(attrVersion, false), label(attrTransport, false), label(attrPrincipal, true)
@@ -154,7 +151,7 @@ func (t *Telemetry) Applied() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.tab.clients {
+	for _, c := range t.clients {
 		c.forget()
 	}
 }
@@ -173,13 +170,13 @@ func (t *Telemetry) now() time.Duration { return time.Since(t.epoch) }
 func (t *Telemetry) tool(child, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.tab.tools[child]
+	all := t.tools[child]
 	switch {
 	case all[name]:
 	case len(all) >= mostTools:
 		return exposition.Other
 	case all == nil:
-		t.tab.tools[child] = map[string]bool{name: true}
+		t.tools[child] = map[string]bool{name: true}
 	default:
 		all[name] = true
 	}
@@ -207,10 +204,10 @@ func (t *Telemetry) Child(st *children.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := childKey{st.Key, st.Serial}
-	was, known := t.tab.children[key]
+	was, known := t.children[key]
 	if !known {
 		was = &childState{}
-		t.tab.children[key] = was
+		t.children[key] = was
 	} else {
 		t.states.With(st.Child, word(was.state)).Add(-1)
 	}
@@ -232,7 +229,7 @@ func (t *Telemetry) Child(st *children.Status) {
 	}
 	was.state, was.restarts = st.State, st.Restarts
 	if st.Final {
-		delete(t.tab.children, key)
+		delete(t.children, key)
 		return
 	}
 	t.states.With(st.Child, word(was.state)).Add(1)

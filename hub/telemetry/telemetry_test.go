@@ -64,11 +64,11 @@ func TestLabelsAreBounded(t *testing.T) {
 		}
 	}
 	kept := 0
-	for _, c := range w.tab.clients {
+	for _, c := range w.clients {
 		kept += len(c.operations)
 	}
-	if most := (mostClients + 8) * (mostTools + 5); kept > most || len(w.tab.clients) > mostClients+8 {
-		t.Errorf("%d kinds of requests of %d clients are kept, want at most %d", kept, len(w.tab.clients), most)
+	if most := (mostClients + 8) * (mostTools + 5); kept > most || len(w.clients) > mostClients+8 {
+		t.Errorf("%d kinds of requests of %d clients are kept, want at most %d", kept, len(w.clients), most)
 	}
 	page := string(w.Append(nil))
 	for _, l := range []string{
@@ -142,7 +142,7 @@ func TestChildren(t *testing.T) {
 		}
 	}
 	w.Child(&children.Status{Key: k, State: children.Stopped, Final: true})
-	if page = string(w.Append(nil)); strings.Contains(page, `mcphub_children{mcphub_server_name="kid",state="ready"} 1`) || len(w.tab.children) != 0 {
+	if page = string(w.Append(nil)); strings.Contains(page, `mcphub_children{mcphub_server_name="kid",state="ready"} 1`) || len(w.children) != 0 {
 		t.Errorf("what has ended is still counted:\n%s", page)
 	}
 }

@@ -37,7 +37,7 @@ func (l *Log) See() error {
 // Overlook makes it time to look at the file again.
 func (l *Log) Overlook() {
 	l.mu.Lock()
-	l.tab.looked = time.Time{}
+	l.looked = time.Time{}
 	l.mu.Unlock()
 }
 

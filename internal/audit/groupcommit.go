@@ -29,8 +29,11 @@ type GroupCommit struct {
 
 	writing written
 
-	mu  sync.Mutex
-	tab groupTables
+	mu      sync.Mutex // guards what follows
+	waiting gathered
+	spare   gathered
+	led     bool // there is a leader
+	company int  // how often the leader still yields to others, since some came lately
 }
 
 // A Waiter is one decision in a GroupCommit.
@@ -39,14 +42,6 @@ type Waiter interface {
 	// block. With an error there is a ticket if the line will be written with the next
 	// one that can be. If Recorded panics, it is called again with ErrGroup.
 	Recorded(t Ticket, err error)
-}
-
-// groupTables is what GroupCommit.mu guards.
-type groupTables struct {
-	waiting gathered
-	spare   gathered
-	led     bool // there is a leader
-	company int  // how often the leader still yields to others, since some came lately
 }
 
 // gathered are decisions to be recorded.
@@ -92,7 +87,7 @@ var ErrGroup = errors.New("internal error: recording this request made the hub p
 func (g *GroupCommit) Add(rec CallRecord, m Waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	w := &g.tab.waiting
+	w := &g.waiting
 	rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
 	w.members, w.records = append(w.members, m), append(w.records, rec)
 }
@@ -111,27 +106,27 @@ func (w *gathered) own(b []byte) []byte {
 func (g *GroupCommit) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.tab.waiting.members)
+	return len(g.waiting.members)
 }
 
 // Flush has all members recorded: it leads, or leaves it to the present leader.
 func (g *GroupCommit) Flush() {
 	g.mu.Lock()
-	if g.tab.led {
-		g.tab.company = yields
+	if g.led {
+		g.company = yields
 		g.mu.Unlock()
 		return
 	}
-	g.tab.led = true
-	alone := len(g.tab.waiting.members) == 1
-	yield := alone && g.tab.company > 0
+	g.led = true
+	alone := len(g.waiting.members) == 1
+	yield := alone && g.company > 0
 	g.mu.Unlock()
 	if yield {
 		// On a busy machine each caller would otherwise write its own line at once.
 		runtime.Gosched()
 		g.mu.Lock()
-		if len(g.tab.waiting.members) == 1 {
-			g.tab.company--
+		if len(g.waiting.members) == 1 {
+			g.company--
 		}
 		g.mu.Unlock()
 	}
@@ -156,14 +151,14 @@ func (g *GroupCommit) lead(most int) bool {
 func (g *GroupCommit) take() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.tab.waiting.members) == 0 {
-		g.tab.led = false
+	if len(g.waiting.members) == 0 {
+		g.led = false
 		return false
 	}
 	now := &g.writing.all
-	*now, g.tab.waiting, g.tab.spare = g.tab.waiting, g.tab.spare, gathered{}
+	*now, g.waiting, g.spare = g.waiting, g.spare, gathered{}
 	for i := mostGrouped; i < len(now.members); i++ { // for the next write
-		rec, w := now.records[i], &g.tab.waiting
+		rec, w := now.records[i], &g.waiting
 		rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
 		w.members, w.records = append(w.members, now.members[i]), append(w.records, rec)
 		now.members[i] = nil
@@ -232,6 +227,6 @@ func (g *GroupCommit) done() {
 	}
 	w.all = gathered{}
 	g.mu.Lock()
-	g.tab.spare = spare
+	g.spare = spare
 	g.mu.Unlock()
 }

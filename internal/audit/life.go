@@ -20,12 +20,12 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-late:
 			late = nil
 			l.mu.Lock()
-			l.tab.soon, l.tab.overdue = false, true
+			l.soon, l.overdue = false, true
 			l.mu.Unlock()
 			l.sweep()
 		case <-tick.C:
 			l.mu.Lock()
-			l.tab.overdue = true
+			l.overdue = true
 			l.mu.Unlock()
 			l.sweep()
 			// If it fails, the next one tries again. Whoever appends learns of the file itself.
@@ -50,7 +50,7 @@ func (l *Log) sweep() {
 // changed, with everything before on the disk.
 func (l *Log) checkpoint() error {
 	l.mu.Lock()
-	news := l.tab.written.number != l.tab.marked
+	news := l.written.number != l.marked
 	l.mu.Unlock()
 	if !news {
 		return nil
@@ -62,7 +62,7 @@ func (l *Log) checkpoint() error {
 // away, if that chain still knows the log.
 func (l *Log) noteGone() error {
 	l.mu.Lock()
-	at := l.tab.written
+	at := l.written
 	l.mu.Unlock()
 	if _, err := os.Lstat(l.o.Dir); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (l *Log) noteGone() error {
 // chain. then, if not nil, is called while the chain is still locked.
 func (l *Log) mark(kind string, then func() error) error {
 	l.mu.Lock()
-	at := l.tab.written
+	at := l.written
 	l.mu.Unlock()
 	if kind != KindOpen { // a log that is just opened has nothing to lose yet
 		if err := syncFile(l.path); err != nil {
@@ -100,7 +100,7 @@ func (l *Log) mark(kind string, then func() error) error {
 		return err
 	}
 	l.mu.Lock()
-	l.tab.marked = at.number
+	l.marked = at.number
 	l.mu.Unlock()
 	return nil
 }
@@ -117,7 +117,7 @@ func syncFile(path string) error {
 // close writes the last line and lets the file go.
 func (l *Log) close() error {
 	l.mu.Lock()
-	l.tab.failedAt = time.Time{} // it is the last attempt, whenever the one before was
+	l.failedAt = time.Time{} // it is the last attempt, whenever the one before was
 	l.mu.Unlock()
 	err := l.write(KindClose, func(b line) line { return b })
 	l.end(ErrClosed)
@@ -138,9 +138,9 @@ func (l *Log) close() error {
 func (l *Log) end(why error) {
 	l.writeMu.Lock()
 	l.mu.Lock()
-	l.tab.end = why
-	waiting := l.tab.waiting
-	l.tab.waiting = nil
+	l.ended = why
+	waiting := l.waiting
+	l.waiting = nil
 	l.mu.Unlock()
 	l.writeMu.Unlock()
 	_ = told(waiting, why)

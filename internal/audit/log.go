@@ -68,14 +68,9 @@ type Log struct {
 	gone chan struct{} // closed when the file was found to be gone
 	news chan struct{}
 
-	mu      sync.Mutex
-	tab     logTables
 	writeMu sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
-}
 
-// logTables is what Log.mu guards: the chain as far as it was made, which is
-// ahead of the file by what is in pending.
-type logTables struct {
+	mu       sync.Mutex // guards what follows: the chain as far as it was made, which is ahead of the file by what is in pending
 	stamp    stamp
 	made     link   // the last line
 	written  link   // the last that the file holds
@@ -85,12 +80,12 @@ type logTables struct {
 	outcomes []Outcome // that no line holds yet
 	soon     bool      // Run knows that there are some
 	overdue  bool      // they have waited for long enough
-	lost     uint64    // lines dropped because too many waited
+	dropped  uint64    // lines dropped because too many waited
 	looked   time.Time // when the file was seen to be there
 	seen     os.FileInfo
 	failure  error // of the last write; nil: it went well
 	failedAt time.Time
-	end      error  // why nothing can be appended any more
+	ended    error  // why nothing can be appended any more
 	marked   uint64 // number of the last checkpoint
 }
 
@@ -121,7 +116,7 @@ func (l *Log) note(kind string, r *Record) error {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, time.Now())
-	l.endLine(from, r.members(l.tab.pending, nil))
+	l.endLine(from, r.members(l.pending, nil))
 	l.hurry()
 	return nil
 }
@@ -144,8 +139,8 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(KindDecision, now)
-	l.endLine(from, membersOfCalls(l.tab.pending, calls))
-	return l.tab.made.number, nil
+	l.endLine(from, membersOfCalls(l.pending, calls))
+	return l.made.number, nil
 }
 
 func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
@@ -154,8 +149,8 @@ func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, now)
-	l.endLine(from, r.members(l.tab.pending, form))
-	return l.tab.made.number, nil
+	l.endLine(from, r.members(l.pending, form))
+	return l.made.number, nil
 }
 
 // enter takes mu where there is room for a line of a decision.
@@ -165,7 +160,7 @@ func (l *Log) enter() error {
 	if err == nil {
 		return nil
 	}
-	behind := l.tab.end == nil
+	behind := l.ended == nil
 	l.mu.Unlock()
 	if behind {
 		l.sweep() // there may be room on the disk again
@@ -176,44 +171,44 @@ func (l *Log) enter() error {
 // room says why there is none for another line, and counts it. The caller holds mu.
 func (l *Log) room() error {
 	switch {
-	case l.tab.end != nil:
-		return l.tab.end
-	case len(l.tab.pending) > maxPending:
-		l.tab.lost++
-		return fmt.Errorf("too much waits for %s already, which cannot be written: %w", l.path, l.tab.failure)
-	case l.tab.lost > 0:
-		lost := l.tab.lost
-		l.tab.lost = 0
+	case l.ended != nil:
+		return l.ended
+	case len(l.pending) > maxPending:
+		l.dropped++
+		return fmt.Errorf("too much waits for %s already, which cannot be written: %w", l.path, l.failure)
+	case l.dropped > 0:
+		lost := l.dropped
+		l.dropped = 0
 		from := l.startLine(KindLost, time.Now())
-		l.endLine(from, line(l.tab.pending).number("lines", int64(lost)))
+		l.endLine(from, line(l.pending).number("lines", int64(lost)))
 	}
 	return nil
 }
 
 // startLine starts a line, in pending. The caller holds mu, and ends the line.
 func (l *Log) startLine(kind string, now time.Time) (from int) {
-	from = len(l.tab.pending)
-	l.tab.made.number++
-	l.tab.pending = line(l.tab.pending).start(l.tab.made.number, &l.tab.made.head, l.tab.stamp.at(now), kind)
+	from = len(l.pending)
+	l.made.number++
+	l.pending = line(l.pending).start(l.made.number, &l.made.head, l.stamp.at(now), kind)
 	return from
 }
 
-func (l *Log) endLine(from int, b line) { l.tab.pending = b.appendHash(from, &l.tab.made.head) }
+func (l *Log) endLine(from int, b line) { l.pending = b.appendHash(from, &l.made.head) }
 
 // Outcome notes what became of a request. It does not wait: it is written soon,
 // with others in one line.
 func (l *Log) Outcome(o Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tab.end != nil {
+	if l.ended != nil {
 		return
 	}
-	if len(l.tab.pending) > maxPending {
-		l.tab.lost++
+	if len(l.pending) > maxPending {
+		l.dropped++
 		return
 	}
-	l.tab.outcomes = append(l.tab.outcomes, o)
-	if len(l.tab.outcomes) >= mostOutcomes {
+	l.outcomes = append(l.outcomes, o)
+	if len(l.outcomes) >= mostOutcomes {
 		l.tell()
 	}
 	l.hurry()
@@ -221,10 +216,10 @@ func (l *Log) Outcome(o Outcome) {
 
 // hurry has Run write what is pending soon. The caller holds mu.
 func (l *Log) hurry() {
-	if l.tab.soon {
+	if l.soon {
 		return
 	}
-	l.tab.soon = true
+	l.soon = true
 	worker.Signal(l.news)
 }
 
@@ -233,20 +228,20 @@ const mostOutcomes = 128
 
 // tell makes the line of the outcomes that wait. The caller holds mu.
 func (l *Log) tell() {
-	if len(l.tab.outcomes) == 0 {
+	if len(l.outcomes) == 0 {
 		return
 	}
 	from := l.startLine(KindOutcome, time.Now())
-	l.endLine(from, outcomes(l.tab.pending, l.tab.outcomes))
-	l.tab.outcomes, l.tab.overdue = l.tab.outcomes[:0], false
+	l.endLine(from, outcomes(l.pending, l.outcomes))
+	l.outcomes, l.overdue = l.outcomes[:0], false
 }
 
 // Commit returns when every line that was put before is with the operating system,
 // or could not be written. Lines that could not are written with the next that can.
 func (l *Log) Commit(ctx context.Context) error {
 	l.mu.Lock()
-	if l.tab.written.number == l.tab.made.number && !l.tab.overdue {
-		err := l.tab.end
+	if l.written.number == l.made.number && !l.overdue {
+		err := l.ended
 		l.mu.Unlock()
 		return err
 	}
@@ -254,12 +249,12 @@ func (l *Log) Commit(ctx context.Context) error {
 		l.mu.Unlock()
 		return l.flush()
 	}
-	if err := l.tab.end; err != nil {
+	if err := l.ended; err != nil {
 		l.mu.Unlock()
 		return err
 	}
 	done := make(chan error, 1)
-	l.tab.waiting = append(l.tab.waiting, done)
+	l.waiting = append(l.waiting, done)
 	l.mu.Unlock()
 	select {
 	case err := <-done:
@@ -278,7 +273,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 	}
 	l.tell()
 	from := l.startLine(kind, time.Now())
-	l.endLine(from, body(l.tab.pending))
+	l.endLine(from, body(l.pending))
 	l.mu.Unlock()
 	return l.Commit(context.Background())
 }
@@ -290,7 +285,7 @@ func (l *Log) flush() error {
 	own := l.writePending()
 	for {
 		l.mu.Lock()
-		if len(l.tab.waiting) == 0 {
+		if len(l.waiting) == 0 {
 			l.writeMu.Unlock()
 			l.mu.Unlock()
 			return own
@@ -309,22 +304,22 @@ const lookEvery = 250 * time.Millisecond
 func (l *Log) writePending() error {
 	now := time.Now()
 	l.mu.Lock()
-	waiting := l.tab.waiting
-	l.tab.waiting = nil
-	err := l.tab.end
-	if since := now.Sub(l.tab.failedAt); err == nil && l.tab.failure != nil && since >= 0 && since < l.o.retry {
-		err = l.tab.failure
+	waiting := l.waiting
+	l.waiting = nil
+	err := l.ended
+	if since := now.Sub(l.failedAt); err == nil && l.failure != nil && since >= 0 && since < l.o.retry {
+		err = l.failure
 	}
 	if err != nil {
 		l.mu.Unlock()
 		return told(waiting, err)
 	}
-	if l.tab.overdue {
+	if l.overdue {
 		l.tell()
 	}
-	b, made := l.tab.pending, l.tab.made
-	l.tab.pending, l.tab.spare = l.tab.spare[:0], nil
-	look := now.Sub(l.tab.looked) >= lookEvery || now.Before(l.tab.looked)
+	b, made := l.pending, l.made
+	l.pending, l.spare = l.spare[:0], nil
+	look := now.Sub(l.looked) >= lookEvery || now.Before(l.looked)
 	l.mu.Unlock()
 	n := 0
 	if look {
@@ -334,16 +329,16 @@ func (l *Log) writePending() error {
 		n, err = l.out(b)
 	}
 	l.mu.Lock()
-	l.tab.failure = err
+	l.failure = err
 	if err != nil {
 		// These lines keep their places in the chain, and are written with the next
 		// from where the write ended: a disk that was full for a while leaves no gap.
-		l.tab.pending = append(append([]byte(nil), b[n:]...), l.tab.pending...)
-		l.tab.failedAt = now
+		l.pending = append(append([]byte(nil), b[n:]...), l.pending...)
+		l.failedAt = now
 	} else {
-		l.tab.written = made
+		l.written = made
 		if cap(b) <= 1<<20 {
-			l.tab.spare = b[:0]
+			l.spare = b[:0]
 		}
 	}
 	l.mu.Unlock()
@@ -375,12 +370,12 @@ func (l *Log) look(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil && l.same(fi) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.tab.looked = now
+		l.looked = now
 		return nil
 	}
-	l.tab.end = l.lost()
+	l.ended = l.lost()
 	close(l.gone)
-	return l.tab.end
+	return l.ended
 }
 
 // lost says that the file was taken away, and which.

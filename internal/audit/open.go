@@ -43,7 +43,7 @@ func Open(o Options) (*Log, error) {
 		return nil, err
 	}
 	l.file = newLogFile(l.path, o.MaxSize)
-	l.tab.looked = time.Now()
+	l.looked = time.Now()
 	err = l.write(KindOpen, func(b line) line {
 		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
 	})
@@ -77,7 +77,7 @@ func (l *Log) claim(c *chain) error {
 				continue // another short run has it
 			}
 			if at, ok := c.resumable(l.id); ok {
-				l.tab.made, l.tab.written, l.tab.marked = at, at, at.number
+				l.made, l.written, l.marked = at, at, at.number
 				return nil
 			}
 			err := l.lock.Unlock()
@@ -89,7 +89,7 @@ func (l *Log) claim(c *chain) error {
 			}
 		}
 	}
-	l.tab.made.head, l.tab.written.head = zeros, zeros
+	l.made.head, l.written.head = zeros, zeros
 	return l.hold(uuid.NewString())
 }
 

@@ -24,14 +24,10 @@ type Recorder struct {
 	o    Options
 	tell func(State) // called when the State has changed, and every warnEvery while nothing can be recorded
 	log  atomic.Pointer[Log]
-	ill  atomic.Bool // tab.err != nil, so that success need not take mu
+	ill  atomic.Bool // err != nil, so that success need not take mu
 
-	mu  sync.Mutex
-	tab recorderTables
-}
-
-type recorderTables struct {
-	closed     error // why no log is open
+	mu         sync.Mutex // guards what follows
+	closed     error      // why no log is open
 	err        error
 	since      time.Time
 	told       time.Time
@@ -79,7 +75,7 @@ func (r *Recorder) Open() error {
 // unopened notes why no log is open.
 func (r *Recorder) unopened(err error) {
 	r.mu.Lock()
-	r.tab.closed = err
+	r.closed = err
 	r.mu.Unlock()
 	_ = r.failed(err, 0) // which the record keeps
 }
@@ -88,10 +84,10 @@ func (r *Recorder) unopened(err error) {
 func (r *Recorder) notOpen() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.tab.closed == nil {
+	if r.closed == nil {
 		return errNotOpen
 	}
-	return fmt.Errorf("%w in %s: %w", errNotOpen, r.o.Dir, r.tab.closed)
+	return fmt.Errorf("%w in %s: %w", errNotOpen, r.o.Dir, r.closed)
 }
 
 // Run keeps a log open until ctx ends, and closes it.
@@ -245,13 +241,13 @@ func (r *Recorder) State() State {
 
 // state is State for callers that hold mu.
 func (r *Recorder) state() State {
-	st := State{Dir: r.o.Dir, Unrecorded: r.tab.unrecorded}
+	st := State{Dir: r.o.Dir, Unrecorded: r.unrecorded}
 	if l := r.log.Load(); l != nil {
 		st.Log = l.ID()
 	}
-	if r.tab.err != nil {
-		since := r.tab.since
-		st.Error, st.Since = r.tab.err.Error(), &since
+	if r.err != nil {
+		since := r.since
+		st.Error, st.Since = r.err.Error(), &since
 	}
 	return st
 }
@@ -260,16 +256,16 @@ func (r *Recorder) state() State {
 func (r *Recorder) failed(err error, of int) error {
 	now := time.Now()
 	r.mu.Lock()
-	r.tab.unrecorded += uint64(of)
-	first := r.tab.err == nil
+	r.unrecorded += uint64(of)
+	first := r.err == nil
 	if first {
-		r.tab.since = now
+		r.since = now
 	}
-	r.tab.err = err
+	r.err = err
 	r.ill.Store(true)
-	loud := first || now.Sub(r.tab.told) >= warnEvery
+	loud := first || now.Sub(r.told) >= warnEvery
 	if loud {
-		r.tab.told = now
+		r.told = now
 	}
 	st := r.state()
 	r.mu.Unlock()
@@ -285,7 +281,7 @@ func (r *Recorder) well() {
 		return
 	}
 	r.mu.Lock()
-	r.tab.err = nil
+	r.err = nil
 	r.ill.Store(false)
 	st := r.state()
 	r.mu.Unlock()
