@@ -111,19 +111,19 @@ type child struct {
 	copyOf    atomic.Pointer[program.Installed] // what machine has of copied; for other goroutines
 
 	mu      sync.Mutex
-	want    want
+	desired want
 	resting bool // live has returned and is to be called again when there is news
 
-	past   past
-	copied *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
-	offer  *offers.Offer  // what it offered last, be it in another instance
-	settle sync.Once
+	history history
+	copied  *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
+	offer   *offers.Offer  // what it offered last, be it in another instance
+	settle  sync.Once
 
 	removing sync.WaitGroup // what runs that are over have left behind
 }
 
-// past is what an instance's goroutine remembers of its runs.
-type past struct {
+// history is what an instance's goroutine remembers of its runs.
+type history struct {
 	hist     health.History
 	starts   int
 	next     time.Time // no start before
@@ -188,7 +188,7 @@ func (c *child) around() launch.Machine { return c.common.machineOf(c.spec) }
 // ask changes what is wanted, and wakes the owner where that is news.
 func (c *child) ask(change func(w *want) bool) {
 	c.mu.Lock()
-	news := change(&c.want)
+	news := change(&c.desired)
 	c.mu.Unlock()
 	if news {
 		c.wake()
@@ -235,7 +235,7 @@ func (c *child) retire(why error) {
 func (c *child) wanted() want {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.want
+	return c.desired
 }
 
 // setRoots notes new roots; the owner applies them.
@@ -300,7 +300,7 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
-			if v.run == seen || moves == mostMoves || !v.run.Moved() {
+			if v.run == seen || moves == mostMoves || !v.run.PathsReplaced() {
 				return &Lease{r: v.run, v: v}, nil
 			}
 			v.run.Leases.Leave()
@@ -389,12 +389,12 @@ func (c *child) said(pid int, line string) {
 // listen has what the child writes to stderr handed on, and read for what the kernel has
 // refused it.
 func (c *child) listen(l *launch.Launch, w want) {
-	l.OnStderr, c.past.words = c.said, nil
+	l.OnStderr, c.history.words = c.said, nil
 	held := l.Sandbox
 	if held == nil || held.Profile == nil {
 		return
 	}
-	c.past.words = &held.Words
+	c.history.words = &held.Words
 	dirs := program.RootPaths(w.Roots)
 	l.Refused = func(f sandbox.Refusal) {
 		if c.common.Refused != nil {
@@ -437,16 +437,16 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.past.hist.Failures, c.past.hist.Open()
-	v.status.Restarts, v.status.Listed = max(0, c.past.starts-1), c.past.listed
-	v.status.Lives = c.past.lives
-	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.past.words.Known()
+	v.status.Failures, v.status.CircuitOpen = c.history.hist.Failures, c.history.hist.Open()
+	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
+	v.status.Lives = c.history.lives
+	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Known()
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
 	}
 	v.status.Protocol = ""
-	if c.past.listed && v.offer != nil {
+	if c.history.listed && v.offer != nil {
 		v.status.Protocol = v.offer.Protocol
 	}
 	c.view.Store(&v)
@@ -476,8 +476,8 @@ func (c *child) state(s State, why string) {
 // live is the life of the instance until its context ends, or until it rests:
 // then over is false, and live is called again when there is news.
 func (c *child) live() (over bool) {
-	if !c.past.started {
-		c.past.started = true
+	if !c.history.started {
+		c.history.started = true
 		c.recall()
 		c.machine = c.around().For(c.spec.Program(), c.log)
 	}
@@ -513,7 +513,7 @@ func (c *child) runOnce() {
 	case c.common.servedBy(c.spec, c.key) != c.key:
 		c.endForOtherEra(r)
 	default:
-		c.past.wasReady, c.past.last = true, ""
+		c.history.wasReady, c.history.last = true, ""
 		c.renewLater()
 		c.serve(r)
 	}
@@ -567,7 +567,7 @@ func (c *child) finish() {
 // startsByItself reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
 func (c *child) startsByItself() bool {
-	return !c.lazy() && c.past.asked && !c.past.wasReady && !c.past.hist.Open()
+	return !c.lazy() && c.history.asked && !c.history.wasReady && !c.history.hist.Open()
 }
 
 // next is what the life of an instance goes on with.
@@ -583,16 +583,16 @@ const (
 func (c *child) awaitStart() next {
 	for {
 		w := c.wanted()
-		if c.past.badPlan && w.Gen != c.past.gen {
-			c.past.next = time.Time{} // other roots may be what was missing
+		if c.history.badPlan && w.Gen != c.history.gen {
+			c.history.next = time.Time{} // other roots may be what was missing
 			w.demand = true
 			c.demand()
 		}
-		c.past.gen = w.Gen
+		c.history.gen = w.Gen
 		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
-		c.past.asked = c.past.asked || w.demand || w.wish
+		c.history.asked = c.history.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && w.wish || c.startsByItself()
-		wait := time.Until(c.past.next)
+		wait := time.Until(c.history.next)
 		switch {
 		case c.ctx.Err() != nil, c.unheld.Load() && c.common.dropUnheld(c):
 			return toEnd
@@ -633,24 +633,24 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	if s != nil {
 		lived = time.Since(s.since)
 	}
-	c.past.hist.Failed(lived)
-	delay := c.past.hist.Delay(c.common.jitter())
+	c.history.hist.Failed(lived)
+	delay := c.history.hist.Delay(c.common.jitter())
 	var refused *link.StatusError
 	login := errors.As(err, &refused) && refused.Advice != ""
 	if login { // a person may log in at any time, and then calls at once
 		delay = min(delay, loginDelay)
 	}
-	c.past.next = time.Now().Add(delay)
+	c.history.next = time.Now().Add(delay)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.past.hist.Open() && !login {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.past.hist.Failures, why)
+	if c.history.hist.Open() && !login {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.hist.Failures, why)
 	}
-	c.past.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.past.hist.Failures).Dur("delay", delay).Msg("child failed")
+	c.history.last = "failed before: " + err.Reason
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.hist.Failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
-		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.past.next, c.startsByItself()
+		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()
 		v.status.LastFailure, v.status.FailedAt, v.status.AsksLogin = err.Reason, time.Now(), link.AsksForLogin(err)
 		v.run, v.err = nil, err
 		if s == nil {

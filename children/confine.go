@@ -103,18 +103,18 @@ func (c *child) tellClosed(l launch.Launch) {
 // instances there are of it. Where nobody has asked for that, it is said once of all
 // children of which it is true.
 func (c *child) tellLacks(l launch.Launch) {
-	if l.Sandbox == nil || slices.Equal(c.past.lacks, l.Sandbox.Report.Lacks) {
+	if l.Sandbox == nil || slices.Equal(c.history.lacks, l.Sandbox.Report.Lacks) {
 		return
 	}
-	c.past.lacks = l.Sandbox.Report.Lacks
+	c.history.lacks = l.Sandbox.Report.Lacks
 	switch {
-	case len(c.past.lacks) == 0:
+	case len(c.history.lacks) == 0:
 	case c.spec.Sandbox.Default && c.spec.Sandbox.Mode == sandbox.Auto:
-		if c.common.warned.first(strings.Join(c.past.lacks, "\x00")) {
-			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
+		if c.common.warned.first(strings.Join(c.history.lacks, "\x00")) {
+			c.log.Info().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server, and of others alike")
 		}
-	case c.common.warned.first(c.key.Child + "\x00" + strings.Join(c.past.lacks, "\x00")):
-		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.past.lacks).Msg("the kernel does not hold all of the boundary of this server")
+	case c.common.warned.first(c.key.Child + "\x00" + strings.Join(c.history.lacks, "\x00")):
+		c.log.Warn().Stringer("kernel", l.Sandbox.Report.State).Strs("lacks", c.history.lacks).Msg("the kernel does not hold all of the boundary of this server")
 	}
 }
 

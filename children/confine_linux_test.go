@@ -105,7 +105,7 @@ func TestConfinedShell(t *testing.T) {
 		t.Error("without a sandbox it does not read outside: this shows nothing")
 	}
 	g := newGrounds(t, required())
-	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	if !g.reads(g.a) {
 		t.Error("it cannot read its root")
 	}
@@ -167,7 +167,7 @@ func TestSocketsAreNamed(t *testing.T) {
 			settings.Sockets = sandbox.Yes
 		}
 		g := newGrounds(t, settings)
-		g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+		g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
 		g.reads(g.a)
 		if got := strings.Join(statusOf(t, g.s, "kid").Sandbox.Lacks, "; "); strings.Contains(got, "ssh-agent") != on || strings.Contains(got, "through them everything") != on {
 			t.Errorf("with sockets on %t: %s", on, got)
@@ -179,7 +179,7 @@ func TestSocketsAreNamed(t *testing.T) {
 // rules of a running process only become fewer.
 func TestConfinedRootsChange(t *testing.T) {
 	g := newGrounds(t, required())
-	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	check := func(when string, a, b bool) {
 		t.Helper()
 		if g.reads(g.a) != a || g.reads(g.b) != b {
@@ -188,20 +188,20 @@ func TestConfinedRootsChange(t *testing.T) {
 	}
 	check("at first", true, false)
 	pid := statusOf(t, g.s, "kid").PID
-	g.s.Within(boundary(g.a)).SetRoots(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).SetRoots(one, rootsAt(g.a))
 	check("nothing changed", true, false)
 	if now := statusOf(t, g.s, "kid").PID; now != pid {
 		t.Error("it was started anew for nothing")
 	}
-	g.s.Within(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
+	g.s.WithBoundary(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
 	check("wider", true, true)
-	g.s.Within(boundary(g.b)).SetRoots(one, rootsAt(g.b))
+	g.s.WithBoundary(boundary(g.b)).SetRoots(one, rootsAt(g.b))
 	check("narrower", false, true)
-	g.s.Within(sandbox.Boundary{}).SetRoots(one, nil)
+	g.s.WithBoundary(sandbox.Boundary{}).SetRoots(one, nil)
 	check("none", false, false)
 	// A grant of a file changes nothing but the rules.
 	with := sandbox.Boundary{Areas: []sandbox.Rule{{Path: filepath.Join(g.out, "file"), Access: sandbox.Read}}}
-	g.s.Within(with).SetRoots(one, nil)
+	g.s.WithBoundary(with).SetRoots(one, nil)
 	if !g.reads(g.out) || !strings.Contains(g.shell("echo x > "+g.out+"/file"), "denied") {
 		t.Error("a file to read can be read, and not be written")
 	}
@@ -267,16 +267,16 @@ func TestConfinedPlacesChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrounds(t, required())
-			g.s.Within(tc.boundary(g)).Ensure(one, rootsAt(g.b))
+			g.s.WithBoundary(tc.boundary(g)).Ensure(one, rootsAt(g.b))
 			pid := strings.TrimSpace(g.shell("echo $PPID"))
 			if tc.open != nil && !tc.stays { // the control
 				l := acquire(t, g.s, one)
 				defer l.Release()
-				if l.Moved() {
+				if l.PathsReplaced() {
 					t.Error("it counts as moved before the change")
 				}
 				defer func() {
-					if !l.Moved() {
+					if !l.PathsReplaced() {
 						t.Error("the change does not show in the lease that was there before")
 					}
 				}()
@@ -306,14 +306,14 @@ func TestConfinedPlacesChange(t *testing.T) {
 func TestConfinedCallsEndFirst(t *testing.T) {
 	for name, change := range map[string]func(g *grounds) error{
 		"wider": func(g *grounds) error {
-			g.s.Within(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
+			g.s.WithBoundary(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
 			return nil
 		},
 		"another directory": func(g *grounds) error { return errors.Join(os.Rename(g.a, g.out+"/a"), os.Rename(g.b, g.a)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGrounds(t, required())
-			g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+			g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
 			l := acquire(t, g.s, one)
 			if err := change(g); err != nil {
 				t.Fatal(err)
@@ -342,13 +342,13 @@ func TestConfinedWidenRefused(t *testing.T) {
 	settings := required()
 	settings.KeepRunning = sandbox.Yes
 	g := newGrounds(t, settings)
-	g.s.Within(boundary(g.a)).Ensure(one, rootsAt(g.a))
+	g.s.WithBoundary(boundary(g.a)).Ensure(one, rootsAt(g.a))
 	pid := strings.TrimSpace(g.shell("echo $PPID"))
-	g.s.Within(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
+	g.s.WithBoundary(boundary(g.a, g.b)).SetRoots(one, rootsAt(g.a, g.b))
 	if now := strings.TrimSpace(g.shell("echo $PPID")); now != pid || g.reads(g.b) {
 		t.Errorf("it was %s and is %s, reads b %t", pid, now, g.reads(g.b))
 	}
-	g.s.Within(boundary(g.b)).SetRoots(one, rootsAt(g.b))
+	g.s.WithBoundary(boundary(g.b)).SetRoots(one, rootsAt(g.b))
 	now := strings.TrimSpace(g.shell("echo $PPID"))
 	if now == pid || g.reads(g.a) || !g.reads(g.b) {
 		t.Errorf("narrower: it was %s and is %s, reads a %t, b %t", pid, now, g.reads(g.a), g.reads(g.b))
@@ -362,7 +362,7 @@ func TestConfinedWidenRefused(t *testing.T) {
 	}
 	// What comes to be there is more.
 	later := filepath.Join(g.out, "later")
-	g.s.Within(boundary(later)).SetRoots(one, rootsAt(later))
+	g.s.WithBoundary(boundary(later)).SetRoots(one, rootsAt(later))
 	now = strings.TrimSpace(g.shell("echo $PPID"))
 	if err := errors.Join(os.Mkdir(later, 0o700), os.WriteFile(later+"/file", []byte(canary), 0o600)); err != nil {
 		t.Fatal(err)
@@ -394,7 +394,7 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	go func() { done <- s.Run(ctx) }()
 	for _, child := range o.Specs {
 		k := spec.Key{Child: child.Name, Instance: one.Instance}
-		s.Within(sandbox.Boundary{WhyOpen: "nobody said"}).Ensure(k, nil)
+		s.WithBoundary(sandbox.Boundary{WhyOpen: "nobody said"}).Ensure(k, nil)
 		l := acquire(t, s, k)
 		if r := l.Kernel(); r.Mode != sandbox.Auto || r.State != sandbox.None || len(r.Lacks) == 0 {
 			t.Errorf("%s: %+v", child.Name, r)
@@ -444,7 +444,7 @@ func TestRequiredRefuses(t *testing.T) {
 					tc.change(&g.spec)
 					g.s.Apply([]spec.Spec{g.spec}, g.s.Look([]spec.Spec{g.spec}))
 				}
-				g.s.Within(tc.boundary(g)).Ensure(one, nil)
+				g.s.WithBoundary(tc.boundary(g)).Ensure(one, nil)
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				l, err := g.s.Acquire(ctx, one)
 				cancel()

@@ -26,7 +26,7 @@
 //
 // # Roots
 //
-// [Bounded.SetRoots] gives a child its roots. [Supervisor.Acquire] gives a lease only
+// [BoundedSupervisor.SetRoots] gives a child its roots. [Supervisor.Acquire] gives a lease only
 // when the child has applied the roots that were current when Acquire was called. It
 // waits at most 3 s. After that a child that takes the roots as arguments is replaced,
 // and any other is called all the same, because the hub judges every call by itself.

@@ -33,10 +33,10 @@ func (c *child) first() spec.Era {
 	switch {
 	case c.spec.Era != spec.EraAuto:
 		era = c.spec.Era
-	case c.past.diedOf != spec.EraAuto:
-		era = c.past.diedOf.Other()
-	case c.past.spoke != spec.EraAuto:
-		era = c.past.spoke
+	case c.history.diedOf != spec.EraAuto:
+		era = c.history.diedOf.Other()
+	case c.history.spoke != spec.EraAuto:
+		era = c.history.spoke
 	}
 	if era == spec.EraModern {
 		return spec.EraModern

@@ -15,12 +15,12 @@ func (s *Supervisor) Hasten() {
 	s.common.pace = health.Pace{Every: 5 * time.Millisecond, Quiet: 15 * time.Millisecond, Least: time.Second, Most: time.Second}
 }
 
-// Ensure is that of Bounded for tests in which the kernel holds nobody to a boundary.
+// Ensure is that of BoundedSupervisor for tests in which the kernel holds nobody to a boundary.
 func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).Ensure(k, roots)
+	s.WithBoundary(sandbox.Boundary{}).Ensure(k, roots)
 }
 
-// SetRoots is that of Bounded, as Ensure is.
+// SetRoots is that of BoundedSupervisor, as Ensure is.
 func (s *Supervisor) SetRoots(k spec.Key, roots []guard.Root) {
-	s.Within(sandbox.Boundary{}).SetRoots(k, roots)
+	s.WithBoundary(sandbox.Boundary{}).SetRoots(k, roots)
 }

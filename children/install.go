@@ -52,7 +52,7 @@ func (c *child) install(w want) *run.UnavailableError {
 	c.machine = c.machine.WithInstalled(&copied.Installed)
 	c.publish(func(v *view) {
 		v.status.Package = Package{Name: copied.Package, Version: copied.Version, At: copied.At, Change: copied.Change, Problem: copied.Problem}
-		v.status.Err = c.past.last
+		v.status.Err = c.history.last
 	})
 	return nil
 }

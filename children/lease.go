@@ -56,8 +56,8 @@ func (l *Lease) KernelState() string {
 	return ""
 }
 
-// Words reads what the child says of what the kernel refuses it; nil where nothing holds it.
-func (l *Lease) Words() *hints.Reader {
+// StderrHints reads what the child says of what the kernel refuses it; nil where nothing holds it.
+func (l *Lease) StderrHints() *hints.Reader {
 	if c := l.r.Launch.Sandbox; c != nil {
 		return &c.Words
 	}
@@ -71,20 +71,20 @@ func (l *Lease) Opens(path string, a sandbox.Access) bool {
 	return c == nil || c.Profile == nil || c.Profile.Opens(path, a)
 }
 
-// Stays reports whether the process that serves the lease is not started anew for a
+// KeepsRunning reports whether the process that serves the lease is not started anew for a
 // wider boundary.
-func (l *Lease) Stays() bool {
+func (l *Lease) KeepsRunning() bool {
 	c := l.r.Launch.Sandbox
 	return c != nil && c.KeepRunning
 }
 
-// Moved reports whether the process that serves the lease is held to what has left its
+// PathsReplaced reports whether the process that serves the lease is held to what has left its
 // place: something else has the name of a root, or of another path that it may open.
 // Another lease is for a process that is held to what is there now. It looks at the disk.
-func (l *Lease) Moved() bool { return l.r.Moved() }
+func (l *Lease) PathsReplaced() bool { return l.r.PathsReplaced() }
 
-// MovedAt is Moved as far as it touches a path.
-func (l *Lease) MovedAt(path string) bool { return l.r.MovedAt(path) }
+// PathReplaced is PathsReplaced as far as it touches a path.
+func (l *Lease) PathReplaced(path string) bool { return l.r.PathReplaced(path) }
 
 // Protocol is the version of the protocol that the instance was spoken to in when it was
 // listed last; "" of a nil Lease.

@@ -70,10 +70,10 @@ func (c *child) place() *run.UnavailableError {
 
 // noPlace says that there was no place. It is no failure of the child.
 func (c *child) noPlace(err *run.UnavailableError) {
-	c.past.next = time.Now().Add(busyPause)
+	c.history.next = time.Now().Add(busyPause)
 	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	c.publish(func(v *view) {
-		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.past.next, c.startsByItself()
+		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err
 		v.failed++
 	})

@@ -8,14 +8,14 @@ import (
 	"mcphub/children/spec"
 )
 
-// Looked is what was seen on the disk of what Specs name. The zero value is of none.
-type Looked map[spec.Entry]confinement.ExecutedPaths
+// InspectedPaths is what was seen on the disk of what Specs name. The zero value is of none.
+type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 
 // Look looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
 // relinked afterwards opens nothing more. It may take as long as the disk does. Apply and Know look at nothing, so
 // they want that it was done for each Spec that they bring.
-func (s *Supervisor) Look(specs []spec.Spec) Looked {
-	seen := make(Looked, len(specs))
+func (s *Supervisor) Look(specs []spec.Spec) InspectedPaths {
+	seen := make(InspectedPaths, len(specs))
 	for i := range specs {
 		one := &specs[i]
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
@@ -31,7 +31,7 @@ func (s *Supervisor) Look(specs []spec.Spec) Looked {
 }
 
 // LookAtNew is Look, but for what is in force already: of that it has what was seen then.
-func (s *Supervisor) LookAtNew(specs []spec.Spec) Looked {
+func (s *Supervisor) LookAtNew(specs []spec.Spec) InspectedPaths {
 	s.mu.Lock()
 	seen := maps.Clone(s.looked)
 	s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Supervisor) LookAtNew(specs []spec.Spec) Looked {
 // and stops when its last call has ended, or when its session or the hub ends.
 // Nothing is started: Ensure and Prestart make the instances that take their place.
 // It returns at once.
-func (s *Supervisor) Apply(specs []spec.Spec, seen ...Looked) {
+func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -89,23 +89,23 @@ func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 // Know replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it
 // leaves alone the instances of Specs that are known no more: they end when nobody needs
 // them.
-func (s *Supervisor) Know(specs []spec.Spec, seen ...Looked) {
+func (s *Supervisor) Know(specs []spec.Spec, seen ...InspectedPaths) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.know(specs, seen)
 }
 
 // know is for callers that hold mu.
-func (s *Supervisor) know(specs []spec.Spec, seen []Looked) {
+func (s *Supervisor) know(specs []spec.Spec, seen []InspectedPaths) {
 	s.specs = byEntry(specs)
-	looked := make(Looked, len(s.specs))
+	looked := make(InspectedPaths, len(s.specs))
 	var all []confinement.ExecutedPaths
 	for i := range specs { // in their order
 		of := specs[i].Entry()
 		if _, twice := looked[of]; twice {
 			continue
 		}
-		for _, l := range append([]Looked{s.looked}, seen...) {
+		for _, l := range append([]InspectedPaths{s.looked}, seen...) {
 			if o, ok := l[of]; ok {
 				looked[of] = o
 				all = append(all, o)

@@ -38,8 +38,8 @@ func (c *common) digest(s spec.Spec, k spec.Key) string {
 // An instance that may wait for a call does so from here on.
 func (c *child) recall() {
 	var exact bool
-	if c.offer, exact, c.past.guess = c.common.recall(c.spec, c.key); exact {
-		c.past.spoke = eraOf(c.offer)
+	if c.offer, exact, c.history.guess = c.common.recall(c.spec, c.key); exact {
+		c.history.spoke = eraOf(c.offer)
 	}
 	switch {
 	case c.lazy():
@@ -52,7 +52,7 @@ func (c *child) recall() {
 // lazy reports whether the child is started by a call only. A child of which nothing is
 // known, or what it offers these clients is a guess, is so only where StartCalled says so.
 func (c *child) lazy() bool {
-	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.past.guess
+	return c.spec.Start == spec.StartCalled || c.spec.Start == spec.StartLazy && c.offer != nil && !c.history.guess
 }
 
 // offers takes in what the child offers. The former offer stays if the two are
@@ -60,17 +60,17 @@ func (c *child) lazy() bool {
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
-	c.past.listed, c.past.spoke, c.past.lives, c.past.guess = true, eraOf(o), o.Lives, false
+	c.history.listed, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
 	c.compare(o)
-	if !o.Whole() || c.past.diedOf == spec.EraLegacy {
-		c.offer, c.past.news = o, false
+	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
+		c.offer, c.history.news = o, false
 		return
 	}
-	agreed, news := c.common.memory.Agree(c.spec.Name, c.past.digest, o)
+	agreed, news := c.common.memory.Agree(c.spec.Name, c.history.digest, o)
 	if !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
-	c.past.news = news
+	c.history.news = news
 }
 
 // compare reports tools to which this offer gives a definition that they never had, before
@@ -89,8 +89,8 @@ const keepAfter = 2 * time.Second
 // keep writes down what the child offers, where that is news.
 func (c *child) keep() {
 	c.common.forms.Keep(c.spec.Identity())
-	if c.past.news {
-		c.past.news = false
-		c.common.memory.Keep(c.past.digest, c.offer)
+	if c.history.news {
+		c.history.news = false
+		c.common.memory.Keep(c.history.digest, c.offer)
 	}
 }

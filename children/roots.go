@@ -8,18 +8,20 @@ import (
 
 // This file is how instances are told of the roots that they are to have, and of the boundary.
 
-// Within is the Supervisor for whoever has this boundary: what it says of roots says
+// WithBoundary is the Supervisor for whoever has this boundary: what it says of roots says
 // with them what the kernel is to hold a confined instance to.
-func (s *Supervisor) Within(b sandbox.Boundary) Bounded { return Bounded{s, b} }
+func (s *Supervisor) WithBoundary(b sandbox.Boundary) BoundedSupervisor {
+	return BoundedSupervisor{s, b}
+}
 
-// A Bounded is a Supervisor and a boundary.
-type Bounded struct {
+// A BoundedSupervisor is a Supervisor and a boundary.
+type BoundedSupervisor struct {
 	s        *Supervisor
 	boundary sandbox.Boundary
 }
 
 // Prestart starts the instance although the first roots are not known yet. One that needs
-// them to start waits for [Bounded.Ensure] or [Bounded.SetRoots]; another is replaced once
+// them to start waits for [BoundedSupervisor.Ensure] or [BoundedSupervisor.SetRoots]; another is replaced once
 // then, if they give it another working directory, other arguments or another environment.
 // What Ensure says of lazy ones holds here too.
 func (s *Supervisor) Prestart(k spec.Key) {
@@ -32,7 +34,7 @@ func (s *Supervisor) Prestart(k spec.Key) {
 // none. An instance that starts lazily, and whose offer is known, waits for a call. It
 // returns at once. A Key without a Spec is ignored. What a confined instance may open of
 // its roots is what the boundary holds.
-func (b Bounded) Ensure(k spec.Key, roots []guard.Root) {
+func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.setRoots(roots, b.boundary, true)
 	}
@@ -41,7 +43,7 @@ func (b Bounded) Ensure(k spec.Key, roots []guard.Root) {
 // Assume sees to it that the instance runs with these roots until the first ones are
 // known. An instance that needs roots to start is started too. What happens when the
 // first roots are known is the same as after Prestart.
-func (b Bounded) Assume(k spec.Key, roots []guard.Root) {
+func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
 		c.assume(roots, b.boundary)
 	}
@@ -49,7 +51,7 @@ func (b Bounded) Assume(k spec.Key, roots []guard.Root) {
 
 // SetRoots tells an instance of a change of roots. Calls acquired
 // from now on wait, bounded, until the child has applied it.
-func (b Bounded) SetRoots(k spec.Key, roots []guard.Root) {
+func (b BoundedSupervisor) SetRoots(k spec.Key, roots []guard.Root) {
 	if c := b.s.child(k); c != nil {
 		c.setRoots(roots, b.boundary, false)
 	}

@@ -167,7 +167,7 @@ func (s *serving) loop() string {
 func (s *serving) ready() {
 	w := s.c.wanted()
 	gen := w.Gen
-	if !servedroots.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.past.planned {
+	if !servedroots.Same(w.Roots, s.r.Roots.Last()) || s.c.spec.Sandbox.Confines() && gen != s.c.history.planned {
 		gen = 0 // the roots, or the boundary, have changed since then; review is called next
 	}
 	s.publish(gen, true, "")

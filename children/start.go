@@ -29,10 +29,10 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	}
 	var w want
 	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
-	c.past.digest = c.common.digest(c.spec, c.key)
-	c.past.starts++
-	c.past.planned = w.Gen
-	c.state(Starting, c.past.last)
+	c.history.digest = c.common.digest(c.spec, c.key)
+	c.history.starts++
+	c.history.planned = w.Gen
+	c.state(Starting, c.history.last)
 	if err := c.install(w); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	if errors.As(err, &missing) && missing.NoRoot() {
 		err = fmt.Errorf("%w. %s", err, cmp.Or(c.NoRoots(), "Open a folder in the client, or set roots.fallback in hub.json."))
 	}
-	c.past.badPlan = err != nil
+	c.history.badPlan = err != nil
 	if err != nil {
 		return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 	}
@@ -57,7 +57,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		r, err := c.launch(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.past.spoke == spec.EraModern}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern}, turn.End)
 		}
 		switch {
 		case err == nil:
@@ -67,13 +67,13 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}
 		}
 		down := r.Abort(err)
-		if !errors.Is(err, negotiation.ErrProbed) || c.past.doubted || c.ctx.Err() != nil {
-			if !c.past.wasReady {
-				c.past.diedOf = spec.EraAuto // it exits in either era
+		if !errors.Is(err, negotiation.ErrProbed) || c.history.doubted || c.ctx.Err() != nil {
+			if !c.history.wasReady {
+				c.history.diedOf = spec.EraAuto // it exits in either era
 			}
 			return r, down
 		}
-		c.past.doubted, c.past.diedOf = true, c.first()
+		c.history.doubted, c.history.diedOf = true, c.first()
 		c.log.Info().Str("reason", down.Reason).Msg("the child ended before it said which protocol it speaks; it is started once more, and asked in the other way first")
 	}
 }

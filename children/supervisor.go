@@ -39,7 +39,7 @@ type Supervisor struct {
 
 	mu        sync.Mutex
 	specs     map[spec.Entry]spec.Spec
-	looked    Looked // of specs
+	looked    InspectedPaths // of specs
 	children  map[spec.Key]*child
 	retired   map[*child]struct{} // out of children, and not yet ended
 	bySession map[string][]*child // those whose life has not ended, by Key.Instance
@@ -78,7 +78,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	seen := s.Look(specs)
 	s.mu.Lock()
-	s.know(slices.Collect(maps.Values(s.specs)), []Looked{seen}) // a reload may have come before
+	s.know(slices.Collect(maps.Values(s.specs)), []InspectedPaths{seen}) // a reload may have come before
 	s.mu.Unlock()
 	for {
 		for _, c := range s.takeUnstarted() {

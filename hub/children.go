@@ -151,7 +151,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	if m.Method == methods.Message && !to.Wants(m) {
 		return
 	}
-	if !to.TrySpare(m.Method, m.Params) {
+	if !to.TryNotifyLeavingRoom(m.Method, m.Params) {
 		s.dropped.Add(1)
 	}
 }
@@ -163,7 +163,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
-	came := inflight.From[call.OnBehalf](ctx)
+	came := inflight.From[call.Requester](ctx)
 	on, behalf, _ := s.sender.InFlight.Find(k, came)
 	to := behalf.Client
 	switch {
@@ -220,7 +220,7 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
 		h.redefined.Add(k.Child, owner, name, t.Parts, time.Now())
 		if to := conf.Audit.To; to != nil {
-			to.Definition(&audit.Record{Decided: audit.Decided{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
+			to.Definition(&audit.Record{DecisionFields: audit.DecisionFields{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
 		}
 	}
 }

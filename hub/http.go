@@ -211,11 +211,11 @@ func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply)
 func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jsonrpc.Message) jsonrpc.Answer {
 	c := &struct {
 		handshake.Client
-		call.Waiter
-	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.Waiter{Cancellation: end}}
+		call.SyncReply
+	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
 	s.start()
 	if !modern.Resembles(m) {
-		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.Waiter, m); ok {
+		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
 			return a
 		}
 	}

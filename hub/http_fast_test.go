@@ -48,7 +48,7 @@ func TestHTTPFastPath(t *testing.T) {
 			if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":7,"method":`+tc.frame+`}`), tc.want, &m); err != nil {
 				t.Fatal(err)
 			}
-			a, ok := one.sender.TryCallToolAndWait(one.main, &call.Waiter{Cancellation: &jsonrpc.Cancellation{}}, &m)
+			a, ok := one.sender.TryCallToolAndWait(one.main, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, &m)
 			if ok != tc.want {
 				t.Errorf("taken: %v, want %v", ok, tc.want)
 			}
@@ -130,7 +130,7 @@ func TestHTTPFastPathEndsAsTheSlowOne(t *testing.T) {
 				}
 				for i := range all {
 					if d := &all[i]; string(d.Request) == `"x"` && d.Outcome != nil {
-						lines[way] += fmt.Sprintf("%+v %s %s\n", d.Decided, d.Arguments, d.Outcome.Result)
+						lines[way] += fmt.Sprintf("%+v %s %s\n", d.DecisionFields, d.Arguments, d.Outcome.Result)
 					}
 				}
 			}

@@ -80,7 +80,7 @@ func New(cfg Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf.Followed(nil)
+	conf.PutInForce(nil)
 	h.current.Set(conf)
 	changed := h.sessions.UpdateInstance
 	if cfg.Telemetry != nil {

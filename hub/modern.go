@@ -104,7 +104,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}
-			if a, ok := s.sender.TryCallToolAndWait(c, &call.Waiter{Cancellation: end}, request); ok {
+			if a, ok := s.sender.TryCallToolAndWait(c, &call.SyncReply{Cancellation: end}, request); ok {
 				return a
 			}
 		}
@@ -133,7 +133,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	all := s.Catalog().Extensions()
 	conf, offers := s.Offers()
-	if maybe := s.maybe(conf, offers, all); maybe != "" {
+	if maybe := s.unconfirmedExtensions(conf, offers, all); maybe != "" {
 		known = strings.TrimPrefix(known+","+maybe, ",")
 	}
 	b = append(all.Append(b, known), `},"instructions":`...)

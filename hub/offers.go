@@ -55,9 +55,9 @@ func noSkills(m *jsonrpc.Message) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers "+methods.ExtensionSkills+", which "+m.Method+" belongs to")
 }
 
-// maybe are raw members of extensions that the hub offers as long as a server may turn out to have them: a client asks
+// unconfirmedExtensions returns raw members, of extensions that the hub offers as long as a server may turn out to have them: a client asks
 // for capabilities once, and servers have not started then. offers are those that are known.
-func (s *Session) maybe(conf *configuration.Configuration, offers map[string]*catalog.Offer, all catalog.Extensions) string {
+func (s *Session) unconfirmedExtensions(conf *configuration.Configuration, offers map[string]*catalog.Offer, all catalog.Extensions) string {
 	unknown := func(name string) bool { return offers[name] == nil }
 	if all.Owners(methods.ExtensionSkills) != nil || !slices.ContainsFunc(conf.ServedNames(), unknown) {
 		return ""
@@ -114,7 +114,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
 	conf, offers := s.Offers()
 	all := conf.Offers.Extensions(offers)
-	known := s.maybe(conf, offers, all)
+	known := s.unconfirmedExtensions(conf, offers, all)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 && known == "" {
 		return result
 	}
@@ -126,7 +126,7 @@ func (s *Session) withExtensions(result []byte) []byte {
 // the client: it declared such an extension, or the child that sends it offers
 // one.
 func (s *Session) expects(k spec.Key, method string) bool {
-	able := s.sender.Able(k, nil)
+	able := s.sender.AbilitiesFor(k, nil)
 	if able.Extends(method) {
 		return true
 	}

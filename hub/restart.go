@@ -44,7 +44,7 @@ func (h *Hub) Restart(ctx context.Context, name string) (Restarted, error) {
 	failed := make(chan error, len(start))
 	for _, s := range start {
 		go func() {
-			lease, err := s.sender.Acquire(ctx, s.current.Followed(), name)
+			lease, err := s.sender.Acquire(ctx, s.current.AwaitInForce(), name)
 			if err == nil {
 				lease.Release()
 			}

@@ -42,7 +42,7 @@ func TestServedByThePolicyInForce(t *testing.T) {
 		t.Errorf("a call does not wait for the directories of the policy that it is judged by: %v", err)
 	}
 	h.sup.Apply(conf.Specs())
-	conf.Followed(old)
+	conf.PutInForce(old)
 	if err := s.member.AwaitServed(t.Context(), s.roots.View(), cfg.Roots.Timeout); err != nil {
 		t.Fatal(err)
 	}

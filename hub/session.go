@@ -67,7 +67,7 @@ type Session struct {
 	records   *record.Writer
 	metrics   *telemetry.Session // nil: nobody watches
 
-	maySkills atomic.Bool // it was told of the extension for skills before that was known: see maybe
+	maySkills atomic.Bool // it was told of the extension for skills before that was known: see unconfirmedExtensions
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 
@@ -116,7 +116,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	if !o.principal.Local { // whom the whole hub serves, if no other
 		s.log = s.log.With().Str("principal", o.principal.String()).Logger()
 	}
-	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.Moved(child) })
+	s.Offering = offering.New(conf, current, func(child string) bool { return s.member.AwaitsList(child) })
 	s.modernServer = modern.NewServer(modern.Options{
 		Host: modernHost{s}, Info: h.serverInfo, Seal: o.seal, Node: o.node, Bearer: o.bearer, PerRequest: o.stateless, Suspended: &h.suspended, Log: s.log,
 	})

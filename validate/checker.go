@@ -257,20 +257,20 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, work: &work, w: w, v: v, container: w.Container, first: s.tool.first}
+	j := &judge{c: c, work: &work, where: w, roots: v, container: w.Container, first: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.m = j.view.Open(&c.m, j.work, w.AtHand)
+	j.machine = j.view.Open(&c.m, j.work, w.AtHand)
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
 	}
-	j.m.Within(cwd, &j.secret)
+	j.machine.Within(cwd, &j.secret)
 	if v.Snapshot != nil {
-		j.guard = c.policy.WithSandbox(j.m, v.Snapshot.Guard()).Through(j.m.FS)
+		j.guard = c.policy.WithSandbox(j.machine, v.Snapshot.Guard()).Through(j.machine.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.m, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.all(s.found.Findings), resources...)
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)

@@ -34,7 +34,7 @@ func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err er
 	case f.Instead != "" && j.begins(f.Instead):
 		return false
 	case s.glob != "":
-		return where.Exists && j.m.Matches(where.Path, s.glob)
+		return where.Exists && j.machine.Matches(where.Path, s.glob)
 	case where.Exists || s.weak || f.Weak:
 		return where.Exists && !(f.Weak && f.Makes && f.Instead != "")
 	case strings.ContainsAny(f.Value, "*?%"):
@@ -42,7 +42,7 @@ func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err er
 	case literal:
 		return j.namesNew(where.Path)
 	}
-	return j.m.Creatable(where.Path, f.Written)
+	return j.machine.Creatable(where.Path, f.Written)
 }
 
 // begins reports that the text before an absolute part names something that exists where the child works, or ends in such a
@@ -50,7 +50,7 @@ func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err er
 func (j *judge) begins(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
-			if _, err := j.m.FS.Lstat(j.m.Platform.Join(base, head[i:])); err == nil {
+			if _, err := j.machine.FS.Lstat(j.machine.Platform.Join(base, head[i:])); err == nil {
 				return true
 			}
 		}
@@ -64,7 +64,7 @@ func (j *judge) counts(f *detect.Finding, s meaning) bool {
 	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
 		return false
 	}
-	info, err := j.m.FS.Lstat(s.path)
+	info, err := j.machine.FS.Lstat(s.path)
 	if err != nil {
 		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
 	}
@@ -77,7 +77,7 @@ func (j *judge) counts(f *detect.Finding, s meaning) bool {
 
 // strays reports that relative names start outside the boundary, as with a cwd that the operator set.
 func (j *judge) strays(base string) bool {
-	if base == "" || j.v.Open || j.guard.Empty() {
+	if base == "" || j.roots.Open || j.guard.Empty() {
 		return false
 	}
 	out, ok := j.strayDirs[base]
@@ -95,7 +95,7 @@ func (j *judge) strays(base string) bool {
 
 // isLink reports a name that is a symlink itself.
 func (j *judge) isLink(p string) bool {
-	info, err := j.m.FS.Lstat(p)
+	info, err := j.machine.FS.Lstat(p)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
@@ -108,13 +108,13 @@ func (j *judge) linkLeads(f *detect.Finding, s meaning, where *guard.Place, why 
 		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
 		}
-	} else if base, err := guard.Resolve(j.m.FS, s.base); err == nil {
+	} else if base, err := guard.Resolve(j.machine.FS, s.base); err == nil {
 		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
 			return false
 		}
 	}
 	if where.Exists && !where.Dir {
-		info, err := j.m.FS.Lstat(where.Path)
+		info, err := j.machine.FS.Lstat(where.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return !j.runs(f, s, where)
 		}
@@ -125,18 +125,18 @@ func (j *judge) linkLeads(f *detect.Finding, s meaning, where *guard.Place, why 
 // runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) runs(f *detect.Finding, s meaning, where *guard.Place) bool {
-	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.m.MayWrite(j.m.Platform.Parent(where.Path))
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.machine.MayWrite(j.machine.Platform.Parent(where.Path))
 }
 
 // namesNew decides whether a word of a longer string names something that could be created: its directory exists, may be
 // written to, and is the home folder or at least two components deep.
 func (j *judge) namesNew(path string) bool {
-	dir := j.m.Platform.Parent(path)
-	if dir != j.m.Home && chars.Components(dir) < 2 {
+	dir := j.machine.Platform.Parent(path)
+	if dir != j.machine.Home && chars.Components(dir) < 2 {
 		return false
 	}
-	info, err := j.m.FS.Lstat(dir)
-	return err == nil && info.IsDir() && j.m.MayWrite(dir)
+	info, err := j.machine.FS.Lstat(dir)
+	return err == nil && info.IsDir() && j.machine.MayWrite(dir)
 }
 
 // systemPlace is where programs and libraries are.

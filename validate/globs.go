@@ -26,14 +26,14 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
 	}
-	for _, text := range append(j.m.Expand(f.Glob), f.Glob) {
-		if home, rest, ok := j.m.UserHome(text); ok {
+	for _, text := range append(j.machine.Expand(f.Glob), f.Glob) {
+		if home, rest, ok := j.machine.UserHome(text); ok {
 			text = home + rest
 		}
 		if text == "~" || strings.HasPrefix(text, "~/") {
-			text = j.m.Home + text[1:]
+			text = j.machine.Home + text[1:]
 		}
-		if !j.m.Platform.IsAbs(text) {
+		if !j.machine.Platform.IsAbs(text) {
 			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
 				j.matches(f, base, text, yield)
 			}
@@ -49,7 +49,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 	start := base
 	if j.container != nil {
 		var ok bool
-		if start, ok = j.container.ToHost(base, j.w.Cwd); !ok {
+		if start, ok = j.container.ToHost(base, j.where.Cwd); !ok {
 			return
 		}
 	}
@@ -75,7 +75,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 			return false
 		}
 		if part := shell.Unhide.Replace(parts[0]); part != "" && part != "." {
-			dir = g.j.m.Platform.Join(dir, part)
+			dir = g.j.machine.Platform.Join(dir, part)
 			linked = linked || part == ".." || g.j.isLink(dir)
 		}
 		parts = parts[1:]
@@ -84,7 +84,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
-		if _, err := g.j.m.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
+		if _, err := g.j.machine.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
@@ -105,7 +105,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.m.Platform.Join(dir, ".."), parts[1:], true) {
+		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.machine.Platform.Join(dir, ".."), parts[1:], true) {
 			return false
 		}
 	}
@@ -116,7 +116,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if ok, err := path.Match(pattern, e.Name()); !ok || err != nil {
 			continue
 		}
-		link, at := e.Type()&fs.ModeSymlink != 0, g.j.m.Platform.Join(dir, e.Name())
+		link, at := e.Type()&fs.ModeSymlink != 0, g.j.machine.Platform.Join(dir, e.Name())
 		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.guarded(at) {
 			continue
 		}
@@ -130,7 +130,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 // guarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) guarded(p string) bool {
 	return g.j.rules.MatchesArea(g.f.Role, p) || g.j.c.protects(func(own string) bool {
-		return g.j.m.Holds(own, p) || g.f.Role == access.Delete && g.j.m.Holds(p, own)
+		return g.j.machine.Holds(own, p) || g.f.Role == access.Delete && g.j.machine.Holds(p, own)
 	})
 }
 
@@ -145,7 +145,7 @@ func (j *judge) list(dir string) ([]fs.DirEntry, error) {
 	if !j.work.Spend(budget.LookSteps) {
 		return nil, errSpentGlob
 	}
-	entries, err := machine.ReadDir(j.m.FS, dir)
+	entries, err := machine.ReadDir(j.machine.FS, dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, errSpentGlob // it cannot be told
 	}

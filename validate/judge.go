@@ -20,11 +20,11 @@ import (
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
 	c          *Checker
-	m          *machine.Machine // as the call sees it
+	machine    *machine.Machine // as the call sees it
 	work       *budget.Budget   // of the call
 	view       machine.View
-	w          Where
-	v          rootsmgr.View
+	where      Where
+	roots      rootsmgr.View
 	guard      *guard.Guard
 	container  *machine.Container
 	first      bool              // of the directories that the child is served, the first is where its relative paths start
@@ -53,7 +53,7 @@ func (j *judge) bases() []string {
 	var list []string
 	switch {
 	case j.container == nil:
-		list = slices.Concat([]string{j.w.Cwd}, j.w.Served)
+		list = slices.Concat([]string{j.where.Cwd}, j.where.Served)
 	case j.container.Workdir != "":
 		list = []string{j.container.Workdir}
 	default:
@@ -67,8 +67,8 @@ func (j *judge) bases() []string {
 		seen[dir] = true
 		return again
 	})
-	if len(list) == 0 && j.container == nil && j.v.Snapshot != nil {
-		list = j.v.Snapshot.Paths()
+	if len(list) == 0 && j.container == nil && j.roots.Snapshot != nil {
+		list = j.roots.Snapshot.Paths()
 	}
 	j.starts = list
 	return list
@@ -84,7 +84,7 @@ func (j *judge) finding(f *detect.Finding) (out Judged, ok bool) {
 	j.secret = false
 	defer func() {
 		if j.secret {
-			hush(&out)
+			redactReadings(&out)
 		}
 	}()
 	each := func(s meaning) {
@@ -136,7 +136,7 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.m.Variants(f.Value, f.Alts...)
+	texts, all := j.machine.Variants(f.Value, f.Alts...)
 	if !all {
 		yield(meaning{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
@@ -150,7 +150,7 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 // name (/home/me/My Project), and the whole text lies in that root. The whole is a finding of its own, as is every later part
 // that is a path. A part that occurs again later counts.
 func (j *judge) beginsRoot(f *detect.Finding) bool {
-	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.v.Snapshot == nil {
+	if f.How != detect.HowLiteral && (f.How != detect.HowList || f.Form != detect.FormPath) || j.roots.Snapshot == nil {
 		return false
 	}
 	whole, part := chars.TrimEdges(f.Raw), f.Value
@@ -158,7 +158,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.m.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.machine.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
 	return j.firstRoot(whole, len(part)+1, `/\`) != ""
@@ -166,7 +166,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 
 // pathOf is the path of a file URI, "" where it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.m.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.machine.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
 		return paths[0]
 	}
 	return ""
@@ -195,7 +195,7 @@ func (j *judge) note(out *Judged, r Reading, d policy.Decision) {
 // uri yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
 // some programs do that.
 func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
-	paths, err := j.m.Platform.ReadURI(f.Value)
+	paths, err := j.machine.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
 		var bad *platform.URIError
@@ -210,9 +210,9 @@ func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
 			j.belowRoot(f, dir, rest, yield)
 			continue
 		}
-		texts, _ := j.m.Variants(p)
+		texts, _ := j.machine.Variants(p)
 		for i, text := range texts {
-			if i == 0 || j.m.Platform.IsAbs(text) {
+			if i == 0 || j.machine.Platform.IsAbs(text) {
 				j.absolute(meaning{text: text, path: text}, yield)
 				j.globs(f, "", text, yield)
 			}
@@ -229,13 +229,13 @@ func (j *judge) unread(f *detect.Finding, s meaning, u *policy.Candidate, r *Rea
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.v.Open && !j.rules.Confined(f.Role) {
+		if s.code == CodeNoBase && j.roots.Open && !j.rules.Confined(f.Role) {
 			u.Hard = false
 			return policy.Allow, !f.Conditional(), true
 		}
-		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.m.FirstExists(s.text), true
+		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.machine.FirstExists(s.text), true
 	}
-	if dev := j.m.Platform.Clean(s.path); !j.m.Windows && harmless(f, dev) {
+	if dev := j.machine.Platform.Clean(s.path); !j.machine.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		u.Hard, u.Known = false, true
 		u.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
@@ -261,7 +261,7 @@ func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Re
 	escape := j.describe(&r, &where, err)
 	if where.Path != "" {
 		code := j.protected(f, &where)
-		if code == CodeProtectedBelow && f.Assumed && !conditional && escape != nil && !j.v.Open {
+		if code == CodeProtectedBelow && f.Assumed && !conditional && escape != nil && !j.roots.Open {
 			code = "" // it is denied in any case; the other reason is one that a person can act upon
 			u.Hard = true
 		}
@@ -291,7 +291,7 @@ func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Re
 		r.Code, u.Hard = CodeCeiling, true
 		return r, policy.Deny, true
 	}
-	if j.v.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
+	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
 		r.Code, u.Hard = CodeOpen, false
 		return r, policy.Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
 	}
@@ -314,7 +314,7 @@ func (j *judge) describe(r *Reading, where *guard.Place, err error) (escape *gua
 			r.Code = CodeOutsideLink
 		}
 		if j.boundless() {
-			r.Code = codeOfCase(j.v.Case)
+			r.Code = codeOfCase(j.roots.Case)
 		}
 	default:
 		r.Code, r.Err = codeOf(err), err.Error()
@@ -327,7 +327,7 @@ func (j *judge) resolve(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := guard.Resolve(j.m.FS, p)
+	where, err := guard.Resolve(j.machine.FS, p)
 	if err != nil {
 		return where, err
 	}
@@ -388,7 +388,7 @@ func (j *judge) readings(findings []detect.Finding) []Judged {
 		}
 		f := &findings[i]
 		_, own := j.declaredBase(f)
-		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.m.Platform.IsAbs(f.Value)
+		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.machine.Platform.IsAbs(f.Value)
 		if !ok {
 			if elsewhere {
 				again = append(again, -i-1)
@@ -481,7 +481,7 @@ func isBase(f *detect.Finding) bool { return f.Form == detect.FormLink && f.How 
 
 // keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) keepDir(f *detect.Finding, dir string) {
-	if dir = j.m.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
+	if dir = j.machine.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }
@@ -491,7 +491,7 @@ func (j *judge) keepDirs(out *Judged) {
 	for _, r := range out.Readings {
 		dir := r.Path
 		if !chars.Climbs(dir) {
-			dir = j.m.Platform.Clean(dir)
+			dir = j.machine.Platform.Clean(dir)
 		}
 		if r.dir && !slices.Contains(j.ownDirs, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
 			j.ownDirs = append(j.ownDirs, dir)

@@ -29,7 +29,7 @@ type oddRoot struct {
 // oddRootOf returns the root that a text begins with, nil where there is none, its name can be read in one way only, or
 // something else is there by another reading.
 func (j *judge) oddRootOf(text string) *oddRoot {
-	if j.v.Snapshot == nil || j.container != nil || isOneWay(text) {
+	if j.roots.Snapshot == nil || j.container != nil || isOneWay(text) {
 		return nil
 	}
 	longest := ""
@@ -38,11 +38,11 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 			longest = dir
 		}
 	}
-	for _, r := range j.v.Snapshot.Roots() {
+	for _, r := range j.roots.Snapshot.Roots() {
 		try(r.Path)
 		try(r.Given)
 	}
-	for _, dir := range j.w.Served {
+	for _, dir := range j.where.Served {
 		try(dir)
 	}
 	if longest == "" {
@@ -67,12 +67,12 @@ func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.Contain
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := guard.Resolve(j.m.FS, dir)
+	own, err := guard.Resolve(j.machine.FS, dir)
 	if err != nil {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	texts, all := j.m.Variants(dir + tail)
+	texts, all := j.machine.Variants(dir + tail)
 	if !all {
 		return nil
 	}
@@ -103,23 +103,23 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 // otherThan reports whether something other than the directory own is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := guard.Resolve(j.m.FS, text)
+		place, err := guard.Resolve(j.machine.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
-	return j.matchesOther(own, strings.Split(j.m.Platform.Clean(text), "/"), "/")
+	return j.matchesOther(own, strings.Split(j.machine.Platform.Clean(text), "/"), "/")
 }
 
 // matchesOther reports whether a pattern matches anything below dir other than the directory own, "**" as "*", or that it
 // cannot be told.
 func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
-		dir, parts = j.m.Platform.Join(dir, parts[0]), parts[1:]
+		dir, parts = j.machine.Platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
-		if _, err := j.m.FS.Lstat(dir); err != nil {
+		if _, err := j.machine.FS.Lstat(dir); err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
-		place, err := guard.Resolve(j.m.FS, dir)
+		place, err := guard.Resolve(j.machine.FS, dir)
 		return err != nil || place.Path != own
 	}
 	entries, err := j.list(dir)
@@ -129,7 +129,7 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	pattern := strings.ReplaceAll(parts[0], "[!", "[^")
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		ok, _ := path.Match(pattern, e.Name())
-		return (ok || e.Name() == parts[0]) && j.matchesOther(own, parts[1:], j.m.Platform.Join(dir, e.Name())) // what is called so matches a library's own reading
+		return (ok || e.Name() == parts[0]) && j.matchesOther(own, parts[1:], j.machine.Platform.Join(dir, e.Name())) // what is called so matches a library's own reading
 	})
 }
 
@@ -162,21 +162,21 @@ const slashOrQuote = `/\"'`
 // separator at the end of its name (/home/me/c:), and the finding begins in that name or directly behind it, and nowhere else in
 // the text. Nothing exists at the finding itself.
 func (j *judge) withinRootName(f *detect.Finding) bool {
-	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.v.Snapshot == nil || chars.Climbs(f.Value) {
+	if f.How != detect.HowLiteral && (f.How != detect.HowList && f.How != detect.HowTail || f.Form != detect.FormPath) || j.roots.Snapshot == nil || chars.Climbs(f.Value) {
 		return false
 	}
 	at := strings.LastIndex(f.Raw, f.Value)
 	if at <= 0 || j.firstRoot(f.Raw, at, slashOrQuote) == "" {
 		return false
 	}
-	texts, free := j.m.Variants(f.Value, f.Alts...)
+	texts, free := j.machine.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s meaning) {
 			if s.code == CodeForeignForm {
 				return // nothing here is called so
 			}
-			place, err := guard.Resolve(j.m.FS, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.m.Creatable(place.Path, true))
+			place, err := guard.Resolve(j.machine.FS, s.path)
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.machine.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
 	}
@@ -187,7 +187,7 @@ func (j *judge) withinRootName(f *detect.Finding) bool {
 // blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
 // nothing exists at the piece.
 func (j *judge) quotedRoot(f *detect.Finding) bool {
-	if f.How != detect.HowShell || f.Written || j.v.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.m.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
+	if f.How != detect.HowShell || f.Written || j.roots.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.machine.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -202,14 +202,14 @@ func (j *judge) quotedRoot(f *detect.Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := guard.Resolve(j.m.FS, f.Value)
+	place, err := guard.Resolve(j.machine.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
 // firstRoot is a root that a text begins with, and that is at least at bytes long, "" for none. Behind it stands nothing, or one
 // of the signs.
 func (j *judge) firstRoot(text string, at int, signs string) (dir string) {
-	for _, r := range j.v.Snapshot.Roots() {
+	for _, r := range j.roots.Snapshot.Roots() {
 		for _, d := range []string{r.Path, r.Given} {
 			if rest, ok := strings.CutPrefix(text, d); ok && len(d) >= at && (rest == "" || strings.IndexByte(signs, rest[0]) >= 0) {
 				return d
@@ -225,7 +225,7 @@ func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meanin
 		j.absolute(meaning{text: dir, path: dir}, yield)
 		return
 	}
-	texts, all := j.m.Variants(rest)
+	texts, all := j.machine.Variants(rest)
 	if !all {
 		yield(meaning{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}

@@ -28,16 +28,16 @@ type meaning struct {
 
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
-	if home, rest, ok := j.m.UserHome(text); ok {
+	if home, rest, ok := j.machine.UserHome(text); ok {
 		yield(meaning{text: text, path: home + chars.Slashed(rest)})
 	}
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
-		if j.m.Home == "" {
+		if j.machine.Home == "" {
 			yield(meaning{text: text, code: CodeNoHome, err: "the home folder is not known"})
 			return
 		}
-		yield(meaning{text: text, path: j.m.Home + text[1:]})
+		yield(meaning{text: text, path: j.machine.Home + text[1:]})
 		if j.again && len(text) > 2 && f.Conditional() {
 			j.relative(f, text[2:], yield) // another directory was made the home folder
 		}
@@ -51,12 +51,12 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		return
 	}
 	switch {
-	case !j.m.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
+	case !j.machine.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(meaning{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
-	case j.m.Platform.IsAbs(text):
+	case j.machine.Platform.IsAbs(text):
 		j.absolute(meaning{text: text, path: text}, yield)
-	case j.m.Windows && chars.IsSlash(text[0]) && len(j.w.Cwd) > 1 && chars.IsLetter(j.w.Cwd[0]):
-		yield(meaning{text: text, path: j.w.Cwd[:2] + text})
+	case j.machine.Windows && chars.IsSlash(text[0]) && len(j.where.Cwd) > 1 && chars.IsLetter(j.where.Cwd[0]):
+		yield(meaning{text: text, path: j.where.Cwd[:2] + text})
 	default:
 		j.relative(f, text, yield)
 	}
@@ -65,7 +65,7 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 // absolute yields a meaning, or what a container's mounts make of its path.
 func (j *judge) absolute(s meaning, yield func(meaning)) {
 	if j.container != nil && !machine.IsDevice(path.Clean(s.path)) { // every container has its own
-		host, ok := j.container.ToHost(s.path, j.w.Cwd)
+		host, ok := j.container.ToHost(s.path, j.where.Cwd)
 		if !ok {
 			s.code, s.err = CodeUnmapped, "the container mounts nothing of this machine at "+path.Clean(s.path)
 		}
@@ -88,20 +88,20 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 	for _, base := range bases {
 		if dir, ok := j.certainly(f, base); ok {
 			certain++
-			j.absolute(meaning{text: text, path: j.m.Platform.Join(dir, text), base: dir, led: true}, yield)
+			j.absolute(meaning{text: text, path: j.machine.Platform.Join(dir, text), base: dir, led: true}, yield)
 			continue
 		}
 		weak := j.elsewhere // what is only read has to be there
 		if j.again {
 			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
 		}
-		j.absolute(meaning{text: text, path: j.m.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
+		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
 	}
 	if certain == len(bases) {
 		return
 	}
 	for _, base := range moved {
-		j.absolute(meaning{text: text, path: j.m.Platform.Join(base, text), base: base, led: true}, yield)
+		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, led: true}, yield)
 	}
 	if f.Course.Lost && !f.Relative() && j.container == nil {
 		j.fromBelow(f, bases, text, yield)
@@ -117,14 +117,14 @@ func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield 
 		rest = strings.TrimPrefix(rest[2:], "/")
 	}
 	for _, dir := range bases {
-		dir = j.m.Platform.Clean(dir) // of /p/src/.. the directory above is not /p/src
+		dir = j.machine.Platform.Clean(dir) // of /p/src/.. the directory above is not /p/src
 		for n := 1; n < ups; n++ {
-			above := j.m.Platform.Clean(j.m.Platform.Parent(dir))
+			above := j.machine.Platform.Clean(j.machine.Platform.Parent(dir))
 			if above == dir || !j.work.Spend(budget.ReadSteps) {
 				break
 			}
 			dir = above
-			j.absolute(meaning{text: text, path: j.m.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
+			j.absolute(meaning{text: text, path: j.machine.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
 		}
 	}
 }
@@ -136,21 +136,21 @@ func (j *judge) moved(f *detect.Finding) []string {
 	}
 	var list []string
 	for dir := range strings.SplitSeq(f.Course.Dir, "\x00") {
-		for _, text := range append(j.m.Expand(dir), dir) {
+		for _, text := range append(j.machine.Expand(dir), dir) {
 			if text == "~" || strings.HasPrefix(text, "~/") {
-				text = j.m.Home + text[1:]
+				text = j.machine.Home + text[1:]
 			}
-			if j.m.Platform.IsAbs(text) {
+			if j.machine.Platform.IsAbs(text) {
 				list = append(list, text)
 				continue
 			}
 			for _, base := range j.bases() {
-				list = append(list, j.m.Platform.Join(base, text))
+				list = append(list, j.machine.Platform.Join(base, text))
 			}
 		}
 	}
 	return slices.DeleteFunc(list, func(dir string) bool {
-		where, err := guard.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.machine.FS, dir)
 		return err != nil || !where.Dir
 	})
 }
@@ -161,7 +161,7 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 		return false
 	}
 	for i := range findings {
-		if f := &findings[i]; f.Context && f.Form == detect.FormPath && j.m.Platform.IsAbs(f.Value) {
+		if f := &findings[i]; f.Context && f.Form == detect.FormPath && j.machine.Platform.IsAbs(f.Value) {
 			if where, err := j.guard.Check(f.Value); err == nil && where.Dir {
 				return true
 			}
@@ -172,15 +172,15 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 
 // certainly is where a cd led from base; ok is false if anything else may have happened.
 func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) {
-	if f.Course.Sure == shell.SureNot || j.container != nil || j.m.Getenv("CDPATH") != "" {
+	if f.Course.Sure == shell.SureNot || j.container != nil || j.machine.Getenv("CDPATH") != "" {
 		return "", false
 	}
 	list := strings.Split(f.Course.Dir, "\x00")
 	for i, to := range list {
-		if dir = to; !j.m.Platform.IsAbs(to) {
-			dir = j.m.Platform.Join(base, to)
+		if dir = to; !j.machine.Platform.IsAbs(to) {
+			dir = j.machine.Platform.Join(base, to)
 		}
-		where, err := guard.Resolve(j.m.FS, dir)
+		where, err := guard.Resolve(j.machine.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
@@ -193,13 +193,13 @@ func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) 
 func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
-		paths, err := j.m.Platform.ReadURI(texts[0])
+		paths, err := j.machine.Platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
 	}
 	if v == "~" || strings.HasPrefix(v, "~/") {
-		v = j.m.Home + v[1:]
+		v = j.machine.Home + v[1:]
 	}
-	if !j.m.Platform.IsAbs(v) {
+	if !j.machine.Platform.IsAbs(v) {
 		return nil, false
 	}
 	return []string{v}, true

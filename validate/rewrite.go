@@ -33,12 +33,12 @@ type replacement struct {
 // and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
 // the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
 func (j *judge) rewrite(s *Scan, out *Verdict) {
-	if s.tool.rewrite == 0 || out.Decision != policy.Allow || j.v.Open || j.guard.Empty() {
+	if s.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.Empty() {
 		return
 	}
 	list, ok := j.replacements(s.tool, out)
 	if !ok {
-		out.decide(s.tool, j.rules.Ruling, j.w, j.v)
+		out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
 		return
 	}
 	if len(list) == 0 {
@@ -62,7 +62,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		f := list[0].f
 		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
-		out.decide(s.tool, j.rules.Ruling, j.w, j.v)
+		out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
 		return
 	}
 	for i := range list {
@@ -152,7 +152,7 @@ func (j *judge) plainPath(f *Judged) string {
 	if !ok || !f.Rewritable.Single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
-	p, err := j.m.Platform.ParseURI(f.Value)
+	p, err := j.machine.Platform.ParseURI(f.Value)
 	if err != nil {
 		return ""
 	}
@@ -163,14 +163,14 @@ func (j *judge) plainPath(f *Judged) string {
 // lead to the same place, whether links are followed before ".." or after it. Otherwise the text is left alone: a link was
 // replaced since the roots were read, or a ".." climbs out of the root's spelling.
 func (j *judge) resolveRoot(f *Judged, text string) string {
-	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.m.Platform.IsAbs(text) {
+	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.machine.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
 	if first.Path != text || first.Root == "" {
 		return ""
 	}
-	if j.m.Holds(first.Root, text) {
+	if j.machine.Holds(first.Root, text) {
 		return "" // it has the server's spelling already
 	}
 	root := first.Root
@@ -200,20 +200,20 @@ func (j *judge) resolveRoot(f *Judged, text string) string {
 func (j *judge) rootAbove(text string) (root, rest string) {
 	if j.givenRoots == nil {
 		j.givenRoots = make(map[string]string)
-		roots := j.v.Snapshot.Roots()
+		roots := j.roots.Snapshot.Roots()
 		for i := range roots {
-			j.givenRoots[j.m.Fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[j.machine.Fold(roots[i].Given)] = roots[i].Path
 			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.givenRoots[j.m.Fold(roots[i].Path)] = ""
+			j.givenRoots[j.machine.Fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.m.Windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.machine.Windows && r == '\\' }) {
 		if end > 4*j.longest {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[j.m.Fold(text[:end])]
+		at, ok := j.givenRoots[j.machine.Fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""
@@ -240,7 +240,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
 		case f.Rewritable.End > 0: // the string itself; the others are parts of it
-			more, err := j.c.search.SearchReplaced(&s.found, j.m, j.work, f, r.to)
+			more, err := j.c.search.SearchReplaced(&s.found, j.machine, j.work, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
 			}
@@ -252,8 +252,8 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, m: j.m, work: j.work, w: j.w, v: j.v, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
+	trial := judge{c: j.c, machine: j.machine, work: j.work, where: j.where, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
-	out.decide(s.tool, j.rules.Ruling, j.w, j.v)
+	out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
 	return out
 }

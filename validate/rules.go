@@ -53,14 +53,14 @@ func (out *Judged) join(more *Judged) {
 }
 
 // boundless reports that no boundary is known. A sandbox alone is no boundary.
-func (j *judge) boundless() bool { return j.v.Snapshot == nil || j.v.Snapshot.Guard().Empty() }
+func (j *judge) boundless() bool { return j.roots.Snapshot == nil || j.roots.Snapshot.Guard().Empty() }
 
 // capped reports a path outside the ceiling of the session, which neither a rule nor a grant nor the sandbox opens.
 func (j *judge) capped(p *guard.Place) bool {
-	if j.v.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
+	if j.roots.Ceiling == nil || j.c.policy == nil || machine.IsDevice(p.Path) {
 		return false // the roots are below it already
 	}
-	lexical, physical, cleaned := j.v.Ceiling.Inside(&p.Readings)
+	lexical, physical, cleaned := j.roots.Ceiling.Inside(&p.Readings)
 	return !lexical || !physical || !cleaned
 }
 
@@ -69,7 +69,7 @@ func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
 	if !f.Operand || !j.rules.Confined(f.Role) {
 		return false
 	}
-	place, err := guard.Resolve(j.m.FS, s.path)
+	place, err := guard.Resolve(j.machine.FS, s.path)
 	return err == nil && j.rules.Touches(f.Role, &place)
 }
 
@@ -77,10 +77,10 @@ func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) beside(base string) bool {
-	if base == "" || base == j.w.Cwd || j.namedDirs[base] {
+	if base == "" || base == j.where.Cwd || j.namedDirs[base] {
 		return false
 	}
-	if !j.c.policy.Serves(base, j.w.Grants) {
+	if !j.c.policy.Serves(base, j.where.Grants) {
 		return false
 	}
 	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
@@ -90,10 +90,10 @@ func (j *judge) beside(base string) bool {
 // passesBy reports a directory that the server does not try: it is known to start relative paths in the first directory that it
 // is served. Only a path that climbs out of that one is tried in the others.
 func (j *judge) passesBy(s meaning) bool {
-	if !j.first || len(j.w.Served) == 0 || s.base == j.w.Served[0] {
+	if !j.first || len(j.where.Served) == 0 || s.base == j.where.Served[0] {
 		return false
 	}
-	_, stays := machine.Below(j.m.Platform.Clean(s.base), j.m.Platform.Clean(s.path))
+	_, stays := machine.Below(j.machine.Platform.Clean(s.base), j.machine.Platform.Clean(s.path))
 	return stays
 }
 
@@ -115,10 +115,10 @@ func (j *judge) idle(f *detect.Finding, s meaning, p *guard.Place) bool {
 	if f.Role == access.Read {
 		return true
 	}
-	parent := j.m.Platform.Parent(p.Path)
-	if j.m.Holds(parent, s.base) {
+	parent := j.machine.Platform.Parent(p.Path)
+	if j.machine.Holds(parent, s.base) {
 		return true
 	}
-	info, err := j.m.FS.Lstat(parent)
+	info, err := j.machine.FS.Lstat(parent)
 	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }

@@ -122,8 +122,8 @@ func (f *Judged) paths() []string {
 	return out
 }
 
-// hush removes the value of a variable from what a denial shows. The readings keep it, for the operator.
-func hush(out *Judged) {
+// redactReadings removes the value of a variable from what a denial shows. The readings keep it, for the operator.
+func redactReadings(out *Judged) {
 	out.Leads = ""
 	for i := range out.Readings {
 		if out.Readings[i].Err != "" {

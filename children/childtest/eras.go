@@ -108,7 +108,7 @@ func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client s
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(ctx) }()
 	key := spec.Key{Child: child.Name, Instance: "s", Era: client}
-	sup.Within(sandbox.Boundary{}).Ensure(key, roots)
+	sup.WithBoundary(sandbox.Boundary{}).Ensure(key, roots)
 	soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	l, err := sup.Acquire(soon, key)

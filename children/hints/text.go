@@ -19,7 +19,7 @@ func Text(f sandbox.Refusal) string {
 	switch {
 	case f.Sockets:
 		what = "unix sockets are closed to it"
-	case f.Stays:
+	case f.KeepsRunning:
 		what = fmt.Sprintf("it was started when '%s' was not open; it keeps state, so it is not started anew for that", printable.Escape(f.Path, 200))
 	case f.Kept:
 		what = "what it was refused is closed to all servers, unless a person opens it"
@@ -54,7 +54,7 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 		for _, dir := range dirs {
 			m.Run = append(m.Run, "--root", dir)
 		}
-	case f.Stays:
+	case f.KeepsRunning:
 		m.Text = `it keeps state, and was not started anew when that was opened; "sandbox": {"widen": "restart"} in its entry has it started anew each time`
 		m.Run = []string{"restart", server}
 	case f.Opens == "":

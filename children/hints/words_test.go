@@ -337,7 +337,7 @@ func TestHonestDocuments(t *testing.T) {
 
 // TestNothingThatIsToldWidens: no text for a client holds a command that opens something.
 func TestNothingThatIsToldWidens(t *testing.T) {
-	for _, f := range []sandbox.Refusal{{Path: "/x", Access: sandbox.Read, Opens: "/x"}, {Path: "/x", Access: sandbox.Write}, {Sockets: true}, {Kept: true, Path: "/secret"}, {Path: "/x", Stays: true}} {
+	for _, f := range []sandbox.Refusal{{Path: "/x", Access: sandbox.Read, Opens: "/x"}, {Path: "/x", Access: sandbox.Write}, {Sockets: true}, {Kept: true, Path: "/secret"}, {Path: "/x", KeepsRunning: true}} {
 		text := Text(f)
 		for _, never := range []string{"allow", "learn", "restart", "sandbox.", "disable", "/secret"} {
 			if strings.Contains(text, never) {

@@ -217,7 +217,7 @@ func (d *decider) serve() {
 		if err := ioctl(d.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
 			continue // a signal, or it has ended meanwhile
 		}
-		answer := goOn{ID: n.ID}
+		answer := notifyResponse{ID: n.ID}
 		if err := d.decide(&n); err != nil {
 			answer.Error = -int32(unix.EPERM)
 			if errno, is := errors.AsType[unix.Errno](err); is {

@@ -215,7 +215,7 @@ func (r *Ruleset) allow(path string, place *Place, rights uint64) error {
 		return err
 	}
 	if place != nil && place.inode != (inode{uint64(st.Dev), st.Ino}) {
-		return nil // replaced since, which Moved tells
+		return nil // replaced since, which Replaced tells
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= onFiles

@@ -24,11 +24,11 @@ func PlaceAt(path string) Place {
 	return p
 }
 
-// Moved reports whether something else has the name now.
-func (p *Place) Moved() bool { return lookAt(p.name) != p.inode }
+// Replaced reports whether something else has the name now.
+func (p *Place) Replaced() bool { return lookAt(p.name) != p.inode }
 
 // Watch notes what is at those of the paths that have a rule. The rule of a path where
-// nothing is yet is left out, because it would open nothing; Moved tells when something
+// nothing is yet is left out, because it would open nothing; Replaced tells when something
 // has come.
 func (p *Profile) Watch(paths []string) {
 	paths = slices.Clone(paths)
@@ -46,21 +46,21 @@ func (p *Profile) Watch(paths []string) {
 	}
 }
 
-// Moved reports whether something else than a rule sits on has the name of its path, or
+// PathsReplaced reports whether something else than a rule sits on has the name of its path, or
 // something has where nothing had. It looks at the disk, and takes no memory.
-func (p *Profile) Moved() bool {
+func (p *Profile) PathsReplaced() bool {
 	for i := range p.Places {
-		if p.Places[i].Moved() {
+		if p.Places[i].Replaced() {
 			return true
 		}
 	}
 	return false
 }
 
-// MovedAt is Moved for the places that a path is or lies in.
-func (p *Profile) MovedAt(path string) bool {
+// PathReplaced is PathsReplaced for the places that a path is or lies in.
+func (p *Profile) PathReplaced(path string) bool {
 	for {
-		if place := p.place(path); place != nil && place.Moved() {
+		if place := p.place(path); place != nil && place.Replaced() {
 			return true
 		}
 		above := filepath.Dir(path)
@@ -74,7 +74,7 @@ func (p *Profile) MovedAt(path string) bool {
 // moved reports whether what the rule of a path sits on is there no more.
 func (p *Profile) moved(path string) bool {
 	place := p.place(path)
-	return place != nil && place.inode != (inode{}) && place.Moved()
+	return place != nil && place.inode != (inode{}) && place.Replaced()
 }
 
 // place is that of a path; nil where it is not watched.

@@ -102,8 +102,8 @@ type notice struct {
 	Args         [6]uint64
 }
 
-// A goOn is struct seccomp_notif_resp.
-type goOn struct {
+// A notifyResponse is struct seccomp_notif_resp.
+type notifyResponse struct {
 	ID    uint64
 	Value int64
 	Error int32
@@ -147,7 +147,7 @@ func (r *Recorder) serve(fd int, p *Profile) {
 		}
 		r.note(fd, p, &n)
 		// Whoever has ended needs no answer.
-		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &goOn{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &notifyResponse{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 	}
 }
 

@@ -3,15 +3,15 @@ package sandbox
 // A Refusal is something that the kernel has not let a child do, as far as what the child
 // says tells it.
 type Refusal struct {
-	Path    string // what is closed; "" where it is about unix sockets
-	Access  Access // that was wanted there
-	By      Namer  // who names Path
-	At      string // where the entry does: a JSON pointer in it
-	Opens   string // what has to be opened for it: Path, or the folder around it; "": nothing can be
-	Why     string // why Opens is "", for a person
-	Sockets bool   // unix sockets are closed
-	Stays   bool   // the child runs on without what was opened later, as its entry wants
-	Kept    bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
+	Path         string // what is closed; "" where it is about unix sockets
+	Access       Access // that was wanted there
+	By           Namer  // who names Path
+	At           string // where the entry does: a JSON pointer in it
+	Opens        string // what has to be opened for it: Path, or the folder around it; "": nothing can be
+	Why          string // why Opens is "", for a person
+	Sockets      bool   // unix sockets are closed
+	KeepsRunning bool   // the child runs on without what was opened later, as its entry wants
+	Kept         bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
 }
 
 // Text is what is closed, in words.

@@ -201,16 +201,16 @@ func TestPlaces(t *testing.T) {
 		return p
 	}
 	p := plan()
-	if len(p.Rules) != 1 || len(p.Places) != 2 || p.Moved() || !p.Equal(plan()) || !p.Opens(a+"/x", sandbox.Read) || p.Opens(none, sandbox.Read) {
+	if len(p.Rules) != 1 || len(p.Places) != 2 || p.PathsReplaced() || !p.Equal(plan()) || !p.Opens(a+"/x", sandbox.Read) || p.Opens(none, sandbox.Read) {
 		t.Errorf("%+v", p)
 	}
-	if n := testing.AllocsPerRun(100, func() { p.Moved() }); n > 0 && runtime.GOOS == "linux" {
+	if n := testing.AllocsPerRun(100, func() { p.PathsReplaced() }); n > 0 && runtime.GOOS == "linux" {
 		t.Errorf("a look takes memory %v times", n)
 	}
 	if err := os.Mkdir(none, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if now := plan(); !p.Moved() || p.Equal(now) || !now.Covers(p) || p.Covers(now) || p.Opens(none, sandbox.Read) {
+	if now := plan(); !p.PathsReplaced() || p.Equal(now) || !now.Covers(p) || p.Covers(now) || p.Opens(none, sandbox.Read) {
 		t.Error("what was made there is not noticed, or takes something away")
 	}
 	if runtime.GOOS != "linux" {
@@ -220,7 +220,7 @@ func TestPlaces(t *testing.T) {
 	if err := errors.Join(os.Rename(a, filepath.Join(dir, "moved")), os.Rename(b, a)); err != nil {
 		t.Fatal(err)
 	}
-	if now := plan(); !p.Moved() || p.Equal(now) || now.Covers(p) || p.Opens(a, sandbox.Read) || !now.Opens(a, sandbox.Read) {
+	if now := plan(); !p.PathsReplaced() || p.Equal(now) || now.Covers(p) || p.Opens(a, sandbox.Read) || !now.Opens(a, sandbox.Read) {
 		t.Error("what was replaced is not noticed, or still counts as open")
 	}
 }
@@ -233,7 +233,7 @@ func BenchmarkMoved(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if p.Moved() {
+		if p.PathsReplaced() {
 			b.Fatal("it has moved")
 		}
 	}

@@ -461,7 +461,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 	at, rules := len(w.now.file.Policy.Rules), w.now.file.Policy.Rules
 	allowed := true
 	for _, role := range roles {
-		v := replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: audit.Record{Principal: principal.Local, Decided: audit.Decided{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
+		v := replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: audit.Record{Principal: principal.Local, DecisionFields: audit.DecisionFields{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
 		by := slices.IndexFunc(rules, func(r config.Rule) bool { return r.Name == v.By })
 		switch {
 		case v.Decision == policy.Allow:

@@ -29,7 +29,7 @@ type auditRow struct {
 	Method   string `json:"method"`
 	Child    string `json:"child"`
 	Decision string `json:"decision"`
-	audit.Decided
+	audit.DecisionFields
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"`
 	US        int64           `json:"us,omitempty"`
@@ -38,7 +38,7 @@ type auditRow struct {
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
 		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.Requested(),
-		Child: d.Child, Decision: d.Decision, Decided: d.Decided, Arguments: d.Arguments, US: d.US,
+		Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.US,
 	}
 	if d.Outcome != nil {
 		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US

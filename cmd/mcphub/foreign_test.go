@@ -40,7 +40,7 @@ func foreignShown(text string, verbose bool) map[string]string {
 
 	d := trail.Decision{Outcome: &audit.Outcome{Result: text}}
 	d.Time, d.Session, d.Principal, d.Child, d.Kind, d.Method, d.Decision = noon, "0123456789", text, text, audit.KindDecision, text, "deny"
-	d.Decided = audit.Decided{Child: text, Tool: text, Decision: "deny", Rule: text, Code: text, By: text, Kernel: text, Findings: []audit.Finding{{At: text, Role: text, Path: text}},
+	d.DecisionFields = audit.DecisionFields{Child: text, Tool: text, Decision: "deny", Rule: text, Code: text, By: text, Kernel: text, Findings: []audit.Finding{{At: text, Role: text, Path: text}},
 		Granted: []audit.Granted{{File: text, Roles: text}}}
 	show := auditPage{w: &followed, clients: trail.Clients{"0123456789": {Name: text, Folder: text}}}
 	_ = show.decision(&d) // to a buffer

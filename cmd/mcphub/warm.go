@@ -104,7 +104,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	go func() { done <- sup.Run(runCtx) }()
 	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "warm"} }
 	for _, spec := range options.Specs {
-		sup.Within(sandbox.Boundary{}).Ensure(key(spec.Name), roots)
+		sup.WithBoundary(sandbox.Boundary{}).Ensure(key(spec.Name), roots)
 	}
 	for _, spec := range options.Specs {
 		select {

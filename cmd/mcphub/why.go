@@ -185,7 +185,7 @@ func (w *why) mend(r *reason, served bool) {
 func refusedByKernel(r *audit.Refused) sandbox.Refusal {
 	f := sandbox.Refusal{
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
-		Sockets: r.Code == audit.CodeSockets, Stays: r.Code == audit.CodeStays,
+		Sockets: r.Code == audit.CodeSockets, KeepsRunning: r.Code == audit.CodeStays,
 	}
 	if r.Role == access.Write.String() {
 		f.Access = sandbox.Write

@@ -114,7 +114,7 @@ func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end fu
 	l, err := audit.Open(o)
 	world.Must(a.t, err)
 	for i := range lines {
-		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), Decided: audit.Decided{Child: "files", Tool: "read", Decision: "deny"}})
+		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), DecisionFields: audit.DecisionFields{Child: "files", Tool: "read", Decision: "deny"}})
 		world.Must(a.t, err)
 	}
 	return l.ID(), func() {

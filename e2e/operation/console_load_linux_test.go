@@ -40,11 +40,11 @@ func recordLines(t *testing.T, dir string, many int) {
 	l, err := audit.Open(audit.Options{Dir: dir, Program: "test"})
 	world.Must(t, err)
 	for i := range many {
-		d := audit.Decided{Child: "files", Tool: "read_text_file", Decision: "allow", Rule: "inside", RootsBasis: audit.RootsBasis{Roots: "client", Generation: 3}, Findings: []audit.Finding{{At: "/path", Role: "read", Path: "/home/u/project/file" + strconv.Itoa(i), Inside: true}}}
+		d := audit.DecisionFields{Child: "files", Tool: "read_text_file", Decision: "allow", Rule: "inside", RootsBasis: audit.RootsBasis{Roots: "client", Generation: 3}, Findings: []audit.Finding{{At: "/path", Role: "read", Path: "/home/u/project/file" + strconv.Itoa(i), Inside: true}}}
 		if i%100 == 50 {
 			d.Decision, d.Code, d.Rule, d.Findings[0] = "deny", "outside", "", audit.Finding{At: "/path", Role: "read", Path: "/etc/old" + strconv.Itoa(i)}
 		}
-		n, err := l.Put(&audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), Decided: d, Within: []string{"/home/u/project"}}, nil, time.Now())
+		n, err := l.Put(&audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
 		world.Must(t, err)
 		l.Outcome(audit.Outcome{Of: n, Result: audit.ResultOK, US: int64(i)})
 		if i%1000 == 999 {

@@ -59,14 +59,14 @@ type Queue struct {
 	perCall bool          // each request of the session stands alone, and so does what is allowed for it
 	turn    chan struct{} // holds the token of whoever asks
 
-	mu      sync.Mutex // guards what follows
-	grants  []*grant
-	version uint64        // of the directories that grants serve
-	changed chan struct{} // closed and replaced when version changes
-	granted chan struct{} // closed and replaced when a grant is given
-	waiting map[Digest]*entry
-	noes    map[string]*noes // by child
-	serial  uint64
+	mu       sync.Mutex // guards what follows
+	grants   []*grant
+	version  uint64        // of the directories that grants serve
+	changed  chan struct{} // closed and replaced when version changes
+	granted  chan struct{} // closed and replaced when a grant is given
+	waiting  map[Digest]*entry
+	refusals map[string]*refusalStreak // by child
+	serial   uint64
 }
 
 // New makes the queue of a session. inForce is the configuration that counts
@@ -74,7 +74,7 @@ type Queue struct {
 func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	return &Queue{
 		fs: fs, log: log, inForce: inForce, turn: make(chan struct{}, 1),
-		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, noes: map[string]*noes{},
+		changed: make(chan struct{}), granted: make(chan struct{}), waiting: map[Digest]*entry{}, refusals: map[string]*refusalStreak{},
 	}
 }
 

@@ -30,8 +30,8 @@ type entry struct {
 	out      *outcome // once done is closed; nil: the question was withdrawn
 }
 
-// noes is how often in a row a person has not allowed what a child wanted.
-type noes struct {
+// A refusalStreak counts how often in a row a person has not allowed what a child wanted.
+type refusalStreak struct {
 	inRow int
 	until time.Time // nobody is asked before
 }
@@ -137,7 +137,7 @@ func (q *Queue) endTurn() { <-q.turn }
 func (q *Queue) paused(child string, now time.Time) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := q.noes[child]
+	n := q.refusals[child]
 	if n == nil || !now.Before(n.until) {
 		return ""
 	}
@@ -154,13 +154,13 @@ func (q *Queue) note(child string, a *Answer, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if a.offer != nil {
-		delete(q.noes, child)
+		delete(q.refusals, child)
 		return
 	}
-	n := q.noes[child]
+	n := q.refusals[child]
 	if n == nil {
-		n = &noes{}
-		q.noes[child] = n
+		n = &refusalStreak{}
+		q.refusals[child] = n
 	}
 	if n.inRow++; n.inRow >= mostNoes {
 		pause := firstPause << min(n.inRow-mostNoes, 10)

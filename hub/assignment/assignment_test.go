@@ -15,14 +15,14 @@ import (
 // place.
 func TestAssignmentsAreValues(t *testing.T) {
 	none := None()
-	one := none.With(Assignment{Key: spec.Key{Child: "kid", Instance: "a"}, Moved: true})
+	one := none.With(Assignment{Key: spec.Key{Child: "kid", Instance: "a"}, AwaitsList: true})
 	none.Replaced()
 	two := one.With(Assignment{Key: spec.Key{Child: "other"}})
 	gone := two.Without("kid")
-	if _, ok := none.Of("kid"); ok || none.Key("kid") != (spec.Key{}) || none.Moved("kid") {
+	if _, ok := none.Of("kid"); ok || none.Key("kid") != (spec.Key{}) || none.AwaitsList("kid") {
 		t.Error("the first value has changed")
 	}
-	if at, ok := one.Of("kid"); !ok || at.Key.Instance != "a" || !one.Moved("kid") || len(one.All()) != 1 {
+	if at, ok := one.Of("kid"); !ok || at.Key.Instance != "a" || !one.AwaitsList("kid") || len(one.All()) != 1 {
 		t.Errorf("the second has %v", one.All())
 	}
 	if _, ok := gone.Of("kid"); ok || len(gone.All()) != 1 || len(two.All()) != 2 {

@@ -19,9 +19,9 @@ type Assignment struct {
 	Serial uint64 // what is told of instances before this one is late news
 	// Revision of the Spec that the instance runs by: a reload replaces it.
 	Revision uint64
-	// Moved: this instance has not listed its tools yet, and those on offer are
+	// AwaitsList: this instance has not listed its tools yet, and those on offer are
 	// from the one that served the session before.
-	Moved bool
+	AwaitsList bool
 }
 
 // None returns the Assignments of a session that no instance serves.
@@ -43,11 +43,11 @@ func (a *Assignments) Key(child string) spec.Key {
 	return at.Key
 }
 
-// Moved reports whether the instance that serves the session has not listed its tools
+// AwaitsList reports whether the instance that serves the session has not listed its tools
 // yet.
-func (a *Assignments) Moved(child string) bool {
+func (a *Assignments) AwaitsList(child string) bool {
 	at, _ := a.Of(child)
-	return at.Moved
+	return at.AwaitsList
 }
 
 // All returns the assignments by the name of the child. Nothing of it must be changed.

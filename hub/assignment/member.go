@@ -78,8 +78,8 @@ func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
-	if at.Moved && offer != nil {
-		at.Moved = false
+	if at.AwaitsList && offer != nil {
+		at.AwaitsList = false
 		m.reassign(at)
 	}
 	restarted, changed := m.Offering.Take(st, offer)
@@ -94,9 +94,9 @@ func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
 	}
 }
 
-// Moved reports whether another instance has come to serve the session, which has not
+// AwaitsList reports whether another instance has come to serve the session, which has not
 // listed its tools yet.
-func (m *Member[S]) Moved(child string) bool { return m.assigned.Load().Moved(child) }
+func (m *Member[S]) AwaitsList(child string) bool { return m.assigned.Load().AwaitsList(child) }
 
 // KeyFor names the instance that a session with these roots is served by. A child
 // that is to have both eras, by hub.json, is spoken to in that of the session.

@@ -60,7 +60,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 //
 //go:noinline
 func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, grants, next <-chan struct{}) {
-	conf := m.Current.Followed()
+	conf := m.Current.AwaitInForce()
 	updates = m.Roots.Updates()
 	view := m.Roots.View()
 	if ctx.Err() != nil {
@@ -76,7 +76,7 @@ func (m *Member[S]) serveRootsNow(ctx context.Context, first bool) (updates, gra
 
 // serveAll starts the children that serve everybody: their roots are known.
 func (m *Member[S]) serveAll() {
-	conf := m.Current.Followed()
+	conf := m.Current.AwaitInForce()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.Denied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
@@ -88,7 +88,7 @@ func (m *Member[S]) serveAll() {
 // prestart starts the session's own children before its roots are known.
 // One that is shared by roots has to wait: they name its instance.
 func (m *Member[S]) prestart() {
-	conf := m.Current.Followed()
+	conf := m.Current.AwaitInForce()
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.Denied(c.Spec.Name) {
 			k := m.KeyFor(c, nil)
@@ -132,7 +132,7 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
 func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
-	sup := m.table.Supervisor.Within(boundary)
+	sup := m.table.Supervisor.WithBoundary(boundary)
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Of(k.Child)
 	if assumed {
@@ -157,7 +157,7 @@ func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
 	}
 	serial := m.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
-	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, Moved: assigned && old.Key != k}, old.Key)
+	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
 	if assigned {
 		m.table.Supervisor.Leave(old.Key)
 	}

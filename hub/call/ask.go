@@ -17,15 +17,15 @@ import (
 // Ask brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came := inflight.From[OnBehalf](ctx)
-	able := s.Able(k, came)
+	came := inflight.From[Requester](ctx)
+	able := s.AbilitiesFor(k, came)
 	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
 	}
 	if refusal, ok := s.Tasks.MayUse(k, m); !ok {
 		return refusal
 	}
-	resp, err := s.InFlight.Ask(ctx, k, came, m, func(ctx context.Context, to OnBehalf, _ bool, params []byte) (*jsonrpc.Response, error) {
+	resp, err := s.InFlight.Ask(ctx, k, came, m, func(ctx context.Context, to Requester, _ bool, params []byte) (*jsonrpc.Response, error) {
 		if to.Client == nil { // it belongs to no request
 			to.Client = s.Main
 		}
@@ -41,9 +41,9 @@ func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrp
 	return s.Tasks.FromClient(k, m, resp.Answer())
 }
 
-// Able is what the client can be asked for on the way that a question of a
+// AbilitiesFor is what the client can be asked for on the way that a question of a
 // child would take: a modern one says so with each request.
-func (s *Sender) Able(k spec.Key, came *Request) declaration.Abilities {
+func (s *Sender) AbilitiesFor(k spec.Key, came *Request) declaration.Abilities {
 	if _, to, ok := s.InFlight.Find(k, came); ok {
 		return to.Claims().Can
 	}
@@ -66,23 +66,23 @@ func (s *Sender) unanswered(ctx context.Context, err error) string {
 // because it belongs to no call of a client that could send roots with it and has sent
 // none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
-	came := inflight.From[OnBehalf](ctx)
-	if s.lacking(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
+	came := inflight.From[Requester](ctx)
+	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
 		return nil
 	}
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, 2*s.Current.Now().Roots.Timeout)
 		defer cancel()
-		for t := s.lacking(k, came); t != nil && ctx.Err() == nil; t = s.lacking(k, came) {
+		for t := s.requestMissingRoots(k, came); t != nil && ctx.Err() == nil; t = s.requestMissingRoots(k, came) {
 			t.Client.FetchRoots(ctx, k.Child, func(view rootsmgr.View) error { return s.judgeBy(t.Client.judged, view) })
 		}
 		s.Instances.AwaitRootsGiven(ctx, k.Child)
 	}
 }
 
-// lacking returns the request that a child's question for roots belongs to and
+// requestMissingRoots returns the request that a child's question for roots belongs to and
 // whose client is to be asked; where that cannot be told the newest one that may be.
-func (s *Sender) lacking(k spec.Key, came *Request) *Request {
+func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
 	for _, t := range s.sendingRoots(k, came) {
 		if t.Client.CanFetchRoots(k.Child) {
 			return t

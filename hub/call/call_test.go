@@ -101,11 +101,11 @@ func newSender(t *testing.T, root string) *call.Sender {
 			}
 		})
 	}
-	conf.Followed(nil)
+	conf.PutInForce(nil)
 	known := make(chan struct{})
 	close(known)
 	offered.Recall(t.Context(), known, func(*configuration.Child) *offers.Offer { return nil })
-	client.supervisor.Within(sandbox.Boundary{}).Ensure(client.key, nil)
+	client.supervisor.WithBoundary(sandbox.Boundary{}).Ensure(client.key, nil)
 	return &call.Sender{
 		ID: "a session", Main: handshake.NewMain(handshake.Nobody, client), Current: &current, Offering: offered, Instances: client, Roots: client.roots,
 		Approvals: approval.New(guard.OS{}, zerolog.Nop(), conf.ApprovalRules), Progress: &inflight.Progress{}, Log: zerolog.Nop(),
@@ -128,7 +128,7 @@ func (c *client) RootsTimeout() time.Duration                                   
 func (c *client) AwaitServed(context.Context, rootsmgr.View, time.Duration) error { return nil }
 func (c *client) ByRoots(*configuration.Child) bool                               { return false }
 func (c *client) RootsAreCurrent() bool                                           { return true }
-func (c *client) Moved(string) bool                                               { return false }
+func (c *client) AwaitsList(string) bool                                          { return false }
 func (c *client) Plan(*configuration.Configuration, string, *rootsmgr.View) (string, []string, bool) {
 	return "", nil, false
 }

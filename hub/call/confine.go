@@ -26,7 +26,7 @@ func looksFirst(conf *configuration.Configuration, child string) bool {
 // tooNarrow is the error of a call that is allowed, and needs what its running server
 // was not started for: its entry says that it is not ended for that.
 func (att *attempt) tooNarrow() error {
-	if att.lease == nil || !att.lease.Stays() || att.verdict.Decision != policy.Allow {
+	if att.lease == nil || !att.lease.KeepsRunning() || att.verdict.Decision != policy.Allow {
 		return nil
 	}
 	for i := range att.verdict.Findings {
@@ -37,7 +37,7 @@ func (att *attempt) tooNarrow() error {
 		if att.call.fast { // it is recorded
 			return errWouldBlock
 		}
-		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, Stays: true}
+		told := sandbox.Refusal{Path: f.Leads, Access: configuration.AccessOf(policy.Roles(f.Role)), By: sandbox.ByCall, KeepsRunning: true}
 		_, dirs := att.lease.Where()
 		att.call.sender.Records.KernelRefused(att.call.target.subject(), told, dirs)
 		return &run.UnavailableError{Child: att.child, Reason: hints.Text(told)}

@@ -39,9 +39,9 @@
 // Steps 1 to 4 are one attempt, and one goroutine makes it. Whatever ends it gives back
 // the lease:
 //
-//	find -> precheck -> decide -> checkCurrent
-//	  |          |            |         |
-//	  +----------+------------+---------+-> an error, or the verdict
+//	scanAndAwaitRoots -> precheck -> decide -> checkCurrent
+//	        |               |           |           |
+//	        +---------------+-----------+-----------+-> an error, or the verdict
 //
 // An error that says so has another attempt made. precheck takes the lease of a child that
 // runs. It judges a call of one that does not run: a denial ends there, without decide.

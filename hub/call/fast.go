@@ -67,11 +67,11 @@ type asyncCall struct {
 	own      []byte            // the hub's progress token; nil for none
 	ticket   record.Ticket
 	timing   telemetry.Call
-	word     string // the record's, of what the child has answered; "" before
-	max      int    // bytes of text that its result may have: see Sender.shorten
-	number   uint64 // of the configuration that it was judged by
-	args     []byte // a copy, where max is set and there was something to judge: see origin
-	talk     *talk  // nil: the child cannot ask for more by its result
+	word     string    // the record's, of what the child has answered; "" before
+	max      int       // bytes of text that its result may have: see Sender.shorten
+	number   uint64    // of the configuration that it was judged by
+	args     []byte    // a copy, where max is set and there was something to judge: see origin
+	followUp *followUp // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
 	call    run.AsyncCall
@@ -82,8 +82,8 @@ type asyncCall struct {
 	over atomic.Bool // a panic leaves more than one owner
 }
 
-// talk is what a call needs to go on after its first result.
-type talk struct {
+// A followUp is what a call needs to go on after its first result.
+type followUp struct {
 	judged []byte // the params
 	ctx    context.Context
 }
@@ -154,7 +154,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	p := pooledCalls.Get().(*pooledCall)
 	p.read(s, m, quoted, tool)
 	p.fast = true
-	att, err := p.try(context.Background()) // whoever may have to be asked for something does not suit
+	att, err := p.newAttempt(context.Background()) // whoever may have to be asked for something does not suit
 	p.fast = false
 	if err != nil {
 		p.free()
@@ -170,7 +170,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	c.timing.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
-	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), OnBehalf{Client: from}
+	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), Requester{Client: from}
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
 	}
@@ -224,10 +224,10 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := client.With(context.Background(), c.inFlight.Client.Client)
-		c.talk = &talk{judged: jsonrpc.Join(params)}
-		params = append(p.parts[:0], c.talk.judged)
+		c.followUp = &followUp{judged: jsonrpc.Join(params)}
+		params = append(p.parts[:0], c.followUp.judged)
 		c.call.For(c.inFlight.Client.Client.Behalf())
-		c.talk.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
+		c.followUp.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
@@ -239,9 +239,9 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	if c.verdict == nil {
-		rec.Form = c.tool.Plain(p.first.scan).Form(c.lease.KernelState())
+		rec.Encoded = c.tool.Plain(p.first.scan).Form(c.lease.KernelState())
 	} else {
-		rec.Form = p.first.decision().Form()
+		rec.Encoded = p.first.decision().Form()
 	}
 	s.Records.Enqueue(rec, c, batch, len(p.held))
 }
@@ -271,10 +271,10 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.end(jsonrpc.Answer{}, err)
-	case c.talk != nil && res.Error == nil && (rounds.Asks(res.Result) || tasks.Is(res.Result)):
+	case c.followUp != nil && res.Error == nil && (rounds.Asks(res.Result) || tasks.Is(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
-		go c.converse(result)
+		go c.followUpGuarded(result)
 	default:
 		c.settle(c.inFlight.Client.Answer(c.lease, methods.CallTool, res))
 	}
@@ -310,20 +310,20 @@ func (c *asyncCall) guarded(f func()) {
 	}
 }
 
-// converse goes on where the child has asked for something, or made a task.
-func (c *asyncCall) converse(result []byte) {
-	c.guarded(func() { c.goOn(result) })
+// followUpGuarded goes on where the child has asked for something, or made a task.
+func (c *asyncCall) followUpGuarded(result []byte) {
+	c.guarded(func() { c.continueCall(result) })
 }
 
-func (c *asyncCall) goOn(result []byte) {
-	ctx := c.talk.ctx
+func (c *asyncCall) continueCall(result []byte) {
+	ctx := c.followUp.ctx
 	if tasks.Is(result) {
 		c.word = c.ticket.Answered(jsonrpc.ResultAnswer(result))
 		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
 	from := c.inFlight.Client.Client
-	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.talk.judged} }}
+	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.followUp.judged} }}
 	a, err := rounds.Continue(run.WithProgressToken(ctx, c.own), e, from, methods.CallTool, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
@@ -378,8 +378,8 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	}()
 }
 
-// A Waiter takes the answer to a call for a goroutine that waits for it.
-type Waiter struct {
+// A SyncReply takes the answer to a call for a goroutine that waits for it.
+type SyncReply struct {
 	*jsonrpc.Cancellation // of the request
 	spent                 atomic.Bool
 	answer                jsonrpc.Answer
@@ -387,7 +387,7 @@ type Waiter struct {
 }
 
 // Answer takes the first answer.
-func (w *Waiter) Answer(a jsonrpc.Answer) {
+func (w *SyncReply) Answer(a jsonrpc.Answer) {
 	if w.spent.Swap(true) {
 		a.Free()
 		return
@@ -398,11 +398,11 @@ func (w *Waiter) Answer(a jsonrpc.Answer) {
 }
 
 // Batch is nil: each request comes by itself.
-func (w *Waiter) Batch() *lines.Batch { return nil }
+func (w *SyncReply) Batch() *lines.Batch { return nil }
 
 // TryCallToolAndWait answers a call that waits for nothing but its answer; false: nothing
 // was done for it.
-func (s *Sender) TryCallToolAndWait(from client.Client, w *Waiter, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
+func (s *Sender) TryCallToolAndWait(from client.Client, w *SyncReply, m *jsonrpc.Message) (jsonrpc.Answer, bool) {
 	if len(m.Frame) > jsonrpc.FastFrame {
 		return jsonrpc.Answer{}, false
 	}

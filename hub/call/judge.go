@@ -61,15 +61,15 @@ const mostAttempts = 4
 func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
-		att, err := c.try(ctx)
+		att, err := c.newAttempt(ctx)
 		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
 			return att, err
 		}
 	}
 }
 
-// try makes one attempt. With an error, its lease was released.
-func (c *Call) try(ctx context.Context) (*attempt, error) {
+// newAttempt makes one attempt. With an error, its lease was released.
+func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 	att := c.spare
 	if c.spare = nil; att == nil {
 		att = &attempt{}
@@ -84,7 +84,7 @@ func (c *Call) try(ctx context.Context) (*attempt, error) {
 
 // run takes the steps, by what is known of the target.
 func (att *attempt) run(ctx context.Context) error {
-	err := att.find(ctx)
+	err := att.scanAndAwaitRoots(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (att *attempt) run(ctx context.Context) error {
 	return att.checkCurrent(ctx)
 }
 
-// find scans the arguments and, where there is anything to judge, waits for the boundary.
-func (att *attempt) find(ctx context.Context) (err error) {
+// scanAndAwaitRoots scans the arguments and, where there is anything to judge, waits for the boundary.
+func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	c, s, t := att.call, att.call.sender, att.call.target
 	conf, child := t.owner()
 	entry := conf.Child(child)
@@ -271,7 +271,7 @@ func (att *attempt) heldThere(ctx context.Context) error {
 func (att *attempt) movedAt() bool {
 	for i := range att.verdict.Findings {
 		for _, r := range att.verdict.Findings[i].Readings {
-			if r.Leads != "" && att.lease.MovedAt(r.Leads) {
+			if r.Leads != "" && att.lease.PathReplaced(r.Leads) {
 				return true
 			}
 		}
@@ -322,7 +322,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 // the child is its error too.
 func (att *attempt) acquire(ctx context.Context) (err error) {
 	c := att.call
-	if att.lease != nil && looksFirst(c.target.owner()) && att.lease.Moved() {
+	if att.lease != nil && looksFirst(c.target.owner()) && att.lease.PathsReplaced() {
 		att.lease.Release()
 		att.lease = nil
 	}
@@ -348,7 +348,7 @@ func (att *attempt) acquireAgain(ctx context.Context) error {
 // toolNow finds a tool as the instance has it that serves the session now: the
 // session may have moved since its name was looked up.
 func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool, error) {
-	if s.Instances.Moved(tool.Child) {
+	if s.Instances.AwaitsList(tool.Child) {
 		s.awaitStart(ctx, []string{tool.Child})
 		if err := context.Cause(ctx); err != nil {
 			return offering.Tool{}, err

@@ -10,10 +10,10 @@ import (
 	"mcphub/hub/login"
 )
 
-// await has the children to which something may belong tell what they offer, the
+// awaitListed has the children to which something may belong tell what they offer, the
 // quick ways first, until it is found. down says of a child that cannot be asked
 // why; "" where none is. ctx tells whether the caller still waits.
-func (s *Sender) await(ctx context.Context, of func() []string, found func() bool) (ok bool, down string) {
+func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, found func() bool) (ok bool, down string) {
 	if found() {
 		return true, ""
 	}
@@ -22,7 +22,7 @@ func (s *Sender) await(ctx context.Context, of func() []string, found func() boo
 		return true, ""
 	}
 	back := s.ClientOf(ctx).Lend() // what the children wait for may be the roots
-	owners, failures := of(), map[string]int{}
+	owners, failures := candidates(), map[string]int{}
 	for _, owner := range owners {
 		st, _, _, _ := s.Offering.ChildStatus(owner)
 		failures[owner] = st.Failures

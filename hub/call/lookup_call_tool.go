@@ -68,7 +68,7 @@ func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offeri
 		return offering.Tool{}, s.noServer(child)
 	}
 	find := func() bool { t = s.Offering.Catalog().OfChild(child, remote); return t.Tool != nil }
-	found, down := s.await(ctx, func() []string { return []string{child} }, find)
+	found, down := s.awaitListed(ctx, func() []string { return []string{child} }, find)
 	switch {
 	case found:
 		return t, jsonrpc.Answer{}

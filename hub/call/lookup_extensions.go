@@ -30,7 +30,7 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).Timed(s.Records.Telemetry()))
 	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	if ownType(a.Result) {
-		s.ClientOf(ctx).Typed()
+		s.ClientOf(ctx).KeepResultType()
 	}
 	s.Records.Served(ctx, a)
 	return a

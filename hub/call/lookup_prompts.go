@@ -52,7 +52,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
-	found, down := s.await(ctx, func() []string { return s.owners(name) }, find)
+	found, down := s.awaitListed(ctx, func() []string { return s.owners(name) }, find)
 	switch {
 	case found:
 		return it, jsonrpc.Answer{}

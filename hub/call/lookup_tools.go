@@ -61,7 +61,7 @@ func (s *Sender) owners(name string) []string {
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	owners := func() []string { return s.owners(name) }
-	found, down := s.await(ctx, owners, find)
+	found, down := s.awaitListed(ctx, owners, find)
 	switch {
 	case found:
 		return t, jsonrpc.Answer{}

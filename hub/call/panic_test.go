@@ -29,14 +29,14 @@ func TestAGroupThatPanics(t *testing.T) {
 	s := &Sender{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
 	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
 	for range 2 {
-		var some []*Waiter
+		var some []*SyncReply
 		var batch lines.Batch
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
-				w := &Waiter{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
+				w := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
 				c := &asyncCall{s: s, tool: tool, reply: w, pooled: &pooledCall{}} // without a lease
 				s.InFlight.Start(&c.inFlight)
-				s.Records.Enqueue(audit.CallRecord{Form: audit.NewForm(&audit.Decided{})}, c, b, 0)
+				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
 				some = append(some, w)
 			}
 		})

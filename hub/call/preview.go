@@ -53,13 +53,13 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 
 // closed is what a call names and the kernel does not open to its child.
 func (att *attempt) closed() (all []sandbox.Refusal) {
-	if att.lease.Words() == nil {
+	if att.lease.StderrHints() == nil {
 		return nil
 	}
 	for i := range att.verdict.Findings {
 		f := &att.verdict.Findings[i]
 		access := configuration.AccessOf(policy.Roles(f.Role)) &^ sandbox.Execute
-		if c, ok := att.lease.Words().Closes(f.Leads, access); ok {
+		if c, ok := att.lease.StderrHints().Closes(f.Leads, access); ok {
 			c.At, c.Path = f.Pointer, f.Leads
 			all = append(all, c)
 		}

@@ -103,7 +103,7 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 		c.end(jsonrpc.Answer{}, cause)
 		return
 	}
-	a, talks := c.pooled, c.talk != nil
+	a, talks := c.pooled, c.followUp != nil
 	if !talks {
 		c.pooled = nil
 	}
@@ -124,8 +124,8 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 
 // context is for what can only be ended by one.
 func (c *asyncCall) context() context.Context {
-	if c.talk != nil {
-		return link.WithClient(c.talk.ctx, c.inFlight.Client.Client.Behalf())
+	if c.followUp != nil {
+		return link.WithClient(c.followUp.ctx, c.inFlight.Client.Client.Behalf())
 	}
 	ctx := inflight.With(client.With(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
@@ -134,12 +134,12 @@ func (c *asyncCall) context() context.Context {
 
 // A request of the client that is with a child, and all of them.
 type (
-	Request  = inflight.Request[OnBehalf]
-	Requests = inflight.Requests[OnBehalf]
+	Request  = inflight.Request[Requester]
+	Requests = inflight.Requests[Requester]
 )
 
-// OnBehalf is the client that made a request, and the attempt that allowed it.
-type OnBehalf struct {
+// Requester is the client that made a request, and the attempt that allowed it.
+type Requester struct {
 	client.Client
 	judged *attempt // nil: none, it was judged no more
 }
@@ -170,6 +170,6 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 // track notes that a request, judged by att or not at all, is with a child until back
 // is called with what became of it. The context is for Lease.Call.
 func (s *Sender) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, back func(err error)) {
-	t.Key, t.Client = lease.Instance(), OnBehalf{s.ClientOf(ctx), att}
+	t.Key, t.Client = lease.Instance(), Requester{s.ClientOf(ctx), att}
 	return s.InFlight.Track(ctx, t)
 }

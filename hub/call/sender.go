@@ -51,7 +51,7 @@ type Sender struct {
 	Log       zerolog.Logger
 
 	Logins login.Logins
-	dones  sync.Pool // of channels for a Waiter; the token of each was taken
+	dones  sync.Pool // of channels for a SyncReply; the token of each was taken
 }
 
 // Instances say which process of each child serves the session, and hand out the right
@@ -72,9 +72,9 @@ type Instances interface {
 	// false where it runs, or that cannot be told. With a view it says that of any child
 	// that was given the roots of the view.
 	Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
-	// Moved reports whether another process has come to serve the session, which has not
+	// AwaitsList reports whether another process has come to serve the session, which has not
 	// listed its tools yet.
-	Moved(child string) bool
+	AwaitsList(child string) bool
 	// RootsFor returns the roots that a child is served.
 	RootsFor(conf *configuration.Configuration, child *configuration.Child, view rootsmgr.View) []guard.Root
 	// AwaitGrants waits until the children have been given what people have granted up

@@ -118,7 +118,7 @@ func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, er
 	}
 	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
 	att := &attempt{call: c, from: s.ClientOf(ctx), wait: c.wait}
-	err := att.find(ctx)
+	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.Denied(att.child) {
 		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.locate(nil) {
 			err = errNotOffered

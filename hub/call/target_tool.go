@@ -85,7 +85,7 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 // settle takes in a task that a child made of the call, and shortens a result that is too large.
 func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	if lease := att.lease; t.task || lease.Modern() && tasks.Is(a.Result) {
-		s.ClientOf(ctx).Typed()
+		s.ClientOf(ctx).KeepResultType()
 		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
 	} else {
 		drop()

@@ -142,11 +142,11 @@ type Plain struct {
 	Verdict *validate.Verdict
 
 	once  sync.Once
-	forms map[string]audit.Form // by what the kernel holds; not changed once it is made
+	forms map[string]audit.EncodedDecision // by what the kernel holds; not changed once it is made
 }
 
 // Form is the form of the line of a call to a child that the kernel holds so far.
-func (p *Plain) Form(kernel string) audit.Form { return p.forms[kernel] }
+func (p *Plain) Form(kernel string) audit.EncodedDecision { return p.forms[kernel] }
 
 // Plain returns what holds for a call in which there is nothing to judge. The first
 // such call makes it, for all that follow. The tool must not be one of the hub's own.
@@ -154,9 +154,9 @@ func (t *Tool) Plain(scan *validate.Scan) *Plain {
 	p := t.plain
 	p.once.Do(func() {
 		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.Where{}, rootsmgr.View{})
-		p.forms = map[string]audit.Form{}
+		p.forms = map[string]audit.EncodedDecision{}
 		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
-			p.forms[kernel] = audit.NewForm(&audit.Decided{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
+			p.forms[kernel] = audit.EncodeDecision(&audit.DecisionFields{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})
 		}
 	})
 	return p

@@ -23,9 +23,9 @@ type Peer interface {
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	// TryNotify tells the client if there is room; it never blocks.
 	TryNotify(method string, params ...[]byte) bool
-	// TrySpare is TryNotify that leaves half of the room to whatever else there is
+	// TryNotifyLeavingRoom is TryNotify that leaves half of the room to whatever else there is
 	// to say.
-	TrySpare(method string, params ...[]byte) bool
+	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
 // A Reply is what a front gives a request: the client is told and asked on it,
@@ -92,8 +92,8 @@ type Client interface {
 
 	// Answer is the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
-	// Typed keeps the resultType that the child has set: it was seen to be allowed.
-	Typed()
+	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.
+	KeepResultType()
 	// Wants reports whether the client wants a log message of a child.
 	Wants(m *jsonrpc.Message) bool
 }

@@ -131,9 +131,9 @@ func (s Settings) Wanted() func(child, tool string) bool {
 	}
 }
 
-// Followed says that the children are run by it from now on, and by old no more; nil
+// PutInForce notes that the children are run by it from now on, and by old no more; nil
 // for none.
-func (c *Configuration) Followed(old *Configuration) {
+func (c *Configuration) PutInForce(old *Configuration) {
 	close(c.followed)
 	if old != nil {
 		old.Outlived()

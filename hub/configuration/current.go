@@ -48,8 +48,8 @@ func (c *Current) Now() *Configuration {
 	return now
 }
 
-// Followed is Now, once the children are run by it: they may be asked for.
-func (c *Current) Followed() *Configuration {
+// AwaitInForce waits until the children are run by what Now returns: they may be asked for then.
+func (c *Current) AwaitInForce() *Configuration {
 	now := c.Now()
 	<-now.followed
 	return now

@@ -22,11 +22,11 @@ import (
 func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
-		return lease.Words().MayExplain(a.Error)
+		return lease.StderrHints().MayExplain(a.Error)
 	case audit.ResultToolError:
-		return lease.Words().MayExplain(a.Result)
+		return lease.StderrHints().MayExplain(a.Result)
 	case audit.ResultOK:
-		return lease.Words().MayExplainResult(a.Result)
+		return lease.StderrHints().MayExplainResult(a.Result)
 	}
 	return false
 }
@@ -39,7 +39,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	if at == nil {
 		return a
 	}
-	f, ok := lease.Words().Of(text, named, word == audit.ResultOK)
+	f, ok := lease.StderrHints().Of(text, named, word == audit.ResultOK)
 	if !ok {
 		return a
 	}

@@ -130,8 +130,8 @@ func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Resp
 	return answer(lease, method, resp)
 }
 
-// Typed does nothing: answers of this era do not say what they are.
-func (c *Client) Typed() {}
+// KeepResultType does nothing: answers of this era do not say what they are.
+func (c *Client) KeepResultType() {}
 
 // Wants goes by the level that the session has set.
 func (c *Client) Wants(m *jsonrpc.Message) bool {

@@ -38,7 +38,7 @@ func (nobody) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 }
 func (nobody) Notify(context.Context, string, ...[]byte) error { return nil }
 func (nobody) TryNotify(string, ...[]byte) bool                { return true }
-func (nobody) TrySpare(string, ...[]byte) bool                 { return true }
+func (nobody) TryNotifyLeavingRoom(string, ...[]byte) bool     { return true }
 func (nobody) Serving() int                                    { return 0 }
 func (nobody) Connected() bool                                 { return true }
 func (nobody) AwaitReady(context.Context) error                { return nil }

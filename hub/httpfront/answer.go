@@ -115,13 +115,13 @@ func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 
 // turnAway refuses a request whose sender may not call, and ends the connection.
 func turnAway(w http.ResponseWriter, status int, text string) {
-	part(w)
+	closeAfterAnswer(w)
 	refuse(w, status, nil, text)
 }
 
-// part ends the connection after the answer. The deadline is the connection's own, so
+// closeAfterAnswer ends the connection after the answer. The deadline is the connection's own, so
 // that it holds however much else there is to run.
-func part(w http.ResponseWriter) {
+func closeAfterAnswer(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(parting))
 	w.Header().Set("Connection", "close")
 }

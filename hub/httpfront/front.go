@@ -108,7 +108,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
 	if r.ContentLength != 0 && (r.URL.Path != endpoint || r.Method != http.MethodPost) {
-		part(w) // nothing else reads a body
+		closeAfterAnswer(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
 	case r.URL.Path == endpoint:
@@ -144,7 +144,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if key := who.Principal.Key(); !f.open.Know(r.Context(), key, f.mostOpen()) {
-		part(w)
+		closeAfterAnswer(w)
 		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answer(w, nil)
 		return
 	}

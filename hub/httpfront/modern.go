@@ -230,8 +230,8 @@ func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
 	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
-// TrySpare is TryNotify where half of the room is free.
-func (mr *ModernReply) TrySpare(method string, params ...[]byte) bool {
+// TryNotifyLeavingRoom is TryNotify where half of the room is free.
+func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	st := mr.base.flow()
 	return st != nil && st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 }

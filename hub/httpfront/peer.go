@@ -247,8 +247,8 @@ func (c *Peer) stuck() error {
 	return errNotReading
 }
 
-// TrySpare is TryNotify where half of the room of the client's own stream is free.
-func (c *Peer) TrySpare(method string, params ...[]byte) bool {
+// TryNotifyLeavingRoom is TryNotify where half of the room of the client's own stream is free.
+func (c *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return c.own.Spare() && c.TryNotify(method, params...)
 }
 

@@ -146,12 +146,12 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 	return reply.c.Notify(ctx, method, params...)
 }
 
-// TrySpare is TryNotify where half of the room of the stream is free.
-func (reply *Reply) TrySpare(method string, params ...[]byte) bool {
+// TryNotifyLeavingRoom is TryNotify where half of the room of the stream is free.
+func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.flow(); st != nil {
 		return st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
-	return reply.c.TrySpare(method, params...)
+	return reply.c.TryNotifyLeavingRoom(method, params...)
 }
 
 // Call asks the client before the answer; where the request can have no stream, on

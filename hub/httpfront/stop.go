@@ -51,9 +51,9 @@ func (f *Front) stop(server *http.Server) {
 	o := f.now.Load()
 	f.log.Info().Str("drain", o.Drain.String()).Str("grace", o.Grace.String()).Msg("stopping: no session opens any more, and /readyz says so; a second signal ends it at once")
 	since := time.Now()
-	f.goOn(o.Drain, func() bool { return false })
+	f.drain(o.Drain, func() bool { return false })
 	f.enters(leaving)
-	f.goOn(o.Grace, func() bool { return f.left(since) })
+	f.drain(o.Grace, func() bool { return f.left(since) })
 	if n := f.underWay(); n > 0 {
 		f.log.Warn().Int("calls", n).Msg("calls under way are ended, and their clients told that they may have run")
 	}
@@ -66,8 +66,8 @@ func (f *Front) stop(server *http.Server) {
 	f.running.Wait()
 }
 
-// goOn waits until all is over, for so long at most, and not if somebody is in a hurry.
-func (f *Front) goOn(most time.Duration, over func() bool) {
+// drain waits until all is over, for so long at most, and not if somebody is in a hurry.
+func (f *Front) drain(most time.Duration, over func() bool) {
 	limit := time.NewTimer(most)
 	defer limit.Stop()
 	look := time.NewTicker(stopLook)

@@ -45,7 +45,7 @@ func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answe
 	if meta := jsonrpc.Get(result, "_meta"); jsonrpc.IsObject(meta) {
 		b = append(append(b, `,"_meta":`...), meta...)
 	}
-	c.Typed()
+	c.KeepResultType()
 	return jsonrpc.ResultAnswer(append(b, '}')), true
 }
 
@@ -58,8 +58,8 @@ func (c *Client) Behalf() link.ClientProfile {
 	return link.ClientProfile{Capabilities: meta.Claims.Shown, Level: meta.Level.String()}
 }
 
-// Typed notes that the answer of the work says of itself what it is.
-func (c *Client) Typed() {
+// KeepResultType notes that the answer of the work says of itself what it is.
+func (c *Client) KeepResultType() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.typed = true

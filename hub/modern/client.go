@@ -192,10 +192,10 @@ func (c *Client) TryNotify(method string, params ...[]byte) bool {
 	return reply == nil || reply.TryNotify(method, params...)
 }
 
-// TrySpare is TryNotify that leaves room to others.
-func (c *Client) TrySpare(method string, params ...[]byte) bool {
+// TryNotifyLeavingRoom is TryNotify that leaves room to others.
+func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	reply, params := c.say(method, params)
-	return reply == nil || reply.TrySpare(method, params...)
+	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)
 }
 
 // Detach hands over the way of the round trip under way: the Client says nothing on it

@@ -85,7 +85,7 @@ func (s *Server) Busy() bool { return s.calls.busy() }
 type Reply interface {
 	Notify(ctx context.Context, method string, params ...[]byte) error
 	TryNotify(method string, params ...[]byte) bool
-	TrySpare(method string, params ...[]byte) bool
+	TryNotifyLeavingRoom(method string, params ...[]byte) bool
 }
 
 // A Request is one request as it came.

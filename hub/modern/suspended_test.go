@@ -44,7 +44,7 @@ type quiet struct{}
 
 func (quiet) Notify(context.Context, string, ...[]byte) error { return nil }
 func (quiet) TryNotify(string, ...[]byte) bool                { return true }
-func (quiet) TrySpare(string, ...[]byte) bool                 { return true }
+func (quiet) TryNotifyLeavingRoom(string, ...[]byte) bool     { return true }
 
 func testServer(t *testing.T) *Server {
 	return NewServer(Options{Host: testHost{t}, Info: []byte(`{}`), Seal: seal.NewRandom(), Bearer: "t", Suspended: new(atomic.Int64)})

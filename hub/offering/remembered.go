@@ -25,7 +25,7 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 		return
 	}
 	for {
-		conf := o.current.Followed()
+		conf := o.current.AwaitInForce()
 		if o.takeRecalled(conf, recallAll(conf, remembered)) {
 			return
 		}

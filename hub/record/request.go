@@ -96,7 +96,7 @@ func (r *Writer) unjudged(ctx context.Context, of *request, word string) {
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
 func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
-	rec := audit.Record{Session: r.session, Principal: r.principal, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool}}
+	rec := audit.Record{Session: r.session, Principal: r.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	of := requestOf(ctx)
 	if of == nil { // the hub asks by itself
 		return rec

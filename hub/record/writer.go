@@ -148,7 +148,7 @@ func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 // Enqueue has a call that is let through recorded with those that come at the same time:
 // those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
 // writes, and asks MaySend. size is what m holds until then, in bytes.
-func (r *Writer) Enqueue(rec audit.CallRecord, m audit.Waiter, batch *lines.Batch, size int) {
+func (r *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		rec.Arguments = nil
 	}
@@ -195,7 +195,7 @@ func (d Decision) approver() string {
 
 // tell writes the decision into a line of the record. at is the pointer of the arguments
 // within those that the client sent.
-func (d Decision) tell(rec *audit.Decided, at string) {
+func (d Decision) tell(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
@@ -206,10 +206,10 @@ func (d Decision) tell(rec *audit.Decided, at string) {
 }
 
 // Form is the part of the line that a call of a tool has by this decision.
-func (d Decision) Form() audit.Form {
-	of := audit.Decided{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
+func (d Decision) Form() audit.EncodedDecision {
+	of := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
 	d.tell(&of, "")
-	return audit.NewForm(&of)
+	return audit.EncodeDecision(&of)
 }
 
 // A Ticket is the place of a decision, for its outcome.
@@ -271,7 +271,7 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 		return r.MaySend(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
-	d.tell(&rec.Decided, what.At)
+	d.tell(&rec.DecisionFields, what.At)
 	switch {
 	case d.Allowed():
 		rec.US = 0
@@ -331,13 +331,13 @@ func (s *Settings) remember(kind string, rec *audit.Record) {
 // does not wait.
 func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.Refusal, dirs []string) {
 	rec := audit.Record{
-		Session: session, Principal: whose, Method: what.Method, Decided: audit.Decided{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
+		Session: session, Principal: whose, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool, Code: audit.CodeClosed},
 		NamedBy: string(f.By), Opens: f.Opens, Why: f.Why, Within: dirs,
 	}
 	switch {
 	case f.Sockets:
 		rec.Code = audit.CodeSockets
-	case f.Stays:
+	case f.KeepsRunning:
 		rec.Code = audit.CodeStays
 	}
 	if f.Path != "" {

@@ -191,7 +191,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 	c, lease := d.client, d.Lease()
 	able := c.Claims().Can
 	var others []input
-	lacking := false // the roots that it asks for are still to come
+	rootsMissing := false // the roots that it asks for are still to come
 	given := make([][]byte, len(asked.inputs))
 	for i := range asked.inputs {
 		in := &asked.inputs[i]
@@ -201,7 +201,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
-			lacking = lacking || lease.Key().Instance != "" && c.Rootless()
+			rootsMissing = rootsMissing || lease.Key().Instance != "" && c.Rootless()
 			continue
 		}
 		if refusal, ok := able.Refuses(in.message()); !ok {
@@ -209,8 +209,8 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 		}
 		others = append(others, *in)
 	}
-	if len(others) > 0 || lacking {
-		if a, ok := c.Pass(lease.Key().Child, func() []byte { return passed(asked, others) }, lacking); ok {
+	if len(others) > 0 || rootsMissing {
+		if a, ok := c.Pass(lease.Key().Child, func() []byte { return passed(asked, others) }, rootsMissing); ok {
 			return nil, &a, nil
 		}
 	}

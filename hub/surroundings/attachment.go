@@ -28,8 +28,8 @@ type clientConfig struct {
 	base *configuration.Configuration // that was read there
 	set  configuration.Settings
 	conf *configuration.Configuration
-	was  bool            // conf was in force already
-	seen children.Looked // of what conf names, where it was not
+	was  bool                    // conf was in force already
+	seen children.InspectedPaths // of what conf names, where it was not
 }
 
 const (
@@ -65,7 +65,7 @@ func (a *Attachment) prepare(ctx context.Context) (err error) {
 
 // read reads the first of some configurations in the surroundings, for no longer than limit. The others are what it
 // comes to for other sessions. It waits for the disk, so no lock is held. look looks at what the entries name; nil: that is not remembered.
-func (a *Attachment) read(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+func (a *Attachment) read(ctx context.Context, limit time.Duration, inForce []*configuration.Configuration, look func([]spec.Spec) children.InspectedPaths) (*clientConfig, error) {
 	if a.Surroundings.SameAsHub() {
 		return &clientConfig{base: inForce[0], conf: inForce[0], was: true}, nil
 	}
@@ -98,7 +98,7 @@ func (a *Attachment) read(ctx context.Context, limit time.Duration, inForce []*c
 }
 
 // readNow is read, for as long as the disk takes.
-func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([]spec.Spec) children.Looked) (*clientConfig, error) {
+func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([]spec.Spec) children.InspectedPaths) (*clientConfig, error) {
 	base := inForce[0]
 	c := &clientConfig{base: base}
 	var err error
@@ -162,7 +162,7 @@ func (a *Attachment) enter() bool {
 	t.attachments = append(t.attachments, a)
 	if !known {
 		t.sup.Know(t.specs(), c.seen)
-		conf.Followed(nil)
+		conf.PutInForce(nil)
 	}
 	return true
 }

@@ -34,7 +34,7 @@ func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []c
 // enters. A session for which conf cannot be ends, and ended is told why. No two calls run at a time. The disk is read before
 // the lock is taken: who enters meanwhile is read in the next round.
 func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
-	seen, read := []children.Looked{t.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
+	seen, read := []children.InspectedPaths{t.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for missing := t.unread(read); len(missing) > 0; missing = t.unread(read) {
@@ -55,7 +55,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 	replace(next)
 	t.sup.Apply(t.specs(), seen...)
 	for _, now := range t.inForce() {
-		now.Followed(nil)
+		now.PutInForce(nil)
 	}
 	for _, was := range before {
 		was.Outlived()
@@ -88,7 +88,7 @@ type rereadConfig struct {
 }
 
 // readFor reads conf for sessions, for all at once: it takes no longer than for one.
-func (t *Table) readFor(conf *configuration.Configuration, sessions []*Attachment, look func([]spec.Spec) children.Looked) map[*Attachment]rereadConfig {
+func (t *Table) readFor(conf *configuration.Configuration, sessions []*Attachment, look func([]spec.Spec) children.InspectedPaths) map[*Attachment]rereadConfig {
 	out := make(map[*Attachment]rereadConfig, len(sessions))
 	var mu sync.Mutex
 	var all sync.WaitGroup

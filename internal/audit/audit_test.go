@@ -48,7 +48,7 @@ func writeForEver(dir string) {
 	for g := range 8 {
 		go func() {
 			for i := 0; ; i++ {
-				n, err := l.Append(context.Background(), &audit.Record{Session: "s", Decided: audit.Decided{Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"}})
+				n, err := l.Append(context.Background(), &audit.Record{Session: "s", DecisionFields: audit.DecisionFields{Child: "c", Tool: fmt.Sprintf("t%d.%d", g, i), Decision: "allow"}})
 				if err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(2)
@@ -106,7 +106,7 @@ func sample(i int) *audit.Record {
 		Session:   "s",
 		Request:   strconv.AppendInt(nil, int64(i), 10),
 		Arguments: []byte("{\"a\":\r\n1}"),
-		Decided: audit.Decided{
+		DecisionFields: audit.DecisionFields{
 			Child:      "files",
 			Tool:       "read\u2028\"file",
 			Decision:   "deny",
@@ -431,7 +431,7 @@ func BenchmarkAppend(b *testing.B) {
 			r := &audit.Record{
 				Session: "0123456789",
 				Request: []byte("123456"),
-				Decided: audit.Decided{
+				DecisionFields: audit.DecisionFields{
 					Child:      "files",
 					Tool:       "read_file",
 					Decision:   "allow",
@@ -458,13 +458,13 @@ func BenchmarkAppend(b *testing.B) {
 func TestCallsShareALine(t *testing.T) {
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir})
-	form := func(tool string) audit.Form {
-		return audit.NewForm(&audit.Decided{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
+	form := func(tool string) audit.EncodedDecision {
+		return audit.EncodeDecision(&audit.DecisionFields{Child: "files", Tool: tool, Decision: "allow", Rule: "no path"})
 	}
 	calls := []audit.CallRecord{
-		{Session: "s", Request: []byte(`1`), Form: form("a")},
-		{Session: "s", Request: []byte(`"x"`), Form: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
-		{Session: "s", Request: []byte(strings.Repeat("1", 200)), Form: form("b")},
+		{Session: "s", Request: []byte(`1`), Encoded: form("a")},
+		{Session: "s", Request: []byte(`"x"`), Encoded: form("b"), Arguments: []byte(`{"token":"hunter2","n":1}`)},
+		{Session: "s", Request: []byte(strings.Repeat("1", 200)), Encoded: form("b")},
 	}
 	results := []string{audit.ResultOK, audit.ResultToolError, audit.ResultTimeout}
 	for _, some := range [][]audit.CallRecord{calls, calls[:1], calls[1:]} {

@@ -39,7 +39,7 @@ func TestACopyIsWhatTheFileHolds(t *testing.T) {
 	go func() { recorded <- r.Run(ctx) }()
 	go func() { stream.Run(streaming); close(streamed) }()
 	for i := range 200 {
-		if ticket, err := r.Append(t.Context(), &Record{Session: "s", Decided: Decided{Child: "kid", Decision: "allow"}}); err == nil && i%3 == 0 {
+		if ticket, err := r.Append(t.Context(), &Record{Session: "s", DecisionFields: DecisionFields{Child: "kid", Decision: "allow"}}); err == nil && i%3 == 0 {
 			ticket.Outcome(ResultOK)
 		}
 	}

@@ -24,8 +24,8 @@ func BenchmarkGroup(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = l.Release() }()
-			form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
-			calls := slices.Repeat([]audit.CallRecord{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Form: form}}, group)
+			form := audit.EncodeDecision(&audit.DecisionFields{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+			calls := slices.Repeat([]audit.CallRecord{{Session: "7c9e6679-7425-40de-944b-e07fc1f90ae7", Request: []byte("123456"), Encoded: form}}, group)
 			b.ReportAllocs()
 			before := spent(b)
 			for range b.N / group {

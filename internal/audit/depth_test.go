@@ -95,7 +95,7 @@ func TestAMissingChainIsSaid(t *testing.T) {
 }
 
 func TestFindingsAreRedacted(t *testing.T) {
-	r := audit.Record{Decided: audit.Decided{Findings: []audit.Finding{{At: "/opts/password", Path: "/home/hunter2"}, {At: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}}
+	r := audit.Record{DecisionFields: audit.DecisionFields{Findings: []audit.Finding{{At: "/opts/password", Path: "/home/hunter2"}, {At: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}}
 	if b := r.Line(); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)
 	}

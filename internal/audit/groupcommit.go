@@ -36,8 +36,8 @@ type GroupCommit struct {
 	company int  // how often the leader still yields to others, since some came lately
 }
 
-// A Waiter is one decision in a GroupCommit.
-type Waiter interface {
+// A GroupMember is one decision in a GroupCommit.
+type GroupMember interface {
 	// Recorded is called when the line was written, or could not be. It must not
 	// block. With an error there is a ticket if the line will be written with the next
 	// one that can be. If Recorded panics, it is called again with ErrGroup.
@@ -46,7 +46,7 @@ type Waiter interface {
 
 // gathered are decisions to be recorded.
 type gathered struct {
-	members []Waiter
+	members []GroupMember
 	records []CallRecord
 	buf     []byte // what the lines are made of
 }
@@ -84,7 +84,7 @@ var ErrGroup = errors.New("internal error: recording this request made the hub p
 
 // Add takes m in. It is recorded when somebody calls Flush. The bytes that rec
 // refers to, except its Form, may be used again when Add returns.
-func (g *GroupCommit) Add(rec CallRecord, m Waiter) {
+func (g *GroupCommit) Add(rec CallRecord, m GroupMember) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.waiting

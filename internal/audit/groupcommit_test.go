@@ -51,7 +51,7 @@ type memberFunc func(t audit.Ticket, err error)
 func (f memberFunc) Recorded(t audit.Ticket, err error) { f(t, err) }
 
 func one(id string) audit.CallRecord {
-	return audit.CallRecord{Session: "s", Request: []byte(`"` + id + `"`), Form: audit.NewForm(&audit.Decided{Child: "kid", Tool: "echo", Decision: "allow"})}
+	return audit.CallRecord{Session: "s", Request: []byte(`"` + id + `"`), Encoded: audit.EncodeDecision(&audit.DecisionFields{Child: "kid", Tool: "echo", Decision: "allow"})}
 }
 
 func plainly(f io.Writer, b []byte) (int, error) { return f.Write(b) }

@@ -123,7 +123,7 @@ func (l *Log) note(kind string, r *Record) error {
 
 // Put makes the line of a decision that is taken now. Commit writes it, with others in
 // one write.
-func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
+func (l *Log) Put(r *Record, form EncodedDecision, now time.Time) (uint64, error) {
 	return l.put(KindDecision, r, form, now)
 }
 
@@ -132,7 +132,7 @@ func (l *Log) Put(r *Record, form Form, now time.Time) (uint64, error) {
 func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
-		return l.put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Form, now)
+		return l.put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
 	}
 	if err := l.enter(); err != nil {
 		return 0, err
@@ -143,7 +143,7 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	return l.made.number, nil
 }
 
-func (l *Log) put(kind string, r *Record, form Form, now time.Time) (uint64, error) {
+func (l *Log) put(kind string, r *Record, form EncodedDecision, now time.Time) (uint64, error) {
 	if err := l.enter(); err != nil {
 		return 0, err
 	}

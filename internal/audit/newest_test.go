@@ -23,14 +23,14 @@ func fill(t testing.TB, dir string, logs, decisions, size int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+		form := audit.EncodeDecision(&audit.DecisionFields{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 		for i := range decisions {
 			id := []byte(strconv.Itoa(i))
 			var at uint64
 			if i%3 == 0 {
-				at, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Form: form}}, 4), time.Now())
+				at, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Encoded: form}}, 4), time.Now())
 			} else {
-				at, err = l.Put(&audit.Record{Session: "session", Request: id, Decided: audit.Decided{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + string(id)}}}}, nil, time.Now())
+				at, err = l.Put(&audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + string(id)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())
@@ -149,7 +149,7 @@ func TestNewestSeeks(t *testing.T) {
 	}
 	first := time.Now().UTC().Truncate(time.Hour).Add(time.Hour) // after the line that opens the log
 	for i := range 5000 {
-		if _, err = l.Put(&audit.Record{Session: "s", Request: []byte(strconv.Itoa(i)), Decided: audit.Decided{Child: "git", Tool: strconv.Itoa(i), Decision: "deny"}}, nil, first.Add(time.Duration(i)*time.Hour)); err == nil {
+		if _, err = l.Put(&audit.Record{Session: "s", Request: []byte(strconv.Itoa(i)), DecisionFields: audit.DecisionFields{Child: "git", Tool: strconv.Itoa(i), Decision: "deny"}}, nil, first.Add(time.Duration(i)*time.Hour)); err == nil {
 			err = l.Commit(t.Context())
 		}
 		if err != nil {

@@ -64,7 +64,7 @@ type Record struct {
 	Principal string          `json:"principal"` // whose session it is
 	Request   json.RawMessage `json:"request"`   // the client's id, raw JSON; nil where the hub asks by itself
 	Method    string          `json:"method"`    // "" is tools/call
-	Decided
+	DecisionFields
 	Trace
 	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
 	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
@@ -90,8 +90,8 @@ type ClientInfo struct {
 	Adapter int    `json:"adapter,omitempty"` // process id of what the client has started to be served
 }
 
-// Decided is what was decided: of one call, of all calls of a line, or of each of them.
-type Decided struct {
+// DecisionFields is what was decided: of one call, of all calls of a line, or of each of them.
+type DecisionFields struct {
 	Child    string    `json:"child,omitempty"`    // "" where the request names none that there is
 	Tool     string    `json:"tool,omitempty"`     // of the child, or the prompt
 	Decision string    `json:"decision,omitempty"` // allow, deny, escalate; refuse: it could not be judged, or not be made
@@ -136,16 +136,16 @@ type CallRecord struct {
 	Principal string          `json:"-"`       // which the line has
 	Request   json.RawMessage `json:"request"` // as in a Record
 	Trace
-	Arguments json.RawMessage `json:"arguments"` // as in a Record
-	Form      Form            `json:"-"`         // what was decided, when it is written
-	Decided                   // the same, when it is read, where not all calls of the line have it in common
+	Arguments      json.RawMessage `json:"arguments"` // as in a Record
+	Encoded        EncodedDecision `json:"-"`         // what was decided, when it is written
+	DecisionFields                 // the same, when it is read, where not all calls of the line have it in common
 }
 
-// A Form is a Decided as it is written. The lines of many records may have one in common.
-type Form []byte
+// An EncodedDecision is DecisionFields as they are written. The lines of many records may have one in common.
+type EncodedDecision []byte
 
-// NewForm makes the Form of what was decided.
-func NewForm(d *Decided) Form { return Form(d.members(nil)) }
+// EncodeDecision encodes what was decided.
+func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(d.members(nil)) }
 
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
@@ -299,12 +299,12 @@ func (b line) raw(name string, value []byte) line {
 }
 
 // members writes what the Record holds; form, where there is one, stands for its Decided.
-func (r *Record) members(b line, form Form) line {
+func (r *Record) members(b line, form EncodedDecision) line {
 	b = b.text("session", r.Session).text("principal", r.Principal).request(r.Request).text("method", r.Method)
 	if form != nil {
 		b = append(b, form...)
 	} else {
-		b = r.Decided.members(b)
+		b = r.DecisionFields.members(b)
 	}
 	b = r.Trace.members(b).arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
@@ -327,7 +327,7 @@ func (c *ClientInfo) members(b line) line {
 	return b.number("process", int64(c.Process)).number("adapter", int64(c.Adapter))
 }
 
-func (d *Decided) members(b line) line {
+func (d *DecisionFields) members(b line) line {
 	b = b.text("child", d.Child).text("tool", d.Tool).text("decision", d.Decision).text("rule", d.Rule).text("kernel", d.Kernel)
 	b = list(b.text("code", d.Code).text("by", d.By), "granted", d.Granted, (*Granted).members)
 	b = b.text("roots", d.Roots).number("generation", int64(d.Generation)).flag("stale", d.Stale).number("rewritten", int64(d.Rewritten))
@@ -392,14 +392,14 @@ func (b line) arguments(raw []byte) line {
 // have the same Form, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
 	b = b.text("session", calls[0].Session).text("principal", calls[0].Principal)
-	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Form, calls[0].Form) })
+	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Encoded, calls[0].Encoded) })
 	if alike {
-		b = append(b, calls[0].Form...)
+		b = append(b, calls[0].Encoded...)
 	}
 	return list(b, "calls", calls, func(c *CallRecord, b line) line {
 		b = b.request(c.Request)
 		if !alike {
-			b = append(b, c.Form...)
+			b = append(b, c.Encoded...)
 		}
 		return c.Trace.members(b).arguments(c.Arguments)
 	})

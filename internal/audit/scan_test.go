@@ -24,16 +24,16 @@ func TestScanIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		form := audit.NewForm(&audit.Decided{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
+		form := audit.EncodeDecision(&audit.DecisionFields{Child: "files", Tool: "read_file", Decision: "allow", Rule: "no path"})
 		for i := range 500 {
 			if part == 1 && i == 250 {
 				half = time.Now()
 			}
 			id := []byte(strconv.Itoa(i))
 			if i%3 == 0 {
-				_, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Form: form}}, 4), time.Now())
+				_, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Encoded: form}}, 4), time.Now())
 			} else {
-				_, err = l.Put(&audit.Record{Session: "session", Request: id, Decided: audit.Decided{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
+				_, err = l.Put(&audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())

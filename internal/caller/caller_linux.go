@@ -35,20 +35,20 @@ var (
 	errNamespace = errors.New("/proc is that of another pid namespace, so who asks cannot be told; mount it anew")
 )
 
-// look is what the test reads of processes; a test of the test has others.
-type look struct {
-	self   int
-	find   func(pid int) (proctree.Process, error)
-	marked func(p proctree.Process) (bool, error) // by its environment
-	bears  func(pid int) (bool, error)            // the mark that it cannot lose
-	status func(pid int) ([]byte, error)
-	than   func() ([]byte, error) // the status of whose filters are no more than usual
+// procReader is what the test reads of processes; a test of the test has others.
+type procReader struct {
+	self      int
+	find      func(pid int) (proctree.Process, error)
+	marked    func(p proctree.Process) (bool, error) // by its environment
+	bears     func(pid int) (bool, error)            // the mark that it cannot lose
+	status    func(pid int) ([]byte, error)
+	hubStatus func() ([]byte, error) // the status of whose filters are no more than usual
 
 	link func(pid int, name string) (string, error)
 }
 
-func machine() look {
-	return look{self: os.Getpid(), find: proctree.Find, marked: marked, bears: proctree.Marked, status: statusOf, than: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
+func machine() procReader {
+	return procReader{self: os.Getpid(), find: proctree.Find, marked: marked, bears: proctree.Marked, status: statusOf, hubStatus: func() ([]byte, error) { return statusOf(os.Getpid()) }, link: linkOf}
 }
 
 func marked(p proctree.Process) (bool, error) {
@@ -63,7 +63,7 @@ func statusOf(pid int) ([]byte, error) {
 // Peer refuses the process at the other end of a connection.
 func Peer(c *net.UnixConn, want Want) error { return machine().peer(c, want) }
 
-func (m look) peer(c *net.UnixConn, want Want) error {
+func (m procReader) peer(c *net.UnixConn, want Want) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func Credentials(c *net.UnixConn) (cred *unix.Ucred, err error) {
 // Hub refuses the process that listens at the other end of a connected socket, unless it is a hub.
 func Hub(socket int) error { return machine().atOtherEnd(socket, Want{hub: true}) }
 
-func (m look) atOtherEnd(socket int, want Want) error {
+func (m procReader) atOtherEnd(socket int, want Want) error {
 	pid, fd, err := peerOf(socket)
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func Self(want Want) error {
 		return err
 	}
 	m := machine()
-	m.than = func() ([]byte, error) { return statusOf(1) }
+	m.hubStatus = func() ([]byte, error) { return statusOf(1) }
 	return m.refuse(os.Getpid(), want)
 }
 
@@ -166,7 +166,7 @@ func peerOf(socket int) (pid, fd int, err error) {
 	return int(cred.Pid), fd, nil
 }
 
-func (m look) refuse(pid int, want Want) error {
+func (m procReader) refuse(pid int, want Want) error {
 	server := errServer
 	if want.Person {
 		server = errNoPerson
@@ -206,7 +206,7 @@ func (m look) refuse(pid int, want Want) error {
 	if err != nil {
 		return errGone
 	}
-	than, err := m.than()
+	than, err := m.hubStatus()
 	if err != nil {
 		than = none // who may have more than one that cannot be looked at?
 	}
@@ -241,7 +241,7 @@ func lineOf(status []byte, name string) string {
 }
 
 // alike refuses a process with this status that is more confined than this one, or elsewhere.
-func (m look) alike(pid int, status []byte) error {
+func (m procReader) alike(pid int, status []byte) error {
 	own, err := m.status(m.self)
 	if err != nil {
 		return errHidden
@@ -305,7 +305,7 @@ const (
 // ancestry is a process and all above it. A parent that ends while this is read leaves
 // its number to somebody else, perhaps; but then its child has another one, which the next
 // reading shows.
-func (m look) ancestry(pid int) ([]proctree.Process, error) {
+func (m procReader) ancestry(pid int) ([]proctree.Process, error) {
 	var was []proctree.Process
 	var err error
 	for range mostReadings {
@@ -326,7 +326,7 @@ func (m look) ancestry(pid int) ([]proctree.Process, error) {
 	return nil, cmp.Or(err, errHidden)
 }
 
-func (m look) above(pid int) (line []proctree.Process, err error) {
+func (m procReader) above(pid int) (line []proctree.Process, err error) {
 	for range mostAncestors {
 		p, err := m.find(pid)
 		switch {

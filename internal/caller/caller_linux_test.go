@@ -23,12 +23,12 @@ import (
 const free = "\nSeccomp:\t0\nSeccomp_filters:\t0\n"
 
 // among looks at the processes of a table.
-func among(self int, all []proctree.Process) look {
+func among(self int, all []proctree.Process) procReader {
 	table := map[int]proctree.Process{}
 	for _, p := range all {
 		table[p.PID] = p
 	}
-	return look{
+	return procReader{
 		self: self,
 		find: func(pid int) (proctree.Process, error) {
 			p, ok := table[pid]
@@ -37,10 +37,10 @@ func among(self int, all []proctree.Process) look {
 			}
 			return p, nil
 		},
-		marked: func(proctree.Process) (bool, error) { return false, nil },
-		bears:  func(int) (bool, error) { return false, nil },
-		status: func(int) ([]byte, error) { return []byte(free), nil },
-		than:   func() ([]byte, error) { return []byte(free), nil },
+		marked:    func(proctree.Process) (bool, error) { return false, nil },
+		bears:     func(int) (bool, error) { return false, nil },
+		status:    func(int) ([]byte, error) { return []byte(free), nil },
+		hubStatus: func() ([]byte, error) { return []byte(free), nil },
 	}
 }
 
@@ -186,12 +186,12 @@ func TestFilters(t *testing.T) {
 		{"it says nothing of filters", "\nName:\tx\n", filters(0), errFiltered},
 	} {
 		m.status = func(int) ([]byte, error) { return []byte(c.of), nil }
-		m.than = func() ([]byte, error) { return []byte(c.than), nil }
+		m.hubStatus = func() ([]byte, error) { return []byte(c.than), nil }
 		if err := m.refuse(20, Want{}); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)
 		}
 	}
-	m.than = func() ([]byte, error) { return nil, os.ErrPermission }
+	m.hubStatus = func() ([]byte, error) { return nil, os.ErrPermission }
 	m.status = func(int) ([]byte, error) { return []byte(filters(1)), nil }
 	if err := m.refuse(20, Want{}); !errors.Is(err, errFiltered) {
 		t.Errorf("compared with nobody: %v", err)

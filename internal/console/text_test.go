@@ -121,8 +121,8 @@ func recordHostile(t *testing.T, dir, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := audit.Decided{Child: text, Tool: text, Decision: "deny", Rule: text, Code: "outside", By: text, Findings: []audit.Finding{{At: text, Role: "read", Path: text}}}
-	if _, err := l.Put(&audit.Record{Session: text, Principal: text, Request: []byte("1"), Method: text, Decided: d, Within: []string{text}}, nil, time.Now()); err != nil {
+	d := audit.DecisionFields{Child: text, Tool: text, Decision: "deny", Rule: text, Code: "outside", By: text, Findings: []audit.Finding{{At: text, Role: "read", Path: text}}}
+	if _, err := l.Put(&audit.Record{Session: text, Principal: text, Request: []byte("1"), Method: text, DecisionFields: d, Within: []string{text}}, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := ended(l); err != nil {

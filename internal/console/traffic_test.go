@@ -70,7 +70,7 @@ func TestTrafficFollows(t *testing.T) {
 		})
 	}()
 	<-started
-	if _, err := l.Append(t.Context(), &audit.Record{Session: "s", Decided: audit.Decided{Child: "c", Tool: "t", Decision: "deny"}}); err != nil {
+	if _, err := l.Append(t.Context(), &audit.Record{Session: "s", DecisionFields: audit.DecisionFields{Child: "c", Tool: "t", Decision: "deny"}}); err != nil {
 		t.Fatal(err)
 	}
 	var at time.Time // that of the line: a slot may have ended since

@@ -156,9 +156,9 @@ func (c *Conn) TryNotify(method string, params ...[]byte) bool {
 	return c.tryNotify(0, method, params)
 }
 
-// TrySpare is TryNotify that leaves half of the room to whatever else there is
+// TryNotifyLeavingRoom is TryNotify that leaves half of the room to whatever else there is
 // to send.
-func (c *Conn) TrySpare(method string, params ...[]byte) bool {
+func (c *Conn) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	return c.tryNotify(-c.o.QueueBytes/2, method, params)
 }
 

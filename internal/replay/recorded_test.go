@@ -30,7 +30,7 @@ func record(t testing.TB, dir string, n int) {
 	for i := 0; i < n; {
 		r := audit.Record{
 			Session: "6f3c1f0e-0000-4000-8000-00000000000" + strconv.Itoa(i%10), Request: []byte(strconv.Itoa(i)),
-			Decided: audit.Decided{
+			DecisionFields: audit.DecisionFields{
 				Child: []string{"files", "git"}[i%2],
 				Tool:  []string{"read_file", "write_file", "delete_file"}[i%3], Decision: "allow", Rule: validate.RuleInside,
 				Findings:   []audit.Finding{{At: "/path", Role: []string{"read", "write"}[i%2], Path: fmt.Sprintf("/home/user/project/src/%d/file.go", i%1000), Inside: true}},

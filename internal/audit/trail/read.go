@@ -47,7 +47,7 @@ func (e *Event) Each() []Event {
 		one.Calls, one.Call = nil, i+1
 		one.Request, one.Trace, one.Arguments = c.Request, c.Trace, c.Arguments
 		if e.Decision == "" { // otherwise the same was decided of all
-			one.Decided = c.Decided
+			one.DecisionFields = c.DecisionFields
 		}
 		all[i] = one
 	}

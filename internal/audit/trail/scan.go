@@ -87,7 +87,7 @@ type scanned struct {
 	Session   string `json:"session"`
 	Principal string `json:"principal"`
 	Method    string `json:"method"`
-	audit.Decided
+	audit.DecisionFields
 	Calls []audit.CallRecord `json:"calls"`
 }
 
@@ -108,7 +108,7 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 		if json.Unmarshal(line, &s, jsontext.AllowInvalidUTF8(true)) != nil {
 			continue
 		}
-		e := Event{Entry: entry, LogID: b.log, Record: audit.Record{Session: s.Session, Principal: s.Principal, Method: s.Method, Decided: s.Decided}, Calls: s.Calls}
+		e := Event{Entry: entry, LogID: b.log, Record: audit.Record{Session: s.Session, Principal: s.Principal, Method: s.Method, DecisionFields: s.DecisionFields}, Calls: s.Calls}
 		if len(s.Calls) == 0 {
 			take(&e)
 			continue

@@ -5,14 +5,14 @@ import "time"
 // lookEvery is how long what a look at all places has shown is good enough.
 const lookEvery = time.Second
 
-// Moved reports whether the kernel holds the run to what has left its place. It looks at
+// PathsReplaced reports whether the kernel holds the run to what has left its place. It looks at
 // the disk.
-func (r *Run) Moved() bool {
+func (r *Run) PathsReplaced() bool {
 	c := r.Launch.Sandbox
 	if c == nil || c.Profile == nil {
 		return false
 	}
-	if c.Profile.Moved() {
+	if c.Profile.PathsReplaced() {
 		r.looked.Store(0) // and nobody takes it for good enough
 		return true
 	}
@@ -20,17 +20,17 @@ func (r *Run) Moved() bool {
 	return false
 }
 
-// MovedAt is Moved as far as it touches a path.
-func (r *Run) MovedAt(path string) bool {
+// PathReplaced is PathsReplaced as far as it touches a path.
+func (r *Run) PathReplaced(path string) bool {
 	c := r.Launch.Sandbox
-	if c == nil || c.Profile == nil || len(c.Profile.Places) == 0 || !c.Profile.MovedAt(path) {
+	if c == nil || c.Profile == nil || len(c.Profile.Places) == 0 || !c.Profile.PathReplaced(path) {
 		return false
 	}
 	r.looked.Store(0)
 	return true
 }
 
-// LookDue reports whether Moved is to be asked before the next call, whatever that is.
+// LookDue reports whether PathsReplaced is to be asked before the next call, whatever that is.
 func (r *Run) LookDue() bool {
 	c := r.Launch.Sandbox
 	return c != nil && c.Profile != nil && len(c.Profile.Places) > 0 && time.Now().UnixNano()-r.looked.Load() > int64(lookEvery)
