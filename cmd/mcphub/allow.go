@@ -100,7 +100,7 @@ func revokeCommand() *cobra.Command {
 			if err := w.open(args[0]); err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
-			return slices.Concat(w.now.server.Sandbox.Read, w.now.server.Sandbox.Write), cobra.ShellCompDirectiveNoFileComp
+			return slices.Concat(w.current.server.Sandbox.Read, w.current.server.Sandbox.Write), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "show the change and write nothing")
@@ -134,7 +134,7 @@ func (w *allowWork) plan(state, name string, paths []string, change func(t *targ
 		}
 	}
 	changed := string(p.before) != string(w.text)
-	p.report = allowReport{entryReport: entryReport{Config: w.path, Server: w.now.server.Name, State: state, Changed: changed, Warnings: newProblems(w.path, p.before, w.text)}, Lines: changedLines(p.before, w.text)}
+	p.report = allowReport{entryReport: entryReport{Config: w.path, Server: w.current.server.Name, State: state, Changed: changed, Warnings: newProblems(w.path, p.before, w.text)}, Lines: changedLines(p.before, w.text)}
 	for _, t := range p.targets {
 		p.report.Paths = append(p.report.Paths, t.allowedPath)
 	}
@@ -234,8 +234,8 @@ func (p *allowedPath) words(r *allowReport) string {
 	return fmt.Sprintf("%s %s%s %s of %s", verb, made, where, strings.Join(done, " and "), r.Server)
 }
 
-// allowed is what is allowed to one server beyond the default.
-type allowed struct {
+// serverAllowances is what is serverAllowances to one server beyond the default.
+type serverAllowances struct {
 	Server string        `json:"server"`
 	Read   []allowedAt   `json:"read"`
 	Write  []allowedAt   `json:"write"`
@@ -263,10 +263,10 @@ func (w *allowWork) list(names []string) error {
 	}
 	out := struct {
 		Config  string    `json:"config"`
-		Servers []allowed `json:"servers"`
-	}{path, []allowed{}}
+		Servers []serverAllowances `json:"servers"`
+	}{path, []serverAllowances{}}
 	if len(names) > 0 {
-		if err := isAmong(path, names[0], namesIn(file)); err != nil {
+		if err := checkServerName(path, names[0], fileServerNames(file)); err != nil {
 			return err
 		}
 	}
@@ -309,8 +309,8 @@ func (w *allowWork) list(names []string) error {
 	return exit.Failed(t.Flush())
 }
 
-func allowedOf(file *config.File, s *config.Server) allowed {
-	a := allowed{Server: s.Name, Read: []allowedAt{}, Write: []allowedAt{}, Rules: []allowedRule{}}
+func allowedOf(file *config.File, s *config.Server) serverAllowances {
+	a := serverAllowances{Server: s.Name, Read: []allowedAt{}, Write: []allowedAt{}, Rules: []allowedRule{}}
 	at := func(path ...string) string {
 		p := file.At(path...)
 		return filepath.Base(p.File) + ":" + strconv.Itoa(p.Line)

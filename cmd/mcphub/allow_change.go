@@ -53,7 +53,7 @@ type allowWork struct {
 	home string
 	path string // of hub.json
 	text []byte
-	now  currentEntry
+	current  currentEntry
 }
 
 // A currentEntry is hub.json as it reads now, and one of its servers.
@@ -83,16 +83,16 @@ func (w *allowWork) open(name string) error {
 		return err
 	}
 	w.path, w.text = path, text
-	if err := isAmong(path, name, namesIn(file)); err != nil {
+	if err := checkServerName(path, name, fileServerNames(file)); err != nil {
 		return err
 	}
 	w.home, _ = os.UserHomeDir() // without one, no path is written from there
-	w.now, err = w.reads(name)
+	w.current, err = w.parse(name)
 	return err
 }
 
-// reads parses the text and builds the server of that name, also one that is disabled.
-func (w *allowWork) reads(name string) (currentEntry, error) {
+// parse parses the text and builds the server of that name, also one that is disabled.
+func (w *allowWork) parse(name string) (currentEntry, error) {
 	trail, err := hubfile.Follow(w.path)
 	if err != nil {
 		return currentEntry{}, exit.Failed(err)
@@ -143,7 +143,7 @@ func (w *allowWork) edit(text []byte, err error) error {
 		return exit.Errorf(exit.Config, "%w; nothing was changed", err)
 	}
 	w.text = text
-	w.now, err = w.reads(w.now.server.Key)
+	w.current, err = w.parse(w.current.server.Key)
 	return err
 }
 
@@ -211,7 +211,7 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 		if name := filepath.Base(given); !os.IsPathSeparator(typed[len(typed)-1]) && strings.LastIndexByte(name, '.') > 0 {
 			advice := "give the server a folder of its own, and tell it to keep the file there"
 			if w.reserved().Why(folder) == "" {
-				advice = "give the server its folder: " + printable.CommandLine(append(w.again(true), "--", filepath.Dir(given)))
+				advice = "give the server its folder: " + printable.CommandLine(append(w.retryCommand(true), "--", filepath.Dir(given)))
 			}
 			return bad("there is no such file, and only what is there can be opened; %s. If %s is to be a folder, write a / behind it", advice, printable.Escape(name, 200))
 		}
@@ -226,18 +226,18 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 	case why == "" && w.write && sandbox.Loaded(t.Path):
 		t.note("shells, git or editors load it, outside of the sandbox too: who writes it decides what they run")
 	case why == "":
-		if why := w.now.never(t.Path); why != "" {
+		if why := w.current.never(t.Path); why != "" {
 			t.note("%s; it is opened because you name it", why)
 		}
 	case !w.write && !t.dir && why == sandbox.Secret(t.Path) && sandbox.ClientFile(t.Path) == "":
-		t.note("%s, and %s will read it", why, w.now.server.Name) // a person has named this one file
+		t.note("%s, and %s will read it", why, w.current.server.Name) // a person has named this one file
 	case sandbox.KeyFolder(t.Path) != "":
-		at := w.now.file.At("mcpServers", w.now.server.Name)
+		at := w.current.file.At("mcpServers", w.current.server.Name)
 		quoted, _ := json.Marshal(w.written(t.Path)) // a text always can be
 		return bad(`%s, so it is allowed to no server by a command. If %s needs it all the same, write "sandbox": {"read": [%s]} into its entry by hand (%s:%d)`,
-			why, w.now.server.Name, quoted, at.File, at.Line)
+			why, w.current.server.Name, quoted, at.File, at.Line)
 	default:
-		return bad("%s, so it is allowed to no server%s", why, w.now.denied(t.Path))
+		return bad("%s, so it is allowed to no server%s", why, w.current.denied(t.Path))
 	}
 	if t.missing {
 		if err := w.ownFolder(given); err != nil {
@@ -249,7 +249,7 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 
 // reserved is what no server is given.
 func (w *allowWork) reserved() sandbox.Reserved {
-	return sandbox.Reserved{Home: w.home, Withheld: w.now.checker.ClosedPaths(w.now.server.Name)}
+	return sandbox.Reserved{Home: w.home, Withheld: w.current.checker.ClosedPaths(w.current.server.Name)}
 }
 
 // denied names the rule that withholds a path; "" where none does.
@@ -268,17 +268,17 @@ func (t *target) note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-func (w *allowWork) written(path string) string { return inHub(w.home, path) }
+func (w *allowWork) written(path string) string { return encodeHubPath(w.home, path) }
 
 // ownFolder says why the folder of a missing path is none in which one may be made: it is
 // the user's, and nobody else and no link has a hand in it.
 func (w *allowWork) ownFolder(path string) error {
 	folder := filepath.Dir(path)
-	why := w.now.checker.CheckOwnFolder(folder)
+	why := w.current.checker.CheckOwnFolder(folder)
 	real, err := filepath.EvalSymlinks(folder)
-	switch below := fromHome(w.home, folder); {
+	switch below := tildePath(w.home, folder); {
 	case why != nil:
-	case err != nil || fromHome(w.home, real) != below:
+	case err != nil || tildePath(w.home, real) != below:
 		why = errors.New("a link leads there")
 	case below == folder && folder != w.home && w.reserved().Why(folder) != "":
 		why = errors.New(w.reserved().Why(folder))
@@ -352,8 +352,8 @@ func (s *currentEntry) opened(key string, is func(open string) bool) (number int
 	return -1, ""
 }
 
-// around says which line of the sandbox opens the path or a folder that holds it; "": none.
-func (s *currentEntry) around(t *target, keys ...string) (words string) {
+// coveringSandboxLine says which line of the sandbox opens the path or a folder that holds it; "": none.
+func (s *currentEntry) coveringSandboxLine(t *target, keys ...string) (words string) {
 	for _, key := range keys {
 		if i, path := s.opened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {
 			return fmt.Sprintf("%s it: sandbox.%s has %s", key, key, path)
@@ -366,8 +366,8 @@ func (t *target) is(open string) bool { return open == t.Path || open == t.given
 
 // allowKernel adds the path to the sandbox of the server, where the kernel holds that.
 func (w *allowWork) allowKernel(t *target) error {
-	name := w.now.server.Name
-	if why := w.now.unheld(); why != "" {
+	name := w.current.server.Name
+	if why := w.current.unheld(); why != "" {
 		t.note("the kernel does not hold %s: %s. So its sandbox is left as it is", name, why)
 		return nil
 	}
@@ -375,7 +375,7 @@ func (w *allowWork) allowKernel(t *target) error {
 	if w.write {
 		keys = keys[:1]
 	}
-	if words := w.now.around(t, keys...); words != "" {
+	if words := w.current.coveringSandboxLine(t, keys...); words != "" {
 		t.note("%s may already %s", name, words)
 		return nil
 	}
@@ -387,7 +387,7 @@ func (w *allowWork) allowKernel(t *target) error {
 	if err := w.edit(clients.AllowInHub(w.path, w.text, name, t.Access, w.written(t.Path))); err != nil {
 		return err
 	}
-	if i, _ := w.now.opened(t.Access, t.is); i < 0 {
+	if i, _ := w.current.opened(t.Access, t.is); i < 0 {
 		return exit.Errorf(exit.Config, "%s: the sandbox of %s is written in a way in which it cannot be changed alone; change it by hand; nothing was changed", w.path, name)
 	}
 	t.Done = append(t.Done, "sandbox."+t.Access)
@@ -397,11 +397,11 @@ func (w *allowWork) allowKernel(t *target) error {
 // takeOut takes the path out of sandbox.read or sandbox.write.
 func (w *allowWork) takeOut(t *target, key string) error {
 	for {
-		i, _ := w.now.opened(key, t.is)
+		i, _ := w.current.opened(key, t.is)
 		if i < 0 {
 			return nil
 		}
-		if err := w.edit(clients.RevokeInHub(w.path, w.text, w.now.server.Name, key, i)); err != nil {
+		if err := w.edit(clients.RevokeInHub(w.path, w.text, w.current.server.Name, key, i)); err != nil {
 			return err
 		}
 		t.taken = append(t.taken, "sandbox."+key)
@@ -417,8 +417,8 @@ func (w *allowWork) allowCalls(t *target) error {
 	if w.callsSaid && !w.calls {
 		return nil
 	}
-	name := w.now.server.Name
-	last := w.refused(t)
+	name := w.current.server.Name
+	last := w.lastRefusal(t)
 	switch {
 	case w.calls:
 	case last == nil:
@@ -426,18 +426,18 @@ func (w *allowWork) allowCalls(t *target) error {
 		return nil
 	case !t.dir:
 		t.note("%s, and is still refused: a rule opens a folder, not a file. If calls of %s may name all that lies in %s: %s", last.words(), name, filepath.Dir(t.Path),
-			printable.CommandLine(append(w.again(w.write), "--calls", "--", t.given)))
+			printable.CommandLine(append(w.retryCommand(w.write), "--calls", "--", t.given)))
 		return nil
 	case last.role != access.Read && !w.write:
-		t.note("%s, and is still refused: it wants to %s there. To let it: %s", last.words(), last.role, printable.CommandLine(append(w.again(true), "--", t.given)))
+		t.note("%s, and is still refused: it wants to %s there. To let it: %s", last.words(), last.role, printable.CommandLine(append(w.retryCommand(true), "--", t.given)))
 		return nil
 	}
 	return w.addRule(t, last)
 }
 
-// again returns the words of this command, for another path.
-func (w *allowWork) again(write bool) []string {
-	words := []string{"mcphub", "allow", w.now.server.Name}
+// retryCommand returns the words of this command, for another path.
+func (w *allowWork) retryCommand(write bool) []string {
+	words := []string{"mcphub", "allow", w.current.server.Name}
 	if w.config != "" {
 		words = append(words, "--config", w.path)
 	}
@@ -448,7 +448,7 @@ func (w *allowWork) again(write bool) []string {
 }
 
 func (w *allowWork) addRule(t *target, last *refusal) error {
-	name, dir := w.now.server.Name, t.ruleDir()
+	name, dir := w.current.server.Name, t.ruleDir()
 	if why := w.reserved().Why(dir); why != "" {
 		t.note("no rule is added: it would let calls name all that lies in %s, and %s", dir, why)
 		return nil
@@ -457,8 +457,8 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 	if w.write {
 		roles = append(roles, "write", "delete")
 	}
-	info, _ := w.now.checker.Policy()
-	at, rules := len(w.now.file.Policy.Rules), w.now.file.Policy.Rules
+	info, _ := w.current.checker.Policy()
+	at, rules := len(w.current.file.Policy.Rules), w.current.file.Policy.Rules
 	allowed := true
 	for _, role := range roles {
 		v := replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: audit.Record{Principal: principal.Local, DecisionFields: audit.DecisionFields{Child: name, Decision: "deny", Findings: []audit.Finding{{At: "/path", Role: role.(string), Path: filepath.Join(dir, "x")}}}}}})
@@ -518,12 +518,12 @@ var noName = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
 // stem is how the name of a rule begins that allow makes for the path.
 func (w *allowWork) stem(t *target) string {
-	return "allow-" + w.now.server.Name + "-" + strings.Trim(noName.ReplaceAllString(filepath.Base(t.Path), "-"), "-")
+	return "allow-" + w.current.server.Name + "-" + strings.Trim(noName.ReplaceAllString(filepath.Base(t.Path), "-"), "-")
 }
 
 func (w *allowWork) ruleName(t *target) string {
 	name := w.stem(t)
-	for n := 2; slices.ContainsFunc(w.now.file.Policy.Rules, func(r config.Rule) bool { return r.Name == name }); n++ {
+	for n := 2; slices.ContainsFunc(w.current.file.Policy.Rules, func(r config.Rule) bool { return r.Name == name }); n++ {
 		name = fmt.Sprintf("%s-%d", w.stem(t), n)
 	}
 	return name
@@ -531,10 +531,10 @@ func (w *allowWork) ruleName(t *target) string {
 
 // madeRule is the number of the rule that allow has made for the path; -1 where there is none.
 func (w *allowWork) madeRule(t *target) int {
-	info, _ := w.now.checker.Policy()
+	info, _ := w.current.checker.Policy()
 	named := regexp.MustCompile("^" + regexp.QuoteMeta(w.stem(t)) + "(-[0-9]+)?$")
 	return slices.IndexFunc(info.Rules, func(r policy.RuleInfo) bool {
-		return named.MatchString(r.Name) && r.Then == policy.Allow && slices.Equal(r.Servers, []string{w.now.server.Name}) && r.Tools == nil &&
+		return named.MatchString(r.Name) && r.Then == policy.Allow && slices.Equal(r.Servers, []string{w.current.server.Name}) && r.Tools == nil &&
 			r.Paths != nil && !r.Paths.Outside && (r.Dir == t.Path || r.Dir == filepath.Dir(t.Path) && !t.dir)
 	})
 }
@@ -550,13 +550,13 @@ func (r *refusal) words() string {
 	return fmt.Sprintf("a call of %s that names %s was refused on %s", r.Tool, r.path, r.Time.Local().Format("2006-01-02 15:04"))
 }
 
-// refused is the last call of the server that was refused for the path or one in it, by the
+// lastRefusal is the last call of the server that was lastRefusal for the path or one in it, by the
 // boundary and by no rule. Of several one that only reads counts first, where that is allowed.
-func (w *allowWork) refused(t *target) (last *refusal) {
-	if w.now.audit == "" {
+func (w *allowWork) lastRefusal(t *target) (last *refusal) {
+	if w.current.audit == "" {
 		return nil
 	}
-	all, err := trail.Decisions(w.now.audit, trail.Filter{Child: w.now.server.Name, Denied: true, Since: time.Now().Add(-recent)})
+	all, err := trail.Decisions(w.current.audit, trail.Filter{Child: w.current.server.Name, Denied: true, Since: time.Now().Add(-recent)})
 	if err != nil {
 		return nil // there is no record yet, or none that can be read; --calls says it
 	}
@@ -587,7 +587,7 @@ func (w *allowWork) revoke(t *target) error {
 	}
 	t.Done = slices.Compact(t.taken)
 	for made := w.madeRule(t); made >= 0; made = w.madeRule(t) {
-		t.Rule = w.now.file.Policy.Rules[made].Name
+		t.Rule = w.current.file.Policy.Rules[made].Name
 		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
 			return err
 		}
@@ -600,10 +600,10 @@ func (w *allowWork) revoke(t *target) error {
 		t.Access = clients.MayWrite
 	}
 	if t.absent = t.Done == nil; t.absent {
-		t.note("it was not allowed to %s", w.now.server.Name)
+		t.note("it was not allowed to %s", w.current.server.Name)
 	}
-	if words := w.now.around(t, clients.MayWrite, clients.MayRead); words != "" {
-		t.note("%s may still %s", w.now.server.Name, words)
+	if words := w.current.coveringSandboxLine(t, clients.MayWrite, clients.MayRead); words != "" {
+		t.note("%s may still %s", w.current.server.Name, words)
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ type waitingReport struct {
 	Unreachable int                `json:"unreachable"` // hubs that could not be asked
 }
 
-// A console is the terminal that approve speaks to.
-type console interface {
+// A terminal is the terminal that approve speaks to.
+type terminal interface {
 	io.Reader
 	io.Writer
 	// Forget drops what was typed before it was asked for.
@@ -106,7 +106,7 @@ type waitingCall struct {
 }
 
 // approve goes through all that waits, one after the other.
-func approve(ctx context.Context, t console, folders []string) error {
+func approve(ctx context.Context, t terminal, folders []string) error {
 	list, failed := waitingCalls(ctx, t, folders, true)
 	if len(list) == 0 {
 		if failed > 0 {
@@ -166,7 +166,7 @@ func waitingCalls(ctx context.Context, t io.Writer, folders []string, toAnswer b
 
 // decide shows a code for one question and takes what is typed: the code, n, or
 // nothing, which leaves the question standing.
-func decide(ctx context.Context, t console, in *bufio.Reader, w waitingCall) error {
+func decide(ctx context.Context, t terminal, in *bufio.Reader, w waitingCall) error {
 	for {
 		code, err := w.hub.ApprovalCode(ctx, w.ID)
 		if err != nil {
@@ -238,7 +238,7 @@ const longestLine = 200
 var errLongLine = errors.New("too much was typed")
 
 // prompt asks for a line of what is typed from now on.
-func prompt(t console, in *bufio.Reader, text string) (string, error) {
+func prompt(t terminal, in *bufio.Reader, text string) (string, error) {
 	if err := t.Forget(); err != nil {
 		return "", exit.Errorf(exit.Failure, "the terminal: %w", err)
 	}

@@ -87,7 +87,7 @@ func (p *auditPage) decision(d *trail.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.Suffix(" ", notLocal(d.Principal)), layout.When(whose(by) != "", " ("+whose(by)+")"),
+	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.Suffix(" ", principalText(d.Principal)), layout.When(clientText(by) != "", " ("+clientText(by)+")"),
 		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
 		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))

@@ -34,8 +34,8 @@ func (a *auditSource) folder() (string, error) {
 	return dir, nil
 }
 
-// unread says why a folder could not be read.
-func unread(dir string, err error) error {
+// auditReadError says why a folder could not be read.
+func auditReadError(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Errorf(exit.NotFound, "there is no audit log in %s yet: a hub makes it with its first start", dir)
 	}
@@ -59,7 +59,7 @@ func (a *auditSource) decisions(f *auditFilter) (all []trail.Decision, by trail.
 		by, err = trail.ReadClients(dir)
 	}
 	if err != nil {
-		return nil, nil, unread(dir, err)
+		return nil, nil, auditReadError(dir, err)
 	}
 	return all, by, nil
 }
@@ -82,17 +82,17 @@ func (f *auditFilter) register(cmd *cobra.Command) {
 
 func (f *auditFilter) filter(now time.Time) (trail.Filter, error) {
 	var err error
-	if f.Since, err = moment(f.since, now); err != nil {
+	if f.Since, err = parseTime(f.since, now); err != nil {
 		return f.Filter, exit.Errorf(exit.Usage, "--since: %w", err)
 	}
-	if f.Until, err = moment(f.until, now); err != nil {
+	if f.Until, err = parseTime(f.until, now); err != nil {
 		return f.Filter, exit.Errorf(exit.Usage, "--until: %w", err)
 	}
 	return f.Filter, nil
 }
 
-// moment reads a point in time: so long ago, a day, or RFC 3339.
-func moment(text string, now time.Time) (time.Time, error) {
+// parseTime reads a point in time: so long ago, a day, or RFC 3339.
+func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -75,7 +75,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 			out.clients, err = trail.ReadClients(dir)
 		}
 		if err != nil && (!follow || !errors.Is(err, fs.ErrNotExist)) {
-			keep(unread(dir, err))
+			keep(auditReadError(dir, err))
 			return
 		}
 		for i := max(0, len(all)-last); i < len(all); i++ {

@@ -36,7 +36,7 @@ func auditVerifyCommand(from *auditSource) *cobra.Command {
 			}
 			report, err := trail.Verify(dir, kept...)
 			if err != nil {
-				return unread(dir, err)
+				return auditReadError(dir, err)
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {

@@ -33,9 +33,9 @@ type callFlags struct {
 	dry     bool // nothing is called, so there is nothing to record
 	anew    bool // servers are asked, whatever is known of them
 
-	// about names the servers of a configuration that are started, where they have to be,
+	// selectServers names the servers of a configuration that are started, where they have to be,
 	// before anything is called; nil: all. An error says what cannot be done.
-	about    func(cfg *hub.Config) ([]string, error)
+	selectServers    func(cfg *hub.Config) ([]string, error)
 	as       string   // whose call it is: see setup.As
 	asGroups []string // that it is in
 }
@@ -55,7 +55,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.about = serversOf(args[0], f.args, args[1:])
+			f.selectServers = serversOf(args[0], f.args, args[1:])
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
@@ -101,11 +101,11 @@ func (f *callFlags) run(cmd *cobra.Command, src *setup.Source, logs *logFlags, d
 		return err
 	}
 	defer made.WaitForLogins()
-	return f.with(cmd, &made, roots, log, do)
+	return f.runWith(cmd, &made, roots, log, do)
 }
 
-// with is run for a configuration that was read.
-func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Session) error) error {
+// runWith is run for a configuration that was read.
+func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []string, log zerolog.Logger, do func(context.Context, *client.Session) error) error {
 	cfg := &made.Hub
 	cfg.Inspect = true
 	if err := f.startOnly(cfg); err != nil {
@@ -138,9 +138,9 @@ func (f *callFlags) with(cmd *cobra.Command, made *setup.Result, roots []string,
 // is known what is to be known. Lists wait for these as long as they take to start.
 func (f *callFlags) startOnly(cfg *hub.Config) error {
 	var names []string
-	if f.about != nil {
+	if f.selectServers != nil {
 		var err error
-		if names, err = f.about(cfg); err != nil {
+		if names, err = f.selectServers(cfg); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ func (w *clientWork) start(cmd *cobra.Command) error {
 // cipher encrypts copies of clients' files, with a key that is kept as a secret.
 func (w *clientWork) cipher() *secrets.Cipher {
 	path, text, _ := hubFile(w.config)
-	kept, err := w.kept(path, text)
+	kept, err := w.secretStore(path, text)
 	if err != nil { // a broken hub.json must not keep anybody from undoing
 		kept = secrets.New(setup.Secrets(config.Default(), w.env.Home))
 	}
@@ -116,22 +116,22 @@ func yesOrNo(answer string) (yes, known bool) {
 	return false, false
 }
 
-// agreed asks a question whose answer is yes where nothing else is said.
-func (w *clientWork) agreed(question string) (bool, error) {
+// askDefaultYes asks a question whose answer is yes where nothing else is said.
+func (w *clientWork) askDefaultYes(question string) (bool, error) {
 	if w.yes {
 		return true, nil
 	}
-	return w.confirmed(question+" [Y/n] ", true)
+	return w.askYesNo(question+" [Y/n] ", true)
 }
 
-// allowed asks a question whose answer is no where nothing else is said, and which
+// askDefaultNo asks a question whose answer is no where nothing else is said, and which
 // --yes does not answer.
-func (w *clientWork) allowed(question string) (bool, error) {
-	return w.confirmed(question+" [y/N] ", false)
+func (w *clientWork) askDefaultNo(question string) (bool, error) {
+	return w.askYesNo(question+" [y/N] ", false)
 }
 
-// confirmed asks until the answer is yes or no; Enter means what enter says.
-func (w *clientWork) confirmed(question string, enter bool) (bool, error) {
+// askYesNo asks until the answer is yes or no; Enter means what enter says.
+func (w *clientWork) askYesNo(question string, enter bool) (bool, error) {
 	for {
 		answer, err := w.ask(question)
 		if err != nil || answer == "" {
@@ -172,9 +172,9 @@ func (w *clientWork) ask(question string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// chosen asks which of several things are meant, by number. All are where
+// askNumbers asks which of several things are meant, by number. All are where
 // nothing is said.
-func (w *clientWork) chosen(question string, n int) ([]bool, error) {
+func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 	out := make([]bool, n)
 	for i := range out {
 		out[i] = true
@@ -207,10 +207,10 @@ func (w *clientWork) chosen(question string, n int) ([]bool, error) {
 	}
 }
 
-// hub says how clients start this program. It is named by its whole path, because
-// programs with windows have a PATH of their own. hub.json is named too, if there is one
+// hubCommand says how clients start this program. It is named by its whole path, because
+// programs with windows have a PATH of their own. hubCommand.json is named too, if there is one
 // or will be and serve would not find it by itself.
-func (w *clientWork) hub(will bool) (clients.Hub, error) {
+func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	command, err := ownPath()
 	if err != nil {
 		return clients.Hub{}, exit.Failed(err)
@@ -235,7 +235,7 @@ func foundWithoutHelp(path string) bool {
 		}
 		return os.LookupEnv(name)
 	}
-	found, _ := hubfile.Find("", env, func(p string) bool { return p == path || isThere(p) })
+	found, _ := hubfile.Find("", env, func(p string) bool { return p == path || pathExists(p) })
 	return found == path
 }
 
@@ -264,7 +264,7 @@ func (w *clientWork) rootsFor(c *clients.Profile, given []string) (roots []strin
 		if yes, known := yesOrNo(answer); known && !yes {
 			bad = "none was named" // a folder of this name is ./no
 		} else if !known {
-			roots, err := absolute(strings.Split(answer, ","))
+			roots, err := existingFolders(strings.Split(answer, ","))
 			return roots, "works in " + strings.Join(roots, ", "), err
 		}
 	}

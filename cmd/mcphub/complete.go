@@ -75,7 +75,7 @@ func configOf(cmd *cobra.Command) string {
 // serverNames are the servers of hub.json.
 func serverNames(cmd *cobra.Command) ([]string, error) {
 	_, _, file, err := hubConfig(configOf(cmd))
-	return namesIn(file), err
+	return fileServerNames(file), err
 }
 
 // toolNames are the tools that the servers have offered so far, as far as their names fit

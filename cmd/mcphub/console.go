@@ -157,7 +157,7 @@ func (c *consoleSource) answer(ctx context.Context, a webconsole.Answer) error {
 // mends says what mends refusals, by hub.json as it reads now.
 func (c *consoleSource) mends() func(audit.Refused) webconsole.Mend {
 	file, err := c.src.Load(io.Discard)
-	w := why{src: c.src}
+	w := whyQuery{src: c.src}
 	return func(refused audit.Refused) webconsole.Mend {
 		r := reason{Refused: refused}
 		w.mend(&r, err == nil && file.Server(refused.Server) != nil)
@@ -210,7 +210,7 @@ func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 	said.Reset()
 	src = *c.src
 	p := planWork{src: &src, say: &said}
-	if err := p.make(ctx); err != nil {
+	if err := p.build(ctx); err != nil {
 		layout.Println(&said, err.Error())
 	} else {
 		p.out.show(&said)

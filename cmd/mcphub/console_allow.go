@@ -56,7 +56,7 @@ func (c *consoleSource) mayAllow() error {
 	if runtime.GOOS != "linux" {
 		return errors.New("who has begun this console can be told on Linux alone; run the command in a terminal")
 	}
-	return aPerson(consentStore())
+	return checkPerson(consentStore())
 }
 
 // planned is what `mcphub allow` would do, by hub.json as it reads now, and the digest of that.
@@ -129,7 +129,7 @@ func (c *consoleSource) change(ctx context.Context, a webconsole.Allowance) (web
 
 // wider is the folder that a rule would let calls name, where one was refused and goes on to be; "": there is none.
 func (c *consoleSource) wider(ctx context.Context, a webconsole.Allowance, w *allowWork, p *allowPlan) string {
-	if t := p.targets[0]; a.Calls || slices.Contains(t.Done, doneRule) || w.refused(t) == nil {
+	if t := p.targets[0]; a.Calls || slices.Contains(t.Done, doneRule) || w.lastRefusal(t) == nil {
 		return ""
 	}
 	a.Calls = true

@@ -44,12 +44,12 @@ func doctorCommand() *cobra.Command {
 			if err := w.look(cmd); err != nil {
 				return err
 			}
-			given, err := absolute(roots)
+			given, err := existingFolders(roots)
 			if err != nil {
 				return err
 			}
 			o := doctor.Options{Source: src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
-			if o.Own, err = w.hub(false); err != nil {
+			if o.Own, err = w.hubCommand(false); err != nil {
 				return err
 			}
 			if w.store != nil {
@@ -83,9 +83,9 @@ func diagnosed(r *doctor.Report) error {
 	if errs == 0 {
 		return nil
 	}
-	text := several(errs, "error")
+	text := plural(errs, "error")
 	if n := r.Count(config.SeverityWarning); n > 0 {
-		text += ", " + several(n, "warning")
+		text += ", " + plural(n, "warning")
 	}
 	inFile := slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool {
 		return f.Group == doctor.Configuration && f.Severity == config.SeverityError.String()
@@ -129,14 +129,14 @@ func (d diagnosis) show(r *doctor.Report) {
 	}
 	text := "ok"
 	if n := r.Count(config.SeverityWarning); n > 0 {
-		text = several(n, "warning")
+		text = plural(n, "warning")
 	}
-	text += fmt.Sprintf(": %s with %s", several(len(r.Servers), "server"), several(tools, "tool"))
+	text += fmt.Sprintf(": %s with %s", plural(len(r.Servers), "server"), plural(tools, "tool"))
 	if r.System != nil {
-		text += ", " + several(len(r.Clients), "client")
+		text += ", " + plural(len(r.Clients), "client")
 	}
 	if n := r.Count(config.SeverityNote); n > 0 && !d.verbose {
-		text += fmt.Sprintf("; %s, which -v shows", several(n, "note"))
+		text += fmt.Sprintf("; %s, which -v shows", plural(n, "note"))
 	}
 	layout.Println(d.w, text)
 }
@@ -168,7 +168,7 @@ func (d diagnosis) examined(r *doctor.Report) {
 		if s.Interpreter != nil {
 			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.Suffix(", wants ", s.Interpreter.Wants)
 		}
-		t.Row(printable.Escape(s.Name, 30), s.State, number(s.Tools), number(s.Tokens), cmp.Or(s.Kernel, "-"), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
+		t.Row(printable.Escape(s.Name, 30), s.State, numberOrDash(s.Tools), numberOrDash(s.Tokens), cmp.Or(s.Kernel, "-"), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
 	}
 	_ = t.Flush()
 	for i := range r.Servers {

@@ -198,7 +198,7 @@ func (w *entryWork) add(name string, entry edit.Table) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(namesIn(file), name) {
+	if slices.Contains(fileServerNames(file), name) {
 		return exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
@@ -275,7 +275,7 @@ func entryCommand(use, short, long, state string, change hubChange, aliases ...s
 			if err != nil {
 				return err
 			}
-			if err := isAmong(path, args[0], namesIn(file)); err != nil {
+			if err := checkServerName(path, args[0], fileServerNames(file)); err != nil {
 				return err
 			}
 			after, err := change(path, text, args[0])

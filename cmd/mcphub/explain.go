@@ -45,7 +45,7 @@ func explainCommand() *cobra.Command {
 			"  mcphub explain git__git_add --args '{\"repo_path\":\".\",\"files\":[\"../x\"]}' --root . --json",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.about = serversOf(args[0], f.args, args[1:])
+			f.selectServers = serversOf(args[0], f.args, args[1:])
 			if len(f.roots) == 0 {
 				f.roots = rootsHere(cmd, src.Path())
 			}
@@ -92,7 +92,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 		config = abs
 	}
 	var found *status.Session
-	for _, r := range running(cmd.Context(), config) {
+	for _, r := range reportsOn(cmd.Context(), config) {
 		for i := range r.Sessions {
 			s := &r.Sessions[i]
 			inside := slices.ContainsFunc(s.Roots, func(root string) bool { return sandbox.Contains(root, dir) })

@@ -36,7 +36,7 @@ func foreignShown(text string, verbose bool) map[string]string {
 	s.Grants = []approval.GrantReport{{URI: text, Server: text, Lifetime: "session", Since: noon}}
 	r.Hub = status.Hub{Children: []status.Child{c}, Sessions: []status.Session{s}, NotServed: []status.NotServed{{Server: text, Reason: text}}}
 	var watched, followed, asked bytes.Buffer
-	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachable{{text, text}}, Questions: []waitingFor{{text, text}}}.show(&watched, noon, verbose)
+	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{text, text}}, Questions: []pendingQuestion{{text, text}}}.show(&watched, noon, verbose)
 
 	d := trail.Decision{Outcome: &audit.Outcome{Result: text}}
 	d.Time, d.Session, d.Principal, d.Child, d.Kind, d.Method, d.Decision = noon, "0123456789", text, text, audit.KindDecision, text, "deny"

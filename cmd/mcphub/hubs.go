@@ -32,25 +32,25 @@ type runningHub struct {
 	report admin.Report
 }
 
-// unreachable is a hub that does not answer.
-type unreachable struct {
+// unreachableHub is a hub that does not answer.
+type unreachableHub struct {
 	Socket string `json:"socket"`
 	Error  string `json:"error"`
 }
 
-func (u unreachable) show(w io.Writer) {
+func (u unreachableHub) show(w io.Writer) {
 	layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 }
 
 // askHubs asks every hub that this user runs how it is, by the time they started. With a
 // process id it leaves out the others that answer. It says on w which folders could not be
 // looked into.
-func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs []runningHub, silent []unreachable) {
+func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs []runningHub, silent []unreachableHub) {
 	for _, h := range findHubs(w, folders) {
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
-			silent = append(silent, unreachable{h.Socket, err.Error()})
+			silent = append(silent, unreachableHub{h.Socket, err.Error()})
 		case pid == 0 || r.PID == pid:
 			hubs = append(hubs, runningHub{h, r})
 		}
@@ -61,8 +61,8 @@ func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs 
 	return hubs, silent
 }
 
-// noHub says that no hub runs, or not the one with a process id.
-func noHub(pid int) error {
+// noHubError says that no hub runs, or not the one with a process id.
+func noHubError(pid int) error {
 	if pid != 0 {
 		return exit.Errorf(exit.NoHub, "no hub with process id %d runs; mcphub status lists those that do", pid)
 	}
@@ -70,10 +70,10 @@ func noHub(pid int) error {
 		strings.Join(rundir.Sockets(os.Getenv), ", "))
 }
 
-// running are the hubs that run on a hub.json; "" is none.
-func running(ctx context.Context, path string) []admin.Report {
+// reportsOn are the hubs that run on a hub.json; "" is none.
+func reportsOn(ctx context.Context, path string) []admin.Report {
 	var out []admin.Report
-	for _, r := range look(ctx, rundir.Sockets(os.Getenv), 0).Hubs {
+	for _, r := range collectStatus(ctx, rundir.Sockets(os.Getenv), 0).Hubs {
 		if r.Config.Path == path {
 			out = append(out, r)
 		}
@@ -95,10 +95,10 @@ func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err
 	return on, nil
 }
 
-// look asks every hub, or the one with this process id.
-func look(ctx context.Context, folders []string, pid int) statusReport {
+// collectStatus asks every hub, or the one with this process id.
+func collectStatus(ctx context.Context, folders []string, pid int) statusReport {
 	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	found := statusReport{Hubs: []admin.Report{}, Unreachable: append([]unreachable{}, silent...)}
+	found := statusReport{Hubs: []admin.Report{}, Unreachable: append([]unreachableHub{}, silent...)}
 	for _, h := range hubs {
 		found.Hubs = append(found.Hubs, h.report)
 	}
@@ -107,7 +107,7 @@ func look(ctx context.Context, folders []string, pid int) statusReport {
 		layout.Println(os.Stderr, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
 	for _, q := range questions {
-		found.Questions = append(found.Questions, waitingFor{q.ID, q.Title})
+		found.Questions = append(found.Questions, pendingQuestion{q.ID, q.Title})
 	}
 	return found
 }
@@ -115,14 +115,14 @@ func look(ctx context.Context, folders []string, pid int) statusReport {
 // statusReport is what status has found; the shape of --json.
 type statusReport struct {
 	Hubs        []admin.Report `json:"hubs"` // by the time they started
-	Unreachable []unreachable  `json:"unreachable"`
-	Questions   []waitingFor   `json:"questions,omitempty"` // what waits for a person, of all hubs
+	Unreachable []unreachableHub  `json:"unreachable"`
+	Questions   []pendingQuestion   `json:"questions,omitempty"` // what waits for a person, of all hubs
 
 	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
 }
 
-// waitingFor is a question to a person: what it is about, and no more than that.
-type waitingFor struct {
+// pendingQuestion is a question to a person: what it is about, and no more than that.
+type pendingQuestion struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 }

@@ -65,7 +65,7 @@ func (w *clientWork) sources(args []string) ([]clients.Inventory, error) {
 		}
 		return []clients.Inventory{found}, nil
 	}
-	if !isThere(args[0]) && !strings.ContainsAny(args[0], `/\.`) {
+	if !pathExists(args[0]) && !strings.ContainsAny(args[0], `/\.`) {
 		_, err := clientNamed(args[0])
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 		}
 	}
 	if m.added() > 0 {
-		if yes, err := w.agreed(fmt.Sprintf("Add %s to %s?", several(m.added(), "server"), w.short(m.path))); err != nil || !yes {
+		if yes, err := w.askDefaultYes(fmt.Sprintf("Add %s to %s?", plural(m.added(), "server"), w.short(m.path))); err != nil || !yes {
 			return err
 		}
 		switch {
@@ -155,10 +155,10 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
 	}
 	if m.added() == 0 {
-		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), several(len(m.imports), "server"))
+		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), plural(len(m.imports), "server"))
 		return nil
 	}
-	layout.Printf(w.out, "%s imported into %s.\n", several(m.added(), "server"), w.short(m.path))
+	layout.Printf(w.out, "%s imported into %s.\n", plural(m.added(), "server"), w.short(m.path))
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" && im.DisabledInHub {
 			layout.Printf(w.out, "%s is disabled there, since --yes is no yes to what %s starts. Once you have looked at it: %s\n", im.Name, whatStarts(&im.Server), w.command("enable", im.Name))
@@ -175,8 +175,8 @@ func (w *clientWork) tellUnread(found []clients.Inventory) {
 	}
 }
 
-// merged is a hub.json that is to be written.
-type merged struct {
+// mergeResult is a hub.json that is to be written.
+type mergeResult struct {
 	path          string
 	before, after []byte
 	imports       []clients.Import
@@ -185,15 +185,15 @@ type merged struct {
 }
 
 // changed reports whether hub.json is to be written.
-func (m *merged) changed() bool { return m.before == nil || !bytes.Equal(m.before, m.after) }
+func (m *mergeResult) changed() bool { return m.before == nil || !bytes.Equal(m.before, m.after) }
 
 // running reports whether there is a server that its client runs and the hub may serve.
-func (m *merged) running() bool {
+func (m *mergeResult) running() bool {
 	return slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && im.Err == "" })
 }
 
 // unfinished are the servers that their clients run and that the hub cannot serve.
-func (m *merged) unfinished() (names []string) {
+func (m *mergeResult) unfinished() (names []string) {
 	for i := range m.imports {
 		im := &m.imports[i]
 		if tried := m.tried[im.Name] != nil || im.Err != ""; tried && !im.Server.Disabled && m.stayReason(im) != "" && !slices.Contains(names, im.Name) {
@@ -204,7 +204,7 @@ func (m *merged) unfinished() (names []string) {
 }
 
 // disable has the hub serve nothing of what is imported.
-func (m *merged) disable() (err error) {
+func (m *mergeResult) disable() (err error) {
 	for i := range m.imports {
 		if im := &m.imports[i]; im.Same == "" {
 			im.DisabledInHub = true
@@ -216,7 +216,7 @@ func (m *merged) disable() (err error) {
 	return nil
 }
 
-func (w *clientWork) merge(found []clients.Inventory) (*merged, error) {
+func (w *clientWork) merge(found []clients.Inventory) (*mergeResult, error) {
 	path, text, err := hubFile(w.config)
 	if err != nil {
 		return nil, err
@@ -228,12 +228,12 @@ func (w *clientWork) merge(found []clients.Inventory) (*merged, error) {
 			servers, inputs = append(servers, f.Servers...), append(inputs, f.Inputs...)
 		}
 	}
-	kept, err := w.kept(path, text)
+	kept, err := w.secretStore(path, text)
 	if err != nil {
 		return nil, err
 	}
 	w.secrets = kept
-	m := &merged{path: path, before: text}
+	m := &mergeResult{path: path, before: text}
 	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
@@ -245,8 +245,8 @@ func (w *clientWork) merge(found []clients.Inventory) (*merged, error) {
 	return m, nil
 }
 
-// kept is where the secrets are that hub.json refers to.
-func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
+// secretStore is where the secrets are that hub.json refers to.
+func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, error) {
 	f := config.Default()
 	if text != nil {
 		var err error
@@ -260,7 +260,7 @@ func (w *clientWork) kept(path string, text []byte) (*secrets.Store, error) {
 }
 
 // unanswered says what a client asked a person for, and the hub has not been told.
-func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
+func (w *clientWork) unanswered(m *mergeResult, kept *secrets.Store) {
 	for i := range m.imports {
 		im := &m.imports[i]
 		if im.Err != "" {
@@ -276,7 +276,7 @@ func (w *clientWork) unanswered(m *merged, kept *secrets.Store) {
 
 // askHeld asks about each key of the hub alone that a file has. --yes is no yes to
 // them, and where nobody can be asked they are left out. changed: some are taken over.
-func (w *clientWork) askHeld(m *merged, found []clients.Inventory) (changed bool, err error) {
+func (w *clientWork) askHeld(m *mergeResult, found []clients.Inventory) (changed bool, err error) {
 	if w.yes || w.in == nil {
 		return false, nil
 	}
@@ -292,7 +292,7 @@ func (w *clientWork) askHeld(m *merged, found []clients.Inventory) (changed bool
 				continue
 			}
 			for _, h := range found[i].Servers[j].Held {
-				yes, err := w.allowed(fmt.Sprintf("%s: the file sets %s to %s. Allow that?", im.Name, h.Key, asJSONLine(h.Value)))
+				yes, err := w.askDefaultNo(fmt.Sprintf("%s: the file sets %s to %s. Allow that?", im.Name, h.Key, asJSONLine(h.Value)))
 				if err != nil {
 					return false, err
 				}
@@ -306,7 +306,7 @@ func (w *clientWork) askHeld(m *merged, found []clients.Inventory) (changed bool
 	return changed, nil
 }
 
-func (m *merged) added() int {
+func (m *mergeResult) added() int {
 	n := 0
 	for i := range m.imports {
 		if m.imports[i].Same == "" {
@@ -317,7 +317,7 @@ func (m *merged) added() int {
 }
 
 // write keeps the secrets of what is imported, and writes hub.json.
-func (w *clientWork) write(m *merged) error {
+func (w *clientWork) write(m *mergeResult) error {
 	if err := clients.StoreSecrets(m.imports, func(name, value string) error {
 		_, _, err := w.secrets.Set(w.ctx, name, value)
 		return err
@@ -353,7 +353,7 @@ func whatStarts(s *clients.Server) string {
 }
 
 // show lists what would be imported, by number, each entry whole.
-func (m *merged) show(w *clientWork) {
+func (m *mergeResult) show(w *clientWork) {
 	n := 0
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -435,7 +435,7 @@ func rowsOf(im *clients.Import) [][2]string {
 	return rows
 }
 
-func (m *merged) reports(found []clients.Inventory) []importReport {
+func (m *mergeResult) reports(found []clients.Inventory) []importReport {
 	out := []importReport{}
 	for i := range m.imports {
 		im := &m.imports[i]

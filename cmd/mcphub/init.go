@@ -33,7 +33,7 @@ func initCommand() *cobra.Command {
 			if err := w.start(cmd); err != nil {
 				return err
 			}
-			given, err := absolute(roots)
+			given, err := existingFolders(roots)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (w *clientWork) init(given []string) error {
 	}
 	if m.running() {
 		layout.Println(w.say)
-		yes, err := w.agreed("Start each of these once, to see that it works through the hub? What is not tried stays on in its client.")
+		yes, err := w.askDefaultYes("Start each of these once, to see that it works through the hub? What is not tried stays on in its client.")
 		if err != nil {
 			return err
 		}
@@ -82,11 +82,11 @@ func (w *clientWork) init(given []string) error {
 	}); err != nil {
 		return err
 	}
-	h, err := w.hub(true)
+	h, err := w.hubCommand(true)
 	if err != nil {
 		return err
 	}
-	var all []planned
+	var all []clientPlan
 	for _, f := range chosen {
 		p, err := w.plan(f.Client, h, given)
 		if err != nil {
@@ -103,8 +103,8 @@ func (w *clientWork) init(given []string) error {
 			return err
 		}
 	}
-	if m.changed() || slices.ContainsFunc(all, func(p planned) bool { return p.plan != nil && p.plan.Changed() }) {
-		if yes, err := w.agreed("Write all of this?"); err != nil {
+	if m.changed() || slices.ContainsFunc(all, func(p clientPlan) bool { return p.plan != nil && p.plan.Changed() }) {
+		if yes, err := w.askDefaultYes("Write all of this?"); err != nil {
 			return err
 		} else if !yes {
 			return errNothingChosen
@@ -128,7 +128,7 @@ func (w *clientWork) init(given []string) error {
 				again = fmt.Sprintf(", %d not again, since hub.json has them", n)
 			}
 		}
-		layout.Printf(w.out, "%s: %s imported%s\n", w.short(m.path), several(m.added(), "server"), again)
+		layout.Printf(w.out, "%s: %s imported%s\n", w.short(m.path), plural(m.added(), "server"), again)
 		w.tell(all)
 		if len(all) > 0 {
 			layout.Printf(w.out, "\nStart your client anew and ask its agent: %s.\n", next)
@@ -137,7 +137,7 @@ func (w *clientWork) init(given []string) error {
 		}
 	}
 	if failed > 0 && err == nil {
-		err = exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
+		err = exit.Errorf(exit.Failure, "%s could not be changed", plural(failed, "client"))
 	}
 	if err == nil {
 		err = errUnfinished(m.unfinished())
@@ -146,7 +146,7 @@ func (w *clientWork) init(given []string) error {
 }
 
 // offerSharing asks a person whether the clients are to share one hub, where hub.json does not say.
-func (w *clientWork) offerSharing(m *merged) error {
+func (w *clientWork) offerSharing(m *mergeResult) error {
 	if w.yes || w.env.OS != "linux" { // elsewhere it has no effect
 		return nil
 	}
@@ -157,7 +157,7 @@ func (w *clientWork) offerSharing(m *merged) error {
 	if said {
 		return nil
 	}
-	yes, err := w.allowed("Have all windows and agents share one hub? A server that they may share then runs once for all of them, and not once for each.")
+	yes, err := w.askDefaultNo("Have all windows and agents share one hub? A server that they may share then runs once for all of them, and not once for each.")
 	if yes {
 		m.after = after
 	}
@@ -174,7 +174,7 @@ func (w *clientWork) leaveProjects(found []clients.Inventory) error {
 			everywhere := s.Project == ""
 			if !everywhere && w.in != nil {
 				var err error
-				if everywhere, err = w.allowed(fmt.Sprintf("%s of %s is for %s alone. Have it in every folder?", s.Name, sourceTitle(&s), s.Project)); err != nil {
+				if everywhere, err = w.askDefaultNo(fmt.Sprintf("%s of %s is for %s alone. Have it in every folder?", s.Name, sourceTitle(&s), s.Project)); err != nil {
 					return err
 				}
 			}
@@ -222,7 +222,7 @@ func (w *clientWork) overview(found []clients.Inventory) {
 }
 
 // chooseServers asks which servers the hub is to have.
-func (w *clientWork) chooseServers(found []clients.Inventory) (*merged, error) {
+func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, error) {
 	m, err := w.merge(found)
 	if err != nil || m.added() == 0 {
 		return m, err
@@ -231,7 +231,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*merged, error) {
 		layout.Printf(w.say, "\nTo import into %s:\n", w.short(m.path))
 	}
 	m.show(w)
-	picked, err := w.chosen("Import which?", m.added())
+	picked, err := w.askNumbers("Import which?", m.added())
 	if err != nil {
 		return m, err
 	}
@@ -274,7 +274,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*merged, error) {
 
 // chooseClients asks which clients get the hub, and whether what it serves is
 // switched off in them.
-func (w *clientWork) chooseClients(found []clients.Inventory, m *merged) (chosen []clients.Inventory, off bool, err error) {
+func (w *clientWork) chooseClients(found []clients.Inventory, m *mergeResult) (chosen []clients.Inventory, off bool, err error) {
 	if len(found) > 0 && !w.yes {
 		var rows [][]string
 		for i, f := range found {
@@ -283,7 +283,7 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *merged) (chosen
 		layout.Println(w.say)
 		w.table(rows)
 	}
-	picked, err := w.chosen("Register the hub in which?", len(found))
+	picked, err := w.askNumbers("Register the hub in which?", len(found))
 	if err != nil {
 		return nil, false, err
 	}
@@ -295,13 +295,13 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *merged) (chosen
 	if len(chosen) == 0 || !slices.ContainsFunc(m.imports, func(im clients.Import) bool { return !im.Server.Disabled && m.stayReason(&im) == "" }) {
 		return chosen, true, nil // there is nothing to ask about
 	}
-	off, err = w.agreed("Switch off in these clients what the hub serves from now on?")
+	off, err = w.askDefaultYes("Switch off in these clients what the hub serves from now on?")
 	return chosen, off, err
 }
 
 // switchOff plans that a client no longer runs what the hub serves. What the hub
 // cannot serve, and what is off already, stays as it is.
-func (w *clientWork) switchOff(p *planned, m *merged) {
+func (w *clientWork) switchOff(p *clientPlan, m *mergeResult) {
 	if p.plan == nil {
 		return
 	}

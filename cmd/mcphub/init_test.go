@@ -229,7 +229,7 @@ func TestInterruptEndsAQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &clientWork{ctx: ctx, in: bufio.NewReader(in), say: io.Discard}
 	cancel()
-	if _, err := w.agreed("Well?"); !errors.Is(err, context.Canceled) {
+	if _, err := w.askDefaultYes("Well?"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

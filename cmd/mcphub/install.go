@@ -34,7 +34,7 @@ func installCommand() *cobra.Command {
 			if err := w.start(cmd); err != nil {
 				return err
 			}
-			given, err := absolute(roots)
+			given, err := existingFolders(roots)
 			if err != nil {
 				return err
 			}
@@ -102,16 +102,16 @@ type stayReport struct {
 	Why    string `json:"why"`
 }
 
-// planned is what is to be done to one client.
-type planned struct {
+// clientPlan is what is to be done to one client.
+type clientPlan struct {
 	plan   *clients.Plan
 	report clientReport
 }
 
 // plan prepares one client. An error says that nobody answered what was asked;
 // what fails otherwise stands in the report.
-func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (planned, error) {
-	p := planned{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
+func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (clientPlan, error) {
+	p := clientPlan{report: clientReport{Client: c.Name, State: "installed", Name: clients.HubName}}
 	roots, why := given, ""
 	found, err := clients.Read(c, w.env)
 	switch {
@@ -155,7 +155,7 @@ func (w *clientWork) ours(c *clients.Profile) bool {
 }
 
 // showPlan shows what a plan changes.
-func (w *clientWork) showPlan(p *planned) {
+func (w *clientWork) showPlan(p *clientPlan) {
 	if p.plan == nil {
 		return
 	}
@@ -175,7 +175,7 @@ func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 	if err != nil {
 		return err
 	}
-	var all []planned
+	var all []clientPlan
 	for _, c := range chosen {
 		p, err := w.plan(c, h, given)
 		if err != nil {
@@ -191,7 +191,7 @@ func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 		}
 	}
 	if changes > 0 {
-		if yes, err := w.agreed("Write " + several(changes, "file") + "?"); err != nil || !yes {
+		if yes, err := w.askDefaultYes("Write " + plural(changes, "file") + "?"); err != nil || !yes {
 			return err
 		}
 	}
@@ -199,7 +199,7 @@ func (w *clientWork) install(chosen []*clients.Profile, given []string) error {
 }
 
 // finish writes what was planned and says what became of it.
-func (w *clientWork) finish(all []planned) error {
+func (w *clientWork) finish(all []clientPlan) error {
 	failed := w.apply(all)
 	if err := output(w.out, w.asJSON, map[string]any{"clients": reportsOf(all)}, func() {
 		w.tell(all)
@@ -210,12 +210,12 @@ func (w *clientWork) finish(all []planned) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be changed", several(failed, "client"))
+		return exit.Errorf(exit.Failure, "%s could not be changed", plural(failed, "client"))
 	}
 	return nil
 }
 
-func (w *clientWork) apply(all []planned) (failed int) {
+func (w *clientWork) apply(all []clientPlan) (failed int) {
 	for i := range all {
 		p := &all[i]
 		if p.plan != nil && p.plan.Changed() {
@@ -230,7 +230,7 @@ func (w *clientWork) apply(all []planned) (failed int) {
 	return failed
 }
 
-func reportsOf(all []planned) []clientReport {
+func reportsOf(all []clientPlan) []clientReport {
 	out := []clientReport{}
 	for i := range all {
 		out = append(out, all[i].report)
@@ -239,7 +239,7 @@ func reportsOf(all []planned) []clientReport {
 }
 
 // tell says in one line for each client what became of it.
-func (w *clientWork) tell(all []planned) {
+func (w *clientWork) tell(all []clientPlan) {
 	for i := range all {
 		r := &all[i].report
 		title := clients.Find(r.Client).Title
@@ -382,7 +382,7 @@ func (w *clientWork) uninstall(args []string, all, restore bool) error {
 		return err
 	}
 	if failed > 0 {
-		return exit.Errorf(exit.Failure, "%s could not be given back", several(failed, "client"))
+		return exit.Errorf(exit.Failure, "%s could not be given back", plural(failed, "client"))
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 // foundAddress is where the hub of this hub.json serves, else where it would.
 func (w *clientWork) foundAddress(file *config.File) (url, auth string, err error) {
 	var all []*admin.HTTPReport
-	for _, h := range running(w.ctx, file.Path) {
+	for _, h := range reportsOn(w.ctx, file.Path) {
 		if h.HTTP != nil && !slices.ContainsFunc(all, func(r *admin.HTTPReport) bool { return *r == *h.HTTP }) {
 			all = append(all, h.HTTP)
 		}
@@ -107,7 +107,7 @@ func localURL(address string) (string, error) {
 
 // registered says how clients start the hub, or reach it.
 func (w *clientWork) registered() (clients.Hub, error) {
-	h, err := w.hub(false)
+	h, err := w.hubCommand(false)
 	if w.web != nil {
 		h = clients.Hub{Web: w.web}
 	}

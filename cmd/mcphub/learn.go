@@ -76,8 +76,8 @@ func learnCommand() *cobra.Command {
 	return cmd
 }
 
-// A lesson is one run of learn.
-type lesson struct {
+// A learnRun is one run of learn.
+type learnRun struct {
 	*learnFlags
 	cmd   *cobra.Command
 	src   *setup.Source
@@ -112,7 +112,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 		return err
 	}
 	defer made.WaitForLogins()
-	l := &lesson{learnFlags: f, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
+	l := &learnRun{learnFlags: f, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
 	if err := l.only(); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 }
 
 // only leaves one server in the configuration.
-func (l *lesson) only() error {
+func (l *learnRun) only() error {
 	cfg := &l.made.Hub
 	if err := keepNamed(cfg, []string{l.name}); err != nil {
 		return err
@@ -144,12 +144,12 @@ func (l *lesson) only() error {
 }
 
 // under sets how the kernel holds the server in the next run.
-func (l *lesson) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
+func (l *learnRun) under(s sandbox.Settings, mode sandbox.Mode, rec *sandbox.Recorder) {
 	s.Mode, s.Default = mode, false // it is asked for here
 	l.made.Hub.Children[0].Spec.Sandbox, l.made.Hub.Record = s, rec
 }
 
-func (l *lesson) run() (*learnReport, error) {
+func (l *learnRun) run() (*learnReport, error) {
 	if !l.confined {
 		layout.Printf(l.say, "mcphub: runs %s without a sandbox, and notes what it opens\n", l.name)
 		l.under(l.own, sandbox.Auto, &l.rec)
@@ -172,7 +172,7 @@ func (l *lesson) run() (*learnReport, error) {
 }
 
 // record runs the server once.
-func (l *lesson) record() error {
+func (l *learnRun) record() error {
 	if l.serve != "" {
 		err := l.serveClient()
 		if p := l.rec.Profile(); err == nil && (p == nil || p.Unbounded) {
@@ -191,7 +191,7 @@ func (l *lesson) record() error {
 }
 
 // unheld is an error where nothing would hold the files of the server.
-func (l *lesson) unheld() error {
+func (l *learnRun) unheld() error {
 	switch o := l.seen.Opens; {
 	case l.seen.Server == "":
 		return nil
@@ -206,11 +206,11 @@ func (l *lesson) unheld() error {
 }
 
 // once starts the server, has its tools listed, and with calls makes these.
-func (l *lesson) once(calls bool) error {
+func (l *learnRun) once(calls bool) error {
 	l.said = nil
 	f := l.callFlags
 	f.timeout += l.span
-	return f.with(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Session) error {
+	return f.runWith(l.cmd, l.made, l.roots, l.log, func(ctx context.Context, c *client.Session) error {
 		defer func() { l.look(c.Status()) }()
 		if _, err := c.Request(ctx, "tools/list"); err != nil || !calls {
 			return err
@@ -233,7 +233,7 @@ func (l *lesson) once(calls bool) error {
 }
 
 // look notes the status of the server.
-func (l *lesson) look(s status.Hub) {
+func (l *learnRun) look(s status.Hub) {
 	for _, c := range s.Children {
 		if c.Server == l.name {
 			l.seen = c
@@ -246,7 +246,7 @@ func callOf(call string) (tool, args string) {
 	return tool, cmp.Or(strings.TrimSpace(args), "{}")
 }
 
-func (l *lesson) call(ctx context.Context, c *client.Session, call string) error {
+func (l *learnRun) call(ctx context.Context, c *client.Session, call string) error {
 	tool, args := callOf(call)
 	result, err := c.CallTool(ctx, tool, []byte(args))
 	var refused *jsonrpc.Error
@@ -274,7 +274,7 @@ const (
 )
 
 // wait goes on for as long as was asked for, and at least until nothing new is noted.
-func (l *lesson) wait(ctx context.Context) {
+func (l *learnRun) wait(ctx context.Context) {
 	tick := time.NewTicker(quiet / 3)
 	defer tick.Stop()
 	for start := time.Now(); ; {
@@ -291,7 +291,7 @@ func (l *lesson) wait(ctx context.Context) {
 }
 
 // serveClient serves a client on standard input and output until it goes.
-func (l *lesson) serveClient() error {
+func (l *learnRun) serveClient() error {
 	cfg := &l.made.Hub
 	return service.WithRecord(cfg, l.made.Audit, func() error {
 		h, err := hub.New(*cfg)
@@ -308,7 +308,7 @@ func (l *lesson) serveClient() error {
 const mostRepeated = 40
 
 // repeat runs the server in its sandbox until its errors name nothing more.
-func (l *lesson) repeat() error {
+func (l *learnRun) repeat() error {
 	layout.Printf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
 	for range mostRepeated {
 		l.under(l.propose().Settings, sandbox.Auto, nil)
@@ -319,7 +319,7 @@ func (l *lesson) repeat() error {
 			return err
 		}
 		before := l.rec.Uses()
-		l.lacked()
+		l.recordLacks()
 		if slices.Equal(l.rec.Uses(), before) || l.cmd.Context().Err() != nil {
 			break
 		}
@@ -330,8 +330,8 @@ func (l *lesson) repeat() error {
 	return nil
 }
 
-// lacked notes what the errors of the last run name.
-func (l *lesson) lacked() {
+// recordLacks notes what the errors of the last run name.
+func (l *learnRun) recordLacks() {
 	held := &sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
 	for _, path := range l.seen.Opens.Read {
 		held.Rules = append(held.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Execute})
@@ -354,7 +354,7 @@ func (l *lesson) lacked() {
 	}
 }
 
-func (l *lesson) propose() learn.Proposal {
+func (l *learnRun) propose() learn.Proposal {
 	return learn.Propose(learn.Facts{
 		Settings: l.own, Profile: l.rec.Profile(), Withheld: l.made.Hub.Checker.ClosedPaths(l.name), Home: l.made.Hub.Home,
 		Uses: l.rec.Uses(), Sockets: l.rec.Sockets(), Ports: l.rec.Ports(),
@@ -403,7 +403,7 @@ type learnedSocket struct {
 	Bound bool   `json:"bound"` // by the server itself
 }
 
-func (l *lesson) result(how string) (*learnReport, error) {
+func (l *learnRun) result(how string) (*learnReport, error) {
 	p := l.propose()
 	s, mode := p.Settings, "required"
 	at := l.made.File.At("mcpServers", l.name, "sandbox")
@@ -441,7 +441,7 @@ func (l *lesson) result(how string) (*learnReport, error) {
 }
 
 // commands write into hub.json what is proposed and does not stand there.
-func (l *lesson) commands(s sandbox.Settings) (all []string) {
+func (l *learnRun) commands(s sandbox.Settings) (all []string) {
 	for i, paths := range [][]string{s.Read, s.Write} {
 		own, access := l.own.Read, sandbox.Read
 		if i == 1 {
@@ -455,7 +455,7 @@ func (l *lesson) commands(s sandbox.Settings) (all []string) {
 }
 
 // check starts the server under the proposal, and says why it does not.
-func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
+func (l *learnRun) check(s sandbox.Settings, mode sandbox.Mode) string {
 	l.under(s, mode, nil)
 	if err := l.once(false); err != nil {
 		return err.Error()
@@ -467,17 +467,17 @@ func (l *lesson) check(s sandbox.Settings, mode sandbox.Mode) string {
 }
 
 // why says why the server is not ready.
-func (l *lesson) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
+func (l *learnRun) why() string { return cmp.Or(l.seen.LastFailure, l.seen.Error, l.seen.State) }
 
 // written are paths as they are written in hub.json.
-func (l *lesson) written(paths []string) (out []string) {
+func (l *learnRun) written(paths []string) (out []string) {
 	for _, path := range paths {
-		out = append(out, inHub(l.made.Hub.Home, path))
+		out = append(out, encodeHubPath(l.made.Hub.Home, path))
 	}
 	return out
 }
 
-func (l *lesson) print(r *learnReport) error {
+func (l *learnRun) print(r *learnReport) error {
 	if l.serve != "" {
 		f, err := os.Create(l.serve)
 		if err != nil {

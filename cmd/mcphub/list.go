@@ -27,7 +27,7 @@ func listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found := listServers(file, running(cmd.Context(), file.Path))
+			found := listServers(file, reportsOn(cmd.Context(), file.Path))
 			out := cmd.OutOrStdout()
 			return output(out, asJSON, found, func() { found.show(printable.Writer(out)) })
 		},
@@ -105,7 +105,7 @@ func (l listReport) show(w io.Writer) {
 		if state == "" {
 			state = "-"
 		}
-		t.Row(s.Name, s.Kind, state, number(s.Tools), printable.Escape(s.Error, 200))
+		t.Row(s.Name, s.Kind, state, numberOrDash(s.Tools), printable.Escape(s.Error, 200))
 	}
 	_ = t.Flush()
 }

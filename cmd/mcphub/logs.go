@@ -58,7 +58,7 @@ func logsCommand() *cobra.Command {
 			if len(args) == 0 {
 				return exit.Errorf(exit.Usage, "of which server? There are %s", strings.Join(names, ", "))
 			}
-			if err := isAmong("hub.json", args[0], names); err != nil {
+			if err := checkServerName("hub.json", args[0], names); err != nil {
 				return err
 			}
 			l := serverLog{dir: dir, name: args[0], out: cmd.OutOrStdout(), json: asJSON, read: map[string]*logEnd{}, told: map[string]bool{}}
@@ -189,7 +189,7 @@ func (l *serverLog) print(line string) error {
 	if len(parts.Clients) > 0 && !l.told[parts.Session] {
 		l.told[parts.Session] = true
 		for _, c := range parts.Clients {
-			layout.Printf(l.say, "%s: %s\n", parts.Session, whose(c))
+			layout.Printf(l.say, "%s: %s\n", parts.Session, clientText(c))
 		}
 	}
 	return layout.Println(l.out, strings.TrimSuffix(line, "\n"))

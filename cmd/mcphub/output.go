@@ -36,7 +36,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 // shortID is the beginning of the id of a session, by which people tell it from others.
 func shortID(id string) string { return printable.Escape(id[:min(8, len(id))], 8) }
 
-func several(n int, what string) string {
+func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -46,15 +46,15 @@ func several(n int, what string) string {
 // mostNamed is how many of many names few names.
 const mostNamed = 5
 
-// few names the first of many, and says how many there are beside them.
-func few(names []string) string {
+// joinFirst names the first of many, and says how many there are beside them.
+func joinFirst(names []string) string {
 	if len(names) <= mostNamed {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
-func number(n int) string {
+func numberOrDash(n int) string {
 	if n == 0 {
 		return "-"
 	}

@@ -15,7 +15,7 @@ import (
 // hubFile reads hub.json: the one that serve would read, else the one that it would find.
 // named is --config. text is nil where there is no file.
 func hubFile(named string) (path string, text []byte, err error) {
-	path, _ = hubfile.Find(named, os.LookupEnv, isThere)
+	path, _ = hubfile.Find(named, os.LookupEnv, pathExists)
 	if path == "" {
 		path = hubfile.DefaultPath(os.LookupEnv)
 	}
@@ -32,13 +32,13 @@ func hubFile(named string) (path string, text []byte, err error) {
 	return path, text, exit.Failed(err)
 }
 
-func isThere(path string) bool {
+func pathExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// absolute makes folders absolute and holds that they are there.
-func absolute(dirs []string) ([]string, error) {
+// existingFolders makes folders existingFolders and holds that they are there.
+func existingFolders(dirs []string) ([]string, error) {
 	out := make([]string, 0, len(dirs))
 	for _, d := range dirs {
 		d = strings.TrimSpace(d)
@@ -52,7 +52,7 @@ func absolute(dirs []string) ([]string, error) {
 		if err != nil {
 			return nil, exit.Failed(err)
 		}
-		if !strings.ContainsAny(abs, "*?{[") && !isThere(abs) {
+		if !strings.ContainsAny(abs, "*?{[") && !pathExists(abs) {
 			return nil, exit.Errorf(exit.Usage, "%s: there is no such folder", abs)
 		}
 		out = append(out, abs)
@@ -109,12 +109,12 @@ func projectFolder(home string) (dir, bad string) {
 	return dir, ""
 }
 
-// inHub is a path as it goes into hub.json, which replaces ${...}.
-func inHub(home, path string) string { return strings.ReplaceAll(fromHome(home, path), "${", "$${") }
+// encodeHubPath is a path as it goes into hub.json, which replaces ${...}.
+func encodeHubPath(home, path string) string { return strings.ReplaceAll(tildePath(home, path), "${", "$${") }
 
-// fromHome is a path as hub.json and people write it: below the home folder it begins
+// tildePath is a path as hub.json and people write it: below the home folder it begins
 // with ~/.
-func fromHome(home, path string) string {
+func tildePath(home, path string) string {
 	if home == "" {
 		return path
 	}

@@ -51,7 +51,7 @@ func planCommand() *cobra.Command {
 					return exit.Failed(err)
 				}
 			}
-			if err := p.make(cmd.Context()); err != nil {
+			if err := p.build(cmd.Context()); err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
@@ -97,7 +97,7 @@ type planWork struct {
 	out  planReport
 }
 
-func (p *planWork) make(ctx context.Context) error {
+func (p *planWork) build(ctx context.Context) error {
 	path, _, err := hubFile(p.src.Config)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		if len(names[d]) > 1 {
 			tools = "; their tools are known once they have started"
 		}
-		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), few(names[d])+layout.Suffix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
+		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), joinFirst(names[d])+layout.Suffix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
 	}
 	if len(order) == 0 {
 		layout.Println(w, "  no server starts, stops or restarts")
@@ -307,15 +307,15 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 		for i, name := range tools {
 			names[i] = printable.Escape(name, 200)
 		}
-		layout.Line(w, "  "+sign+" ", several(len(tools), "tool")+": "+few(names))
+		layout.Line(w, "  "+sign+" ", plural(len(tools), "tool")+": "+joinFirst(names))
 	}
 	if left > 0 {
-		layout.Printf(w, "  %s %s more; --json names all\n", sign, several(left, "tool"))
+		layout.Printf(w, "  %s %s more; --json names all\n", sign, plural(left, "tool"))
 	}
 }
 
 func (c *plannedCalls) show(w io.Writer) {
-	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", several(c.Judged, "recorded call"), several(c.Days, "day"), c.Changed,
+	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", plural(c.Judged, "recorded call"), plural(c.Days, "day"), c.Changed,
 		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
 	for i := range c.Groups[:min(len(c.Groups), mostShown)] {
 		g := &c.Groups[i]
@@ -323,6 +323,6 @@ func (c *plannedCalls) show(w io.Writer) {
 			layout.Suffix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.Suffix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
 	if more := len(c.Groups) - mostShown; more > 0 {
-		layout.Printf(w, "    and %s more; --json shows all\n", several(more, "kind"))
+		layout.Printf(w, "    and %s more; --json shows all\n", plural(more, "kind"))
 	}
 }

@@ -95,7 +95,7 @@ func searchCommand() *cobra.Command {
 				layout.Println(say, "There are more: add a word, or --limit.")
 			}
 			if l.Invalid > 0 {
-				layout.Printf(say, "%s left out, whose entries are not valid.\n", several(l.Invalid, "server"))
+				layout.Printf(say, "%s left out, whose entries are not valid.\n", plural(l.Invalid, "server"))
 			}
 			return nil
 		},
@@ -159,7 +159,7 @@ func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disab
 	if err != nil {
 		return err
 	}
-	if w.secrets, err = w.kept(path, text); err != nil {
+	if w.secrets, err = w.secretStore(path, text); err != nil {
 		return err
 	}
 	s, err := c.Latest(w.ctx, name)
@@ -204,7 +204,7 @@ func (w *clientWork) showEntry(s *registry.Server, in *registry.Install) {
 
 // answer asks at the terminal for what imported servers ask for and what is not kept yet. What
 // is left out can be said later, by mcphub secret set.
-func (w *clientWork) answer(m *merged) error {
+func (w *clientWork) answer(m *mergeResult) error {
 	if w.in == nil || w.yes {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (w *clientWork) askInput(im *clients.Import, id string) (string, error) {
 	}
 	question := id + " of " + im.Name + " (Enter: later)"
 	if stdio.IsTerminal(os.Stdin) && w.in.Buffered() == 0 {
-		return ask(w.ctx, question, true)
+		return readTerminalLine(w.ctx, question, true)
 	}
 	return w.ask(question + ": ")
 }

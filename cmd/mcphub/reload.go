@@ -57,7 +57,7 @@ func reloadCommand() *cobra.Command {
 // reloadReport is the result of reload; the shape of --json.
 type reloadReport struct {
 	Hubs        []reloadedHub `json:"hubs"`
-	Unreachable []unreachable `json:"unreachable"`
+	Unreachable []unreachableHub `json:"unreachable"`
 
 	answered int // questions that were accepted
 }
@@ -72,7 +72,7 @@ type reloadedHub struct {
 // reloadHubs asks every hub, or the one with this process id.
 func reloadHubs(ctx context.Context, folders []string, pid int) reloadReport {
 	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: append([]unreachable{}, silent...)}
+	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: append([]unreachableHub{}, silent...)}
 	for _, h := range hubs {
 		one := reloadedHub{PID: h.report.PID, Config: h.report.Config.Path}
 		if h.report.Shared {
@@ -91,7 +91,7 @@ func (d reloadReport) show(out io.Writer) {
 		u.show(out)
 	}
 	for _, h := range d.Hubs {
-		shared := layout.When(h.Shared > 0, ", which "+several(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
+		shared := layout.When(h.Shared > 0, ", which "+plural(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
 		if h.Error == "" {
 			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(configName(h.Config), 200))
 			continue
@@ -111,7 +111,7 @@ func (d reloadReport) outcome(pid int) error {
 	case silent > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not answer", silent, silent+len(d.Hubs))
 	case len(d.Hubs) == 0 && d.answered == 0:
-		return noHub(pid)
+		return noHubError(pid)
 	}
 	return nil
 }
@@ -136,9 +136,9 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 	if len(questions) == 0 {
 		return 0, nil
 	}
-	t, err := personsConsole(store)
+	t, err := openPersonTerminal(store)
 	if err != nil {
-		layout.Printf(say, "mcphub: %s for a person: %v\n", several(len(questions), "question")+" wait"+layout.When(len(questions) == 1, "s"), err)
+		layout.Printf(say, "mcphub: %s for a person: %v\n", plural(len(questions), "question")+" wait"+layout.When(len(questions) == 1, "s"), err)
 		for _, q := range questions {
 			layout.Println(say, "  "+printable.Escape(q.Title, 500))
 		}
@@ -175,8 +175,8 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 // wholeLine is so long that no line of hub.json is cut.
 const wholeLine = 64 << 20
 
-// aPerson says why who has called cannot be a person whom no client of a hub has started.
-func aPerson(store *consent.Store) error {
+// checkPerson says why who has called cannot be a person whom no client of a hub has started.
+func checkPerson(store *consent.Store) error {
 	clients, err := store.Clients()
 	if err != nil {
 		return fmt.Errorf("which clients the hubs serve cannot be told: %w", err)
@@ -188,9 +188,9 @@ func aPerson(store *consent.Store) error {
 	return caller.Self(want)
 }
 
-// personsConsole is the terminal of who has called, where that may be a person.
-func personsConsole(store *consent.Store) (closingConsole, error) {
-	if err := aPerson(store); err != nil {
+// openPersonTerminal is the terminal of who has called, where that may be a person.
+func openPersonTerminal(store *consent.Store) (terminalCloser, error) {
+	if err := checkPerson(store); err != nil {
 		return nil, err
 	}
 	if runtime.GOOS == "windows" && stdio.IsTerminal(os.Stdin) && stdio.IsTerminal(os.Stdout) {
@@ -199,8 +199,8 @@ func personsConsole(store *consent.Store) (closingConsole, error) {
 	return stdio.OpenConsole()
 }
 
-type closingConsole interface {
-	console
+type terminalCloser interface {
+	terminal
 	Close() error
 }
 

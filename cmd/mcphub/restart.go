@@ -76,7 +76,7 @@ func restartServer(ctx context.Context, say io.Writer, path, name string) (resta
 				return done, exit.Errorf(exit.NotFound, "%s is not served: %s; mcphub validate says what to do", name, s.Reason)
 			}
 		}
-		return done, isAmong("the hub on "+path, name, served)
+		return done, checkServerName("the hub on "+path, name, served)
 	}
 	for _, h := range on {
 		r := restartHub{PID: h.report.PID}
@@ -105,7 +105,7 @@ func (r *restartReport) show(w io.Writer) {
 			layout.Printf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
 		}
 		for _, s := range h.Sessions {
-			layout.Printf(w, "  of session %s%s\n", shortID(s.ID), layout.Suffix(", ", whose(s.ClientInfo)))
+			layout.Printf(w, "  of session %s%s\n", shortID(s.ID), layout.Suffix(", ", clientText(s.ClientInfo)))
 		}
 	}
 }

@@ -69,8 +69,8 @@ func (k *secretKeeper) tell(out io.Writer, text string, c secretChange) {
 	k.changes.Secrets = append(k.changes.Secrets, c)
 }
 
-// told ends a command: with what it changed, also where it failed later.
-func (k *secretKeeper) told(out io.Writer, failed error) error {
+// printChanges ends a command: with what it changed, also where it failed later.
+func (k *secretKeeper) printChanges(out io.Writer, failed error) error {
 	if k.changes == nil || failed != nil && len(k.changes.Secrets) == 0 {
 		return failed
 	}
@@ -118,7 +118,7 @@ func secretSetCommand() *cobra.Command {
 			} else {
 				err = k.setMissing(cmd.Context(), cmd.OutOrStdout())
 			}
-			return k.told(cmd.OutOrStdout(), err)
+			return k.printChanges(cmd.OutOrStdout(), err)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
@@ -133,7 +133,7 @@ func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) e
 	var value string
 	var err error
 	if term.IsTerminal(int(os.Stdin.Fd())) {
-		value, err = ask(ctx, k.question(name), true)
+		value, err = readTerminalLine(ctx, k.question(name), true)
 	} else {
 		value, err = readSecretFrom(os.Stdin)
 	}
@@ -165,7 +165,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
 	}
 	for _, name := range missing {
-		value, err := ask(ctx, k.question(name), k.hidden(name))
+		value, err := readTerminalLine(ctx, k.question(name), k.hidden(name))
 		if err != nil {
 			return err
 		}
@@ -252,10 +252,10 @@ func (k *secretKeeper) hidden(name string) bool {
 	return in == nil || in.Password
 }
 
-// ask asks for one line at the terminal of standard input. The terminal shows nothing
+// readTerminalLine asks for one line at the terminal of standard input. The terminal shows nothing
 // by itself before the question is there. A read cannot be interrupted: where ctx ends
 // it is left behind, and the process ends.
-func ask(ctx context.Context, question string, hidden bool) (string, error) {
+func readTerminalLine(ctx context.Context, question string, hidden bool) (string, error) {
 	fd := int(os.Stdin.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -399,7 +399,7 @@ func secretRemoveCommand() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			k.tell(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.Suffix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
-			return k.told(out, nil)
+			return k.printChanges(out, nil)
 		},
 	}
 	jsonFlag(cmd, &asJSON)

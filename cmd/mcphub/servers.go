@@ -11,8 +11,8 @@ import (
 	"mcphub/internal/spelling"
 )
 
-// isAmong refuses a name that no server has.
-func isAmong(path, name string, have []string) error {
+// checkServerName refuses a name that no server has.
+func checkServerName(path, name string, have []string) error {
 	if slices.Contains(have, name) {
 		return nil
 	}
@@ -22,9 +22,9 @@ func isAmong(path, name string, have []string) error {
 	return exit.Errorf(exit.NotFound, "%s has no server %q; 'mcphub list' shows those that it has", path, name)
 }
 
-// namesIn lists the servers of a hub.json: as they are called in the hub, and as
+// fileServerNames lists the servers of a hub.json: as they are called in the hub, and as
 // they are written where that is something else.
-func namesIn(f *config.File) (names []string) {
+func fileServerNames(f *config.File) (names []string) {
 	if f == nil { // there is none
 		return nil
 	}
@@ -37,8 +37,8 @@ func namesIn(f *config.File) (names []string) {
 	return names
 }
 
-// serversIn are the servers of a configuration, also those that cannot be started.
-func serversIn(cfg *hub.Config) (names []string) {
+// hubServerNames are the servers of a configuration, also those that cannot be started.
+func hubServerNames(cfg *hub.Config) (names []string) {
 	for i := range cfg.Children {
 		names = append(names, cfg.Children[i].Spec.Name)
 	}
@@ -51,7 +51,7 @@ func serversIn(cfg *hub.Config) (names []string) {
 // keepNamed leaves only the servers of these names; without one, all.
 func keepNamed(cfg *hub.Config, names []string) error {
 	for _, name := range names {
-		if err := isAmong("hub.json", name, serversIn(cfg)); err != nil {
+		if err := checkServerName("hub.json", name, hubServerNames(cfg)); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func statusCommand() *cobra.Command {
 			var found statusReport
 			var failed error
 			page := func(out io.Writer) {
-				if found = look(cmd.Context(), rundir.Sockets(os.Getenv), pid); asJSON {
+				if found = collectStatus(cmd.Context(), rundir.Sockets(os.Getenv), pid); asJSON {
 					failed = layout.JSONLine(out, found)
 					return
 				}
@@ -56,7 +56,7 @@ func statusCommand() *cobra.Command {
 			if again {
 				return watchStatus(cmd.Context(), cmd.OutOrStdout(), asJSON, func(out io.Writer) {
 					if page(out); !asJSON && len(found.Hubs) == 0 && len(found.Unreachable) == 0 {
-						layout.Println(out, noHub(pid).Error())
+						layout.Println(out, noHubError(pid).Error())
 					}
 				})
 			}
@@ -94,7 +94,7 @@ func watchStatus(ctx context.Context, out io.Writer, asJSON bool, page func(io.W
 func (f statusReport) outcome(pid int) error {
 	switch {
 	case len(f.Hubs) == 0 && len(f.Unreachable) == 0:
-		return noHub(pid)
+		return noHubError(pid)
 	case len(f.Unreachable) > 0:
 		return exit.Errorf(exit.Failure, "%d of %d hubs did not say how they are", len(f.Unreachable), len(f.Unreachable)+len(f.Hubs))
 	}
@@ -241,7 +241,7 @@ func (p page) children(r admin.Report) {
 		if c.Era == "modern" && state == "ready" {
 			state += ", modern" // two instances may differ by nothing else
 		}
-		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), number(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
+		t.Row(printable.Escape(c.Server, 22), printable.Escape(state, 14), p.ago(c.Since), numberOrDash(c.PID), strconv.Itoa(c.Restarts), strconv.Itoa(c.Tools),
 			served(c), layout.When(several, servesWhom(c)))
 	}
 	_ = t.Flush() // as any other write here: nobody to tell
@@ -253,7 +253,7 @@ func servesWhom(c status.Child) string {
 	for i, id := range c.Sessions {
 		ids[i] = shortID(id)
 	}
-	return cmp.Or(few(ids), shortID(c.Instance), "all")
+	return cmp.Or(joinFirst(ids), shortID(c.Instance), "all")
 }
 
 // counted says how many servers are well, where each would only make the page longer,
@@ -271,7 +271,7 @@ func (p page) counted(r admin.Report) (rest []status.Child) {
 	if !p.brief || len(names) <= mostNamed {
 		return r.Children
 	}
-	layout.Line(p.w, "", fmt.Sprintf("%d servers are well, with %d tools: %s (mcphub status --pid %d shows each)", len(names), tools, few(names), r.PID))
+	layout.Line(p.w, "", fmt.Sprintf("%d servers are well, with %d tools: %s (mcphub status --pid %d shows each)", len(names), tools, joinFirst(names), r.PID))
 	return rest
 }
 
@@ -305,7 +305,7 @@ func (p page) details(c status.Child) {
 		layout.Line(p.w, fmt.Sprintf("  %-12s ", name), fmt.Sprintf(format, args...))
 	}
 	for _, id := range c.Sessions {
-		line("for", "%s, %s", shortID(id), whose(p.clients[id]))
+		line("for", "%s, %s", shortID(id), clientText(p.clients[id]))
 	}
 	if c.StartedBy != "" {
 		line("next start", "%s", nextStart(c, p.now))
@@ -377,7 +377,7 @@ func (p page) apart(all []status.Child) {
 		if len(c.Apart) == 0 {
 			continue
 		}
-		line := fmt.Sprintf("\n%s runs once for each value of %s that clients have\n", printable.Escape(c.Server, 60), printable.Escape(few(c.Apart), 500))
+		line := fmt.Sprintf("\n%s runs once for each value of %s that clients have\n", printable.Escape(c.Server, 60), printable.Escape(joinFirst(c.Apart), 500))
 		if !said[line] {
 			layout.Printf(p.w, "%s", line)
 		}
@@ -422,7 +422,7 @@ func (p page) sessions(all []status.Session) {
 	_ = t.Flush()
 	for _, s := range all {
 		id := shortID(s.ID)
-		if who := notLocal(s.Principal); who != "" {
+		if who := principalText(s.Principal); who != "" {
 			layout.Printf(p.w, "%s: of %s\n", id, who)
 		}
 		if s.RootsSkipped > 0 {
@@ -436,7 +436,7 @@ func (p page) sessions(all []status.Session) {
 			layout.Printf(p.w, "%s: %s of %s waits for a person (%s), for %s\n", id, printable.Escape(q.What, 60), printable.Escape(q.Server, 60), printable.Escape(q.Asked, 40), p.ago(&q.Since))
 		}
 		if s.Folder != "" || s.Process != 0 {
-			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), number(s.Process))
+			layout.Printf(p.w, "%s: in %s, for process %s\n", id, cmp.Or(printable.Escape(s.Folder, 300), "-"), numberOrDash(s.Process))
 		}
 		for _, n := range s.NotServed {
 			layout.Printf(p.w, "%s: %s is not served: %s\n", id, printable.Escape(n.Server, 60), printable.Escape(n.Reason, 500))

@@ -41,14 +41,14 @@ func shownStatus(verbose bool) string {
 		Config: admin.ConfigReport{Path: "/etc/hub.json", Loaded: *before(time.Hour), Error: "hub.json:3: no\nhub.json:4: nor\x1b", ErrorAt: before(5 * time.Second)},
 		Hub:    status.Hub{Children: []status.Child{good, bad, deaf, never}, NotServed: []status.NotServed{{Server: "off", Reason: "disabled"}}, Sessions: []status.Session{session, other}}}
 	var b bytes.Buffer
-	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachable{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
+	statusReport{Hubs: []admin.Report{r}, Unreachable: []unreachableHub{{"/run/1.sock", "no\x07pe"}}}.show(&b, noon, verbose)
 	return b.String()
 }
 
 // TestStatusNamesWhatWaits, and the command that answers it, whether a hub runs or not.
 func TestStatusNamesWhatWaits(t *testing.T) {
 	var b bytes.Buffer
-	statusReport{Questions: []waitingFor{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
+	statusReport{Questions: []pendingQuestion{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
 	want := "\nwaits for a person: /a/hub.json has changed\\x1b[2J\\nhub 7, up 1s: mcphub reload\n\nwaits for a person: /b led to /c: mcphub reload\n"
 	if b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
@@ -105,7 +105,7 @@ func TestStatusForPeople(t *testing.T) {
 }
 
 func TestStatusOutcome(t *testing.T) {
-	one, lost := []admin.Report{{}}, []unreachable{{"s", "e"}}
+	one, lost := []admin.Report{{}}, []unreachableHub{{"s", "e"}}
 	for _, c := range []struct {
 		found statusReport
 		pid   int

@@ -44,7 +44,7 @@ func toolsCommand() *cobra.Command {
 				})
 			}
 			if len(args) > 0 {
-				f.about = theServer(args[0])
+				f.selectServers = theServer(args[0])
 			}
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				all, err := c.Offered(ctx)
@@ -101,7 +101,7 @@ type toolsReport struct{ *client.Offered }
 // theServer is the one server of that name, which must be there.
 func theServer(name string) func(cfg *hub.Config) ([]string, error) {
 	return func(cfg *hub.Config) ([]string, error) {
-		return []string{name}, isAmong("the hub", name, serversIn(cfg))
+		return []string{name}, checkServerName("the hub", name, hubServerNames(cfg))
 	}
 }
 
@@ -152,7 +152,7 @@ func (o toolsReport) show(w, say io.Writer, cost bool) {
 			text, _, _ := strings.Cut(tool.Description, "\n")
 			cells := []string{printable.Escape(tool.Name, 100), s.Name, printable.Escape(text, describedMost)}
 			if cost {
-				cells = slices.Insert(cells, 2, number(tool.Tokens))
+				cells = slices.Insert(cells, 2, numberOrDash(tool.Tokens))
 			}
 			t.Row(cells...)
 		}

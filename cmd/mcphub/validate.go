@@ -64,14 +64,14 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	wrong := outcome(&found)
+	wrong := validationError(&found)
 	result.OK = wrong == nil
 	if err := output(out, asJSON, result, func() {
 		if found.Whole {
 			listServed(out, &found)
 		}
 		if warnings := found.Count(config.SeverityWarning); wrong == nil {
-			layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, several(warnings, "warning")))
+			layout.Println(out, layout.When(warnings == 0, "ok")+layout.When(warnings > 0, plural(warnings, "warning")))
 		}
 	}); err != nil {
 		return err
@@ -79,13 +79,13 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	return wrong
 }
 
-// outcome is an error where the configuration has one.
-func outcome(found *setup.CheckResult) error {
+// validationError is an error where the configuration has one.
+func validationError(found *setup.CheckResult) error {
 	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
 		return exit.Errorf(exit.Config, "%d of %d servers cannot be served", len(found.Bad), len(found.Hub.Broken)+len(found.Hub.Children))
 	case errs > 0:
-		return exit.Errorf(exit.Config, "%s", several(errs, "error"))
+		return exit.Errorf(exit.Config, "%s", plural(errs, "error"))
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ import (
 
 func whyCommand() *cobra.Command {
 	src := newSource()
-	w := why{src: src}
+	w := whyQuery{src: src}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "why",
@@ -61,8 +61,8 @@ func whyCommand() *cobra.Command {
 	return cmd
 }
 
-// why is one run of the command.
-type why struct {
+// whyQuery is one run of the command.
+type whyQuery struct {
 	src    *setup.Source
 	all    bool
 	server string
@@ -83,7 +83,7 @@ type reason struct {
 }
 
 // find lists what was refused, the oldest first.
-func (w *why) find(ctx context.Context) ([]reason, error) {
+func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 	if !w.all {
 		dir, err := os.Getwd()
 		if err != nil {
@@ -153,7 +153,7 @@ func recorded(ctx context.Context, dir string) (all []audit.Refused, by trail.Cl
 // here reports whether directories have to do with the one that is asked about. For a
 // session that had none the folder of its client counts; where that is not known either, it
 // may be meant anywhere.
-func (w *why) here(within []string, folder string) bool {
+func (w *whyQuery) here(within []string, folder string) bool {
 	if len(within) == 0 && folder != "" {
 		within = []string{folder}
 	}
@@ -163,7 +163,7 @@ func (w *why) here(within []string, folder string) bool {
 }
 
 // mend says what mends a refusal.
-func (w *why) mend(r *reason, served bool) {
+func (w *whyQuery) mend(r *reason, served bool) {
 	var m hints.Mend
 	if r.By == audit.ByKernel {
 		m = hints.MendOf(r.Server, refusedByKernel(&r.Refused), r.Within)
@@ -228,7 +228,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 }
 
 // show writes refusals for people.
-func (w *why) show(out io.Writer, found []reason, now time.Time) {
+func (w *whyQuery) show(out io.Writer, found []reason, now time.Time) {
 	if len(found) == 0 {
 		where := "anywhere"
 		if w.dir != "" {
@@ -252,7 +252,7 @@ func (w *why) show(out io.Writer, found []reason, now time.Time) {
 		}
 		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.Span(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
 			layout.Suffix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
-		if of := whose(r.ClientInfo); of != "" {
+		if of := clientText(r.ClientInfo); of != "" {
 			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
 		}
 		if r.Named != "" {

@@ -22,7 +22,7 @@ func TestGuessedWords(t *testing.T) {
 			}
 			continue
 		}
-		err := guessed(root, word)
+		err := unknownCommandError(root, word)
 		m := named.FindAllStringSubmatch(err.Error(), -1)
 		if len(m) == 0 {
 			t.Errorf("%s: %v names no command", word, err)

@@ -15,16 +15,16 @@ import (
 
 // This file names the clients that share a hub.
 
-// whose is the client of a session in words; "" where it is not known.
-func whose(c audit.ClientInfo) string {
+// clientText is the client of a session in words; "" where it is not known.
+func clientText(c audit.ClientInfo) string {
 	if c == (audit.ClientInfo{}) {
 		return ""
 	}
 	return cmp.Or(printable.Escape(c.Name, 60), "a client") + layout.Suffix(" in ", printable.Escape(c.Folder, 300)) + layout.When(c.Process != 0, fmt.Sprintf(", process %d", c.Process))
 }
 
-// notLocal names a principal; "" for the user of this machine, who is not named to people.
-func notLocal(name string) string {
+// principalText names a principal; "" for the user of this machine, who is not named to people.
+func principalText(name string) string {
 	if name == principal.Local {
 		return ""
 	}

@@ -32,8 +32,8 @@ var guesses = map[string]string{
 	"update": "mcphub add, remove, enable and disable change hub.json",
 }
 
-// guessed says what to do instead of a command that is not there.
-func guessed(root *cobra.Command, word string) error {
+// unknownCommandError says what to do instead of a command that is not there.
+func unknownCommandError(root *cobra.Command, word string) error {
 	if advice := guesses[word]; advice != "" {
 		return exit.Errorf(exit.Usage, "unknown command %q; %s", word, advice)
 	}
@@ -55,13 +55,13 @@ func guessed(root *cobra.Command, word string) error {
 func catchGuesses(root *cobra.Command) {
 	root.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return guessed(cmd, args[0])
+			return unknownCommandError(cmd, args[0])
 		}
 		return nil
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root && cmd.Flags().NArg() > 0 {
-			return guessed(root, cmd.Flags().Arg(0))
+			return unknownCommandError(root, cmd.Flags().Arg(0))
 		}
 		return err
 	})

@@ -116,7 +116,7 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	defer stop()
 	for i, name := range names {
 		layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
-		r, err := t.one(all, t.called(name))
+		r, err := t.one(all, t.hubName(name))
 		if ctx.Err() != nil {
 			layout.Println(t.say)
 			return nil, ctx.Err()
@@ -130,8 +130,8 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	return out, nil
 }
 
-// called is the name in the hub of a server that is written as name.
-func (t *trier) called(name string) string {
+// hubName is the name in the hub of a server that is written as name.
+func (t *trier) hubName(name string) string {
 	if t.found.File != nil {
 		for i := range t.found.File.Servers {
 			if s := &t.found.File.Servers[i]; s.Key == name {
@@ -312,12 +312,12 @@ func (t *trier) itsOwn(path string) bool {
 
 // show says it to a person, behind the name of the server.
 func (r *tryReport) show(w io.Writer) {
-	offers := several(r.Tools, "tool")
+	offers := plural(r.Tools, "tool")
 	if r.Prompts > 0 {
-		offers += ", " + several(r.Prompts, "prompt")
+		offers += ", " + plural(r.Prompts, "prompt")
 	}
 	if r.Resources > 0 {
-		offers += ", " + several(r.Resources, "resource")
+		offers += ", " + plural(r.Resources, "resource")
 	}
 	switch r.State {
 	case tryWorks:
@@ -344,7 +344,7 @@ func (r *tryReport) show(w io.Writer) {
 
 // tryMerged tries the servers that clients run already, of those that are imported or are
 // there. confined: only those that are imported, and only under the kernel.
-func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
+func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) error {
 	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), say: w.say, try: w.try}
 	var names []string
 	for i := range m.imports {
@@ -375,7 +375,7 @@ func (w *clientWork) tryMerged(m *merged, roots []string, confined bool) error {
 }
 
 // secret is one that was plain text in an entry and has yet to be kept.
-func (m *merged) secret(name string) (string, bool) {
+func (m *mergeResult) secret(name string) (string, bool) {
 	for i := range m.imports {
 		if value, ok := m.imports[i].Secret(name); ok {
 			return value, true
@@ -386,7 +386,7 @@ func (m *merged) secret(name string) (string, bool) {
 }
 
 // stayReason says why a server stays on in its client; "": the hub serves it.
-func (m *merged) stayReason(im *clients.Import) string {
+func (m *mergeResult) stayReason(im *clients.Import) string {
 	switch r := m.tried[im.Name]; {
 	case im.Err != "":
 		return im.Err
@@ -402,7 +402,7 @@ func (m *merged) stayReason(im *clients.Import) string {
 
 // setDisabled serves in the new hub.json what works and is switched off in its client, and
 // nothing that stays on there: it would run twice.
-func (m *merged) setDisabled(off func(*clients.Import) bool) (err error) {
+func (m *mergeResult) setDisabled(off func(*clients.Import) bool) (err error) {
 	for i := range m.imports {
 		im := &m.imports[i]
 		if im.Server.Disabled || im.Same != "" && !im.DisabledInHub {
@@ -433,5 +433,5 @@ func errUnfinished(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", several(len(names), "server"), strings.Join(names, ", "))
+	return exit.Errorf(exit.Failure, "%s not served by the hub yet: %s; mend what is said of them, and run mcphub init again", plural(len(names), "server"), strings.Join(names, ", "))
 }
