@@ -67,8 +67,8 @@ type common struct {
 	background func(f func(ctx context.Context)) // runs f until the Supervisor ends
 }
 
-// around is a Spec with the surroundings that it has: of one that names none the hub's.
-func (c *common) around(s spec.Spec) spec.Spec {
+// withSurroundings is a Spec with the surroundings that it has: of one that names none the hub's.
+func (c *common) withSurroundings(s spec.Spec) spec.Spec {
 	if s.Environ == nil {
 		s.Environ, s.Dir = c.Environ, c.Dir
 	}
@@ -182,11 +182,11 @@ func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Log
 	return c
 }
 
-// around is the machine in the surroundings of the child.
-func (c *child) around() launch.Machine { return c.common.machineOf(c.spec) }
+// baseMachine is the machine in the surroundings of the child.
+func (c *child) baseMachine() launch.Machine { return c.common.machineOf(c.spec) }
 
-// ask changes what is wanted, and wakes the owner where that is news.
-func (c *child) ask(change func(w *want) bool) {
+// updateWanted changes what is wanted, and wakes the owner where that is news.
+func (c *child) updateWanted(change func(w *want) bool) {
 	c.mu.Lock()
 	news := change(&c.desired)
 	c.mu.Unlock()
@@ -241,7 +241,7 @@ func (c *child) wanted() want {
 // setRoots notes new roots; the owner applies them.
 func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
 	roots = slices.Clone(roots)
-	c.ask(func(w *want) bool {
+	c.updateWanted(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
 		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
@@ -255,7 +255,7 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
 // assume notes roots that are used until the first ones are known.
 func (c *child) assume(roots []guard.Root, b sandbox.Boundary) {
 	roots = slices.Clone(roots)
-	c.ask(func(w *want) bool {
+	c.updateWanted(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
 		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
@@ -272,7 +272,7 @@ func (c *child) heldTo(was, now sandbox.Boundary) bool {
 }
 
 func (c *child) wish() {
-	c.ask(func(w *want) bool {
+	c.updateWanted(func(w *want) bool {
 		news := !w.wish
 		w.wish = true
 		return news
@@ -280,7 +280,7 @@ func (c *child) wish() {
 }
 
 func (c *child) demand() {
-	c.ask(func(w *want) bool {
+	c.updateWanted(func(w *want) bool {
 		news := !w.demand
 		w.demand = true
 		return news
@@ -330,7 +330,7 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 // moved has the owner look once more at what a run is held to that has these roots
 // applied. It returns the generation to wait for.
 func (c *child) moved(applied uint64) (gen uint64) {
-	c.ask(func(w *want) bool {
+	c.updateWanted(func(w *want) bool {
 		news := w.Gen == applied // else somebody has told already
 		if news {
 			w.Gen++
@@ -381,8 +381,8 @@ func (c *child) stderr(v *view) string {
 
 // said hands on a line of stderr.
 func (c *child) said(pid int, line string) {
-	if c.common.Said != nil {
-		c.common.Said(c.key, pid, line)
+	if c.common.OnStderr != nil {
+		c.common.OnStderr(c.key, pid, line)
 	}
 }
 
@@ -403,7 +403,7 @@ func (c *child) listen(l *launch.Launch, w want) {
 	}
 	l.OnStderr = func(pid int, line string) {
 		c.said(pid, line)
-		if f, _, first := held.Words.Said(line); first {
+		if f, _, first := held.Words.ReadStderr(line); first {
 			l.Refused(f)
 		}
 	}
@@ -421,7 +421,7 @@ func (c *child) status() Status {
 		f := v.run.Facts()
 		st.Stderr, st.Skipped, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, v.run.Muted(), v.run.Roots.Asked()
 		if held := v.run.Launch.Sandbox; held != nil {
-			st.Sandbox.Refused, st.Sandbox.Last = held.Words.Known()
+			st.Sandbox.Refused, st.Sandbox.Last = held.Words.Refusals()
 		}
 	}
 	return st
@@ -440,7 +440,7 @@ func (c *child) publish(change func(v *view)) {
 	v.status.Failures, v.status.CircuitOpen = c.history.hist.Failures, c.history.hist.Open()
 	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
 	v.status.Lives = c.history.lives
-	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Known()
+	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
 	v.offer = c.offer
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Tools)
@@ -459,7 +459,7 @@ func (c *child) publish(change func(v *view)) {
 	}
 }
 
-func (c *child) state(s State, why string) {
+func (c *child) setState(s State, why string) {
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err = s, why
 		v.run = nil
@@ -479,7 +479,7 @@ func (c *child) live() (over bool) {
 	if !c.history.started {
 		c.history.started = true
 		c.recall()
-		c.machine = c.around().For(c.spec.Program(), c.log)
+		c.machine = c.baseMachine().WithShelter(c.spec.Program(), c.log)
 	}
 	for {
 		switch c.awaitStart() {
@@ -598,7 +598,7 @@ func (c *child) awaitStart() next {
 			return toEnd
 		case blocked && (ask || c.offer == nil && !c.lazy()):
 			if c.view.Load().status.State != Waiting {
-				c.state(Waiting, "waits for the client's roots")
+				c.setState(Waiting, "waits for the client's roots")
 			}
 		case ask && wait <= 0:
 			return toStart
@@ -641,7 +641,7 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 		delay = min(delay, loginDelay)
 	}
 	c.history.next = time.Now().Add(delay)
-	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
+	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
 	if c.history.hist.Open() && !login {
 		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.hist.Failures, why)

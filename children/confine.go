@@ -26,7 +26,7 @@ func (c *child) plan(w want, m launch.Machine) (launch.Launch, error) {
 
 // tellOpens says once of an entry what its names open.
 func (c *child) tellOpens(l launch.Launch) {
-	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && c.machine.Told(c.spec.Program()) {
+	if l.Sandbox != nil && len(l.Sandbox.Opens) > 0 && c.machine.MarkAnnounced(c.spec.Program()) {
 		c.log.Info().Strs("opens", l.Sandbox.Opens).Msg("this server may open what its entry names")
 	}
 }

@@ -22,7 +22,7 @@ func (c *child) idleLimit() time.Duration {
 func (s *serving) checkIdle() (why string) {
 	c, r := s.c, s.r
 	evict := false
-	c.ask(func(w *want) bool { evict, w.evict = w.evict, false; return false })
+	c.updateWanted(func(w *want) bool { evict, w.evict = w.evict, false; return false })
 	if evict {
 		if r.Leases.CloseUnused() {
 			return evicted

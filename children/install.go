@@ -27,7 +27,7 @@ func (c *child) fetches(w want) (program.Package, bool) {
 	if c.spec.URL != "" {
 		return program.Package{}, false
 	}
-	return c.around().WithBoundary(w.boundary).Fetches(c.spec.Program())
+	return c.baseMachine().WithBoundary(w.boundary).Fetches(c.spec.Program())
 }
 
 // install opens the copy that a run is started from, installed first where there is
@@ -61,12 +61,12 @@ func (c *child) install(w want) *run.UnavailableError {
 func (c *child) request(ctx context.Context, pkg program.Package, w want) *packages.Request {
 	prog := c.spec.Program()
 	return &packages.Request{
-		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.around(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.said,
+		Name: c.key.Child, Program: prog, Package: pkg, Machine: c.baseMachine(), Roots: w.Roots, Within: w.boundary, Log: c.log, Said: c.said,
 		Tell: func(what string) {
 			c.publish(func(v *view) { v.status.Err, v.status.Package = what, Package{Doing: what} })
 		},
 		Values: func(l launch.Launch) (launch.Launch, error) {
-			return c.around().WithSecrets(prog, l, nil, c.valueOf(ctx, w))
+			return c.baseMachine().WithSecrets(prog, l, nil, c.valueOf(ctx, w))
 		},
 	}
 }

@@ -40,7 +40,7 @@ func (l *Lease) Kernel() sandbox.Report {
 		return sandbox.Report{}
 	}
 	r := c.Report
-	r.Refused, r.Last = c.Words.Known()
+	r.Refused, r.Last = c.Words.Refusals()
 	return r
 }
 

@@ -76,9 +76,9 @@ type Options struct {
 	Principal func(k spec.Key) string
 	Yield     func(k spec.Key) bool
 
-	// Said, where set, is given each line that a child writes to stderr, as plain
+	// OnStderr, where set, is given each line that a child writes to stderr, as plain
 	// text. It is called by many goroutines and must not block.
-	Said func(k spec.Key, pid int, line string)
+	OnStderr func(k spec.Key, pid int, line string)
 
 	// Refused, where set, is told what the kernel has refused a child, as far as its stderr
 	// tells, and the directories that it serves. It is called by many goroutines and must

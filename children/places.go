@@ -29,7 +29,7 @@ func (c *child) Use(now time.Time) limits.Use {
 }
 
 // Evict has the instance stop once it is idle.
-func (c *child) Evict() { c.ask(func(w *want) bool { w.evict = true; return true }) }
+func (c *child) Evict() { c.updateWanted(func(w *want) bool { w.evict = true; return true }) }
 
 // Yield has the session end whose own the instance is, if nobody uses that.
 func (c *child) Yield() bool { return c.common.Yield != nil && c.common.Yield(c.key) }
@@ -59,7 +59,7 @@ func (c *child) place() *run.UnavailableError {
 	if err == nil || c.ctx.Err() != nil {
 		return nil
 	}
-	if errors.Is(err, limits.ErrOwn) {
+	if errors.Is(err, limits.ErrOwnerBusy) {
 		return c.unavailable(fmt.Sprintf("%s runs %d children, as many as limits.principal.children in hub.json allows, and none of them can be stopped: try again when a session of it has ended, or has been idle for http.idle", owner, c.common.places.Each()), "", err)
 	}
 	return &run.UnavailableError{
@@ -71,7 +71,7 @@ func (c *child) place() *run.UnavailableError {
 // noPlace says that there was no place. It is no failure of the child.
 func (c *child) noPlace(err *run.UnavailableError) {
 	c.history.next = time.Now().Add(busyPause)
-	c.ask(func(w *want) bool { w.demand, w.wish = false, false; return false })
+	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID, v.status.NextStart, v.status.ByItself = BackingOff, err.Reason, 0, c.history.next, c.startsByItself()
 		v.run, v.err = nil, err

@@ -12,7 +12,7 @@ import (
 type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 
 // Look looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
-// relinked afterwards opens nothing more. It may take as long as the disk does. Apply and Know look at nothing, so
+// relinked afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs look at nothing, so
 // they want that it was done for each Spec that they bring.
 func (s *Supervisor) Look(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
@@ -22,9 +22,9 @@ func (s *Supervisor) Look(specs []spec.Spec) InspectedPaths {
 			continue
 		}
 		prog := one.Program()
-		seen[one.Entry()] = s.common.machine.Obeys(prog)
+		seen[one.Entry()] = s.common.machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
-			s.common.machineOf(*one).Settle(prog)
+			s.common.machineOf(*one).RememberLinks(prog)
 		}
 	}
 	return seen
@@ -57,7 +57,7 @@ func (s *Supervisor) Apply(specs []spec.Spec, seen ...InspectedPaths) {
 		return
 	}
 	s.looked = nil // what was seen before the reload counts no more
-	s.know(specs, seen)
+	s.setSpecsLocked(specs, seen)
 	var gone []*child
 	for k, c := range s.children {
 		if now, ok := s.specs[k.Entry()]; !ok || !now.Equal(c.spec) || now.Revision != c.spec.Revision {
@@ -86,17 +86,17 @@ func (s *Supervisor) MaxChildren() int { return s.common.places.Most() }
 // SetMaxEach replaces Options.MaxEach.
 func (s *Supervisor) SetMaxEach(each int) { s.common.places.SetEach(each) }
 
-// Know replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it
+// SetSpecs replaces the Specs. One of the same Revision is the same Spec. Unlike Apply it
 // leaves alone the instances of Specs that are known no more: they end when nobody needs
 // them.
-func (s *Supervisor) Know(specs []spec.Spec, seen ...InspectedPaths) {
+func (s *Supervisor) SetSpecs(specs []spec.Spec, seen ...InspectedPaths) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.know(specs, seen)
+	s.setSpecsLocked(specs, seen)
 }
 
-// know is for callers that hold mu.
-func (s *Supervisor) know(specs []spec.Spec, seen []InspectedPaths) {
+// setSpecsLocked is for callers that hold mu.
+func (s *Supervisor) setSpecsLocked(specs []spec.Spec, seen []InspectedPaths) {
 	s.specs = byEntry(specs)
 	looked := make(InspectedPaths, len(s.specs))
 	var all []confinement.ExecutedPaths
@@ -114,7 +114,7 @@ func (s *Supervisor) know(specs []spec.Spec, seen []InspectedPaths) {
 		}
 	}
 	s.looked = looked
-	s.common.machine.Among(all)
+	s.common.machine.SetExecuted(all)
 }
 
 // forget lets go of an instance that has ended.

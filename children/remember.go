@@ -43,7 +43,7 @@ func (c *child) recall() {
 	}
 	switch {
 	case c.lazy():
-		c.state(Cold, "")
+		c.setState(Cold, "")
 	case c.offer != nil:
 		c.publish(func(*view) {})
 	}

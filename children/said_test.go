@@ -23,7 +23,7 @@ func TestStderrIsHandedOn(t *testing.T) {
 	w := newWatcher()
 	s := start(t, w, children.Options{
 		Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{FloodStderr: lines})},
-		Said: func(k spec.Key, pid int, line string) {
+		OnStderr: func(k spec.Key, pid int, line string) {
 			mu.Lock()
 			defer mu.Unlock()
 			if k != one {

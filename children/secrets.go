@@ -38,7 +38,7 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 	for _, path := range slices.Concat(program.RootPaths(w.Roots), c.spec.Sandbox.Write) {
 		within.Areas = append(within.Areas, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write})
 	}
-	machine := c.around().WithBoundary(within)
+	machine := c.baseMachine().WithBoundary(within)
 	return func(r reference.Ref) (string, error) {
 		if c.common.Secret == nil {
 			return "", fmt.Errorf("%s: there is nothing here that keeps secrets", r)

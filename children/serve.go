@@ -58,18 +58,18 @@ func (c *child) serve(r *run.Run) {
 		c.backOff(c.unavailable(r.Reason(), r.Facts().Stderr, r.Err()), s)
 	case why == hung:
 		r.Leases.Close()
-		c.state(Hung, run.ErrHung.Error())
+		c.setState(Hung, run.ErrHung.Error())
 		r.StopHung()
 		c.backOff(c.unavailable(run.ErrHung.Error(), r.Facts().Stderr, run.ErrHung), s)
 		c.demand()
 	case why == idle, why == evicted:
 		c.end(r, why)
-		c.state(Stopped, why)
+		c.setState(Stopped, why)
 	default:
 		c.log.Info().Str("reason", why).Msg("child is replaced")
 		c.end(r, why)
 		c.demand()
-		c.state(Waiting, why)
+		c.setState(Waiting, why)
 	}
 }
 
@@ -78,7 +78,7 @@ const idle = "stopped after being idle; the next call starts it"
 // end drains and stops a run.
 func (c *child) end(r *run.Run, why string) {
 	r.Leases.Close()
-	c.state(Draining, why)
+	c.setState(Draining, why)
 	c.drain(r)
 	r.Stop(errors.New(why))
 	c.publish(func(v *view) { v.status.Stderr = r.Facts().Stderr })
@@ -142,11 +142,11 @@ func (s *serving) loop() string {
 			s.sessions = now
 			c.keep()
 		case <-r.Roots.Written():
-			why = s.follow(r.Roots.WasAsked(c.wanted().Wanted))
+			why = s.follow(r.Roots.OnAsked(c.wanted().Wanted))
 		case err := <-r.Roots.Shown():
-			why = s.follow(r.Roots.WasShown(err))
+			why = s.follow(r.Roots.OnShown(err))
 		case <-r.Roots.Overdue():
-			why = s.follow(r.Roots.Late())
+			why = s.follow(r.Roots.OnOverdue())
 		case <-s.idleTimer.C:
 			why = s.checkIdle()
 		case <-keep.C:
@@ -187,7 +187,7 @@ func (s *serving) publish(gen uint64, applied bool, why string) {
 func (s *serving) review() (why string) {
 	c := s.c
 	w := c.wanted()
-	c.ask(func(now *want) bool { now.demand, now.wish = false, false; return false })
+	c.updateWanted(func(now *want) bool { now.demand, now.wish = false, false; return false })
 	if !s.r.Roots.Due(w.Wanted, c.view.Load().gen) {
 		return ""
 	}

@@ -19,7 +19,7 @@ import (
 
 // start takes a slot and brings a run to where it can be called.
 func (c *child) start() (*run.Run, *run.UnavailableError) {
-	turn := c.common.turns.Take(c.ctx, c.owner(), func() { c.state(Waiting, "waits for its turn: many children are starting") })
+	turn := c.common.turns.Take(c.ctx, c.owner(), func() { c.setState(Waiting, "waits for its turn: many children are starting") })
 	if turn == nil {
 		return nil, nil
 	}
@@ -28,11 +28,11 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		return nil, err
 	}
 	var w want
-	c.ask(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
+	c.updateWanted(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
 	c.history.digest = c.common.digest(c.spec, c.key)
 	c.history.starts++
 	c.history.planned = w.Gen
-	c.state(Starting, c.history.last)
+	c.setState(Starting, c.history.last)
 	if err := c.install(w); err != nil {
 		return nil, err
 	}

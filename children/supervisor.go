@@ -78,7 +78,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	seen := s.Look(specs)
 	s.mu.Lock()
-	s.know(slices.Collect(maps.Values(s.specs)), []InspectedPaths{seen}) // a reload may have come before
+	s.setSpecsLocked(slices.Collect(maps.Values(s.specs)), []InspectedPaths{seen}) // a reload may have come before
 	s.mu.Unlock()
 	for {
 		for _, c := range s.takeUnstarted() {
@@ -239,7 +239,7 @@ func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok
 // machineFor is what a start of c would be planned with, but for the name of the
 // folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
-	m := c.around().For(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(confinement.RealPath(os.TempDir()), ownFolder))
+	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(confinement.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
 }
 
@@ -296,7 +296,7 @@ func (s *Supervisor) Status() []Status {
 func (s *Supervisor) apart(c *child, all []*child) (names []string) {
 	for _, o := range all {
 		if o.key.Child == c.key.Child && o.key.Variant != c.key.Variant && c.spec.Share != spec.ShareSession {
-			names = append(names, spec.Apart(s.common.around(c.spec), s.common.around(o.spec), s.common.machine)...)
+			names = append(names, spec.Apart(s.common.withSurroundings(c.spec), s.common.withSurroundings(o.spec), s.common.machine)...)
 		}
 	}
 	slices.Sort(names)

@@ -42,7 +42,7 @@ func allocations(t *testing.T, watch *telemetry.Telemetry) (plain, judged float6
 	cfg.Telemetry = watch
 	r := audit.NewRecorder(audit.Options{Dir: t.TempDir()}, nil)
 	runRecorder(t, r)
-	cfg.Audit.To = r
+	cfg.Audit.Recorder = r
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -279,13 +279,13 @@ func TestTheRecordSaysWhatWasGranted(t *testing.T) {
 				a := &askedHub{T: t, s: newStage()}
 				cfg := a.config([]spec.Spec{played("kid", spec.ShareSession, childtest.Script{AskRoots: true})})
 				cfg.Launcher = a.s
-				cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: dir}, nil)
-				if err := cfg.Audit.To.Open(); err != nil {
+				cfg.Audit.Recorder = audit.NewRecorder(audit.Options{Dir: dir}, nil)
+				if err := cfg.Audit.Recorder.Open(); err != nil {
 					t.Fatal(err)
 				}
 				ctx, cancel := context.WithCancel(context.Background())
 				done := make(chan error, 1)
-				go func() { done <- cfg.Audit.To.Run(ctx) }()
+				go func() { done <- cfg.Audit.Recorder.Run(ctx) }()
 				t.Cleanup(func() { // after the hub, which ends first
 					cancel()
 					if err := <-done; err != nil {

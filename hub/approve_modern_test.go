@@ -19,7 +19,7 @@ import (
 // serveWebInMemory is serveWeb for the time of a test's own.
 func serveWebInMemory(t testing.TB, h *Hub, o HTTPOptions) *web {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
+	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
 	o.Hosts = append(o.Hosts, "127.0.0.1")
 	m := fronttest.NewMemory()
 	c, _ := fronttest.Run(t, &http.Transport{DialContext: m.Dial, DisableKeepAlives: true}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, m, o) })

@@ -125,7 +125,7 @@ func TestTheFolderOfASharedServerGoesWithIt(t *testing.T) {
 	var cwd string
 	t.Run("run", func(t *testing.T) {
 		sessions, _ := everybodys(t, sandbox.Settings{Mode: sandbox.Required, Network: sandbox.Network{On: true}}, nil, func(cfg *Config, _ map[string]string) {
-			cfg.Reaches = func(dirs []string) error { reached = append(reached, dirs...); return nil }
+			cfg.RecordWritable = func(dirs []string) error { reached = append(reached, dirs...); return nil }
 		})
 		cwd = sessions[0].output("mkdir -p x/y && touch x/y/z && chmod 0 x && pwd -P")
 		if _, err := os.Stat(cwd); cwd == "" || err != nil {

@@ -6,7 +6,7 @@
 // A front (stdio.go, http.go and package httpfront) reads a frame. Package methods says
 // what each method is, and methods.go what serves it, in which era. What a child answers is looked
 // up and taken through the steps of a call (package call). Lists and
-// what the hub says of itself come from the session's catalogue (offers.go, modern.go,
+// what the hub says of itself come from the session's catalogue (lists.go, modern.go,
 // report.go and package status). The hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras
@@ -18,7 +18,7 @@
 //
 // # Both directions
 //
-// Beside the calls flow progress, cancellation and list_changed (children.go), and the
+// Beside the calls flow progress, cancellation and list_changed (child_callbacks.go), and the
 // hub's own question to the client, roots/list. What a child asks its client goes to the
 // session whose own child it is, on the request that it belongs to, where the client
 // declared that it can be asked so. Requests of a shared child are refused, and its
@@ -47,7 +47,7 @@
 // by one leaf mutex. What it is offered (package offering), who serves it (package
 // assignment) and its calls have their own. [Hub.Apply] replaces the configuration, one
 // immutable value of all that hub.json decides: a tool carries the one that it is judged
-// and run by. The functions that the supervisor calls (children.go) do not block.
+// and run by. The functions that the supervisor calls (child_callbacks.go) do not block.
 //
 // # What it refuses to do
 //

@@ -37,7 +37,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 		Roots: []string{}, Findings: []status.Finding{}, Era: s.sender.ClientOf(ctx).Era(),
 	}
 	f, err := s.sender.Preview(ctx, tool, arguments)
-	switch kind := failure.Of(context.Background(), err); {
+	switch kind := failure.KindOf(context.Background(), err); {
 	case err == nil:
 		e.Judged(f)
 		e.Share = tool.By.Child(tool.Child).Spec.Share.String()

@@ -29,7 +29,7 @@ type PrincipalLimits = quota.Limits
 // principalChildren is how many of all children one principal may have; 0: as many.
 func principalChildren(l *Limits, all int) int {
 	if l.PrincipalChildren == 0 && l.Several {
-		return quota.Part(all)
+		return quota.DefaultPart(all)
 	}
 	return l.PrincipalChildren
 }
@@ -105,7 +105,7 @@ func (f httpSessions) Limits() httpfront.Limits {
 
 func (f httpSessions) Ready(ctx context.Context) error { return f.hub.now().Audit.Ready(ctx) }
 
-func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.Is(m) }
+func (f httpSessions) Modern(m *jsonrpc.Message) bool { return modern.IsModern(m) }
 
 func (f httpSessions) NewID(who admission.Caller) string { return f.node.newSessionID(who.Owner()) }
 
@@ -214,10 +214,10 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 		call.SyncReply
 	}{handshake.Client{Reply: r, Host: handshakeHost{s}}, call.SyncReply{Cancellation: end}}
 	s.start()
-	if !modern.Resembles(m) {
+	if !modern.DeclaresCapabilities(m) {
 		if a, ok := s.sender.TryCallToolAndWait(&c.Client, &c.SyncReply, m); ok {
 			return a
 		}
 	}
-	return s.ServeRequest(client.With(end.Context(), &c.Client), m)
+	return s.ServeRequest(client.NewContext(end.Context(), &c.Client), m)
 }

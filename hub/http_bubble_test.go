@@ -12,7 +12,7 @@ import (
 // bubbleWeb is an HTTP front in a bubble of its own; stop ends it.
 func bubbleWeb(t *testing.T, h *Hub, o HTTPOptions) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
+	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
 	m = fronttest.NewMemory()
 	o.Hosts = append(o.Hosts, "hub.test")
 	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, m, o) })

@@ -105,7 +105,7 @@ func TestHTTPFastPathEndsAsTheSlowOne(t *testing.T) {
 				rec := audit.NewRecorder(audit.Options{Dir: t.TempDir() + "/audit"}, nil)
 				stop := runRecorder(t, rec)
 				cfg := testConfig(t, child)
-				cfg.Audit = Audit{To: rec, Required: true, Arguments: true}
+				cfg.Audit = Audit{Recorder: rec, Required: true, Arguments: true}
 				w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
 				s, other := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 				s.frames(s.request("tools/call", toolCall("kid__noticed", `{}`)), nil)

@@ -32,7 +32,7 @@ type web struct {
 
 func serveWeb(t testing.TB, h *Hub, o HTTPOptions) *web {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
+	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
 	ln := fronttest.Listen(t)
 	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return h.ServeStreamableHTTP(ctx, ln, o) })
 	return &web{t, "http://" + ln.Addr().String() + "/mcp", c}

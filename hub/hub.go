@@ -30,7 +30,7 @@ type (
 	Config = configuration.Settings
 
 	Surroundings = configuration.Surroundings
-	As           = configuration.As
+	As           = configuration.Impersonation
 	Child        = configuration.Child
 	Broken       = configuration.Broken
 	Limits       = configuration.Limits
@@ -44,7 +44,7 @@ type Hub struct {
 	sup        *children.Supervisor
 	control    *server.MCPServer    // initialize, the hub's own tools
 	welcomes   sync.Map             // results of initialize, raw, by version
-	ownTools   []catalog.Own        // definitions of the hub's own tools
+	ownTools   []catalog.HubTool    // definitions of the hub's own tools
 	serverInfo []byte               // raw, for what a result says of its server
 	seal       *seal.Sealer         // of what clients carry
 	suspended  atomic.Int64         // requests that wait for their clients, of all sessions
@@ -75,7 +75,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, err
 	}
 	cfg.Audit.Recent = &h.recent
-	h.recorded = record.NewGroup(cfg.Audit.To, cfg.Log)
+	h.recorded = record.NewGroup(cfg.Audit.Recorder, cfg.Log)
 	conf, err := configuration.New(cfg, h.ownTools, nil)
 	if err != nil {
 		return nil, err
@@ -89,10 +89,10 @@ func New(cfg Config) (*Hub, error) {
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: changed, Notification: h.childTold, Request: h.childAsked, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, Said: cfg.Said, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.Reaches,
+		Specs: conf.Specs(), Changed: changed, Notification: h.childTold, Request: h.childAsked, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable,
 	})
-	h.sessions.Supervisor, h.sessions.Reaches = h.sup, cfg.Reaches
+	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
 	h.surroundings = surroundings.NewTable(&h.current, h.sup, h.ownTools)
 	return h, nil
 }
@@ -141,7 +141,7 @@ func (h *Hub) Apply(ctx context.Context, cfg Config) (Applied, error) {
 	}
 	h.follow(conf)
 	h.telemetry.Applied()
-	return since(conf, old), nil
+	return diffConfigurations(conf, old), nil
 }
 
 // beginReplacing waits until nobody else replaces the configuration. done lets the next one.
@@ -162,8 +162,8 @@ func (h *Hub) follow(conf *configuration.Configuration) {
 	}, h.tellEnd)
 }
 
-// since tells conf and old apart.
-func since(conf, old *configuration.Configuration) Applied {
+// diffConfigurations tells conf and old apart.
+func diffConfigurations(conf, old *configuration.Configuration) Applied {
 	a := Applied{Generation: conf.Number}
 	for _, name := range conf.ChildNames() {
 		was := old.Child(name)

@@ -24,7 +24,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	}
 	checker := h.now().Checker
 	for _, path := range names {
-		if dir := checker.Rules().Opens(path); dir != "" {
+		if dir := checker.Rules().OpenedDir(path); dir != "" {
 			return platform.Host().FormatURI(dir), true
 		}
 	}

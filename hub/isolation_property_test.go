@@ -295,7 +295,7 @@ func (m *islands) do(t trip) {
 		for k := range cfg.Children {
 			cfg.Children[k].Spec.Args = []string{strconv.Itoa(m.args)}
 		}
-		cfg.In = inAny(cfg)
+		cfg.ForSurroundings = inAny(cfg)
 		if _, err := m.h.Apply(m.T.Context(), cfg); err != nil {
 			m.fail("%v", err)
 		}
@@ -522,7 +522,7 @@ func voyage(t *testing.T, trips []trip, mutate func(specs []spec.Spec)) (wrong [
 		}
 		m.lists = [][]string{dirs[:1], dirs[1:2], dirs[:2], dirs[2:], {}}
 		m.cfg = cfg
-		cfg.In = inAny(cfg)
+		cfg.ForSurroundings = inAny(cfg)
 		a.h = runHub(t, cfg)
 		for n, one := range trips {
 			m.do(one)

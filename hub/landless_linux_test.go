@@ -139,7 +139,7 @@ func landless(t *testing.T, why string) {
 	to := audit.NewRecorder(audit.Options{Dir: dir}, nil)
 	stop := runRecorder(t, to)
 	var log logged
-	c, d = shellHub(t, settings, nil, func(cfg *Config) { cfg.Audit.To, cfg.Log, cfg.Inspect = to, zerolog.New(&log), true })
+	c, d = shellHub(t, settings, nil, func(cfg *Config) { cfg.Audit.Recorder, cfg.Log, cfg.Inspect = to, zerolog.New(&log), true })
 	c.handshake(`{"roots":{"listChanged":true}}`)
 	if !c.reads(d["a"]) || !c.reads(d["out"]) {
 		t.Error("auto: it is held, or does not run")

@@ -212,10 +212,10 @@ func TestLevelOfShared(t *testing.T) {
 		open("error")
 	}
 	loud := open("debug")
-	if n := h.sessions.Sharing(key); n != 41 {
+	if n := h.sessions.SessionCount(key); n != 41 {
 		t.Fatalf("%d sessions share it", n)
 	}
-	if looked := h.sessions.Wanted(key); len(looked) != 2 || h.levelOf(key) != "debug" {
+	if looked := h.sessions.Levels(key); len(looked) != 2 || h.levelOf(key) != "debug" {
 		t.Errorf("%s, of %v", h.levelOf(key), looked)
 	}
 	body(t, loud.request("logging/setLevel", `{"level":"info"}`))
@@ -223,7 +223,7 @@ func TestLevelOfShared(t *testing.T) {
 		t.Errorf("after another wish: %s", got)
 	}
 	w.do("DELETE", "", headerSession, loud.session)
-	for h.sessions.Sharing(key) == 41 {
+	for h.sessions.SessionCount(key) == 41 {
 		runtime.Gosched() // it ends after the answer
 	}
 	if got := h.levelOf(key); got != "error" {

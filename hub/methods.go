@@ -88,7 +88,7 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, tim
 	case h.Kind == methods.Call:
 		ctx = s.records.Start(ctx, m, timing)
 		a := serve(s, ctx, m)
-		s.records.Served(ctx, a)
+		s.records.Finish(ctx, a)
 		return a
 	case s.metrics.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
 		return s.traced(ctx, m, timing, serve)
@@ -102,7 +102,7 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, tim
 
 // traced has a request served that is not recorded, and makes a span of it.
 func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
-	timing.BeginServerSpan(tracing.In(m.Param("_meta")).Context, m.Method, m.ID)
+	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
 	a := serve(s, telemetry.WithCall(ctx, &timing), m)
 	timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 	return a

@@ -20,7 +20,7 @@ func NewTelemetry(o TelemetryOptions) *Telemetry { return telemetry.New(o) }
 // watch has t count what the hub does. It is called before anything runs.
 func (h *Hub) watch(t *Telemetry) {
 	h.telemetry = t
-	t.For(telemetry.Owner{
+	t.SetOwner(telemetry.Owner{
 		Transport: h.transportOf, Questions: h.asked.Load, Suspended: h.suspended.Load,
 		Unrecorded: func() uint64 { return h.now().Audit.Status().Unrecorded },
 	})
@@ -39,6 +39,6 @@ func (h *Hub) transportOf(child string) string {
 
 // toldWatched is Told of a hub that is watched.
 func (h *Hub) toldWatched(st children.Status, offer *offers.Offer) {
-	h.telemetry.Child(&st)
+	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)
 }

@@ -48,7 +48,7 @@ func (s modernHost) Served(child string) (set string, view rootsmgr.View) {
 
 // modernOf returns the client of a request that only this era has.
 func modernOf(ctx context.Context) *modern.Client {
-	c, _ := client.Of(ctx).(*modern.Client)
+	c, _ := client.FromContext(ctx).(*modern.Client)
 	return c
 }
 
@@ -94,9 +94,9 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.modern == nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("%s is no method of %s here", printable.Escape(m.Method, 100), modern.Version))
 	case how.Kind == methods.Hub, how.Kind == methods.List:
-		return how.serve(s, ctx, m, s.metrics.CameModern(), how.modern)
+		return how.serve(s, ctx, m, s.metrics.StartModernCall(), how.modern)
 	case how.Kind == methods.Stream:
-		return how.modern(s, client.With(ctx, s.modernServer.NewClient(meta, out)), m)
+		return how.modern(s, client.NewContext(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
 	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
@@ -108,7 +108,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, client.With(end.Context(), c), request, s.metrics.CameModern(), how.modern)
+		return how.serve(s, client.NewContext(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
 	})
 }
 

@@ -92,11 +92,11 @@ func TestATokenWithoutRootsOpensNothing(t *testing.T) {
 // Whoever is of no token goes by roots.when alone: the user of a token that the hub made, and whoever reaches an
 // address without one.
 func TestRootsWhenHoldsForTheUserOfThisMachine(t *testing.T) {
-	for name, o := range map[string]HTTPOptions{"made by the hub": {Local: "mine"}, "none": {}} {
+	for name, o := range map[string]HTTPOptions{"made by the hub": {LocalToken: "mine"}, "none": {}} {
 		cfg := testConfig(t, scripted("kid", childtest.Script{}))
 		h := runHub(t, cfg)
 		w := serveWeb(t, h, o)
-		c := w.initialize(`{}`, "Authorization", "Bearer "+o.Local).initialized()
+		c := w.initialize(`{}`, "Authorization", "Bearer "+o.LocalToken).initialized()
 		try := func() string {
 			return string(c.frames(c.request("tools/call", pathCall("/etc/shadow", "x")), nil).Result)
 		}

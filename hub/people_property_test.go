@@ -64,7 +64,9 @@ func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 	c.conn = jsonrpc.NewConn(toClient, fromClient, c, jsonrpc.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{As: &As{Principal: who}}) })
+	wg.Go(func() {
+		_ = h.ServeStdio(context.Background(), toHub, fromHub, Surroundings{Impersonate: &As{Principal: who}})
+	})
 	wg.Go(func() { _ = c.conn.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()

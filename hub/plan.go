@@ -48,7 +48,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 		done()
 		return nil, err
 	}
-	in := h.surroundings.Would(conf)
+	in := h.surroundings.Preview(conf)
 	done()
 	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = cfg.Host().News(conf.Specs())
@@ -70,7 +70,7 @@ func (h *Hub) everySession() []*Session {
 }
 
 func (p *planner) servers() []PlannedServer {
-	changes, processes := since(p.next, p.old), p.h.processes()
+	changes, processes := diffConfigurations(p.next, p.old), p.h.processes()
 	before, after := p.listed(p.old), p.listed(p.next)
 	var out []PlannedServer
 	for _, name := range slices.Concat(p.next.ChildNames(), changes.Removed) {

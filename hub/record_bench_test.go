@@ -37,7 +37,7 @@ func BenchmarkRecord(b *testing.B) {
 							b.Error(err)
 						}
 					})
-					cfg.Audit.To = r
+					cfg.Audit.Recorder = r
 				}
 				c := connect(b, runHub(b, cfg), b.TempDir())
 				c.handshake(`{"roots":{}}`)

@@ -41,7 +41,7 @@ type recordedWeb struct {
 func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 	t.Helper()
 	r := &recordedWeb{dir: filepath.Join(t.TempDir(), "audit"), seen: make(chan struct{}, 1000)}
-	cfg.To = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
+	cfg.Recorder = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
 		decides := bytes.Contains(b, []byte(`"kind":"decision"`))
 		if decides { // outcomes come by themselves
 			select {
@@ -60,8 +60,8 @@ func newRecordedWeb(t *testing.T, cfg Audit) *recordedWeb {
 		}
 		return f.Write(b)
 	}}, nil)
-	r.rec = cfg.To
-	r.stop = runRecorder(t, cfg.To)
+	r.rec = cfg.Recorder
+	r.stop = runRecorder(t, cfg.Recorder)
 	child := scripted("kid", childtest.Script{})
 	child.Share = spec.ShareAll
 	hub := testConfig(t, child)

@@ -20,7 +20,7 @@ func TestWhatIsNotOnRecordIsNotGiven(t *testing.T) {
 			var broken atomic.Bool
 			var refuse string
 			c, d := shellHub(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}}, nil, func(cfg *Config) {
-				cfg.Reaches = func(dirs []string) error {
+				cfg.RecordWritable = func(dirs []string) error {
 					if broken.Load() && slices.Contains(dirs, refuse) {
 						return errors.New("no space left")
 					}

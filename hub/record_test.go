@@ -57,14 +57,14 @@ func newRecorded(t *testing.T, cfg Audit, script ...childtest.Script) *recordedH
 func newWatchedRecord(t *testing.T, cfg Audit, watch *Telemetry, script ...childtest.Script) *recordedHub {
 	t.Helper()
 	r := &recordedHub{dir: filepath.Join(t.TempDir(), "audit"), root: t.TempDir()}
-	cfg.To = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
+	cfg.Recorder = audit.NewRecorder(audit.Options{Dir: r.dir, Write: func(f io.Writer, b []byte) (int, error) {
 		if r.full.Load() {
 			n, _ := f.Write(b[:len(b)/2]) // half a line, as a full disk takes it
 			return n, syscall.ENOSPC
 		}
 		return f.Write(b)
 	}}, nil)
-	r.stop = runRecorder(t, cfg.To)
+	r.stop = runRecorder(t, cfg.Recorder)
 	script = append(script, childtest.Script{Library: true})
 	hub := testConfig(t, scripted("kid", script[0]))
 	hub.Audit, hub.Telemetry = cfg, watch
@@ -152,7 +152,7 @@ func TestEveryDecisionIsRecorded(t *testing.T) {
 		if got != w {
 			t.Errorf("%d: %+v, want %+v\n%s", i, got, w, d.Raw)
 		}
-		if d.Session == "" || len(d.Request) == 0 || d.Decision != "allow" && d.US == 0 || len(d.Arguments) > 0 {
+		if d.Session == "" || len(d.Request) == 0 || d.Decision != "allow" && d.Micros == 0 || len(d.Arguments) > 0 {
 			t.Errorf("%s", d.Raw)
 		}
 	}

@@ -30,8 +30,8 @@ func (r *rug) run(do func(c *testClient)) string {
 	log := &lockedBuffer{}
 	cfg := r.config(r.spec)
 	cfg.Log = zerolog.New(log)
-	cfg.Audit.To = audit.NewRecorder(audit.Options{Dir: r.dir}, nil)
-	if err := cfg.Audit.To.Open(); err != nil {
+	cfg.Audit.Recorder = audit.NewRecorder(audit.Options{Dir: r.dir}, nil)
+	if err := cfg.Audit.Recorder.Open(); err != nil {
 		r.t.Fatal(err)
 	}
 	h, err := New(cfg)
@@ -41,7 +41,7 @@ func (r *rug) run(do func(c *testClient)) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 2)
 	go func() { done <- h.Run(ctx) }()
-	go func() { done <- cfg.Audit.To.Run(ctx) }()
+	go func() { done <- cfg.Audit.Recorder.Run(ctx) }()
 	c := connect(r.t, h)
 	c.handshake(`{}`)
 	c.raw("tools/list", `{}`)

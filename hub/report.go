@@ -80,7 +80,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	c, conf := s.sender.ClientOf(ctx), s.now()
 	view, word, _ := c.Standing(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
-	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.Of(s.id)
+	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
 	for _, name := range conf.ServedNames() {
 		r.Children = append(r.Children, s.childRoots(conf, name, view))
@@ -90,7 +90,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 
 func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) status.ChildRoots {
 	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.childStatus(name))
-	r.Sessions = s.hub.sessions.Sharing(s.member.Assigned().Key(name))
+	r.Sessions = s.hub.sessions.SessionCount(s.member.Assigned().Key(name))
 	if child.Spec.Share == spec.ShareAll || len(conf.Beside(name, nil)) > 0 {
 		for _, root := range s.member.RootsFor(conf, child, view) {
 			r.Served = append(r.Served, root.URI)

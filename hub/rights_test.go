@@ -33,7 +33,7 @@ func TestWhoSharesByRootsHasTheSameRights(t *testing.T) {
 		whose := ""
 		for _, s := range h.sessions.Sessions() {
 			key := s.member.Assigned().Key("kid").Instance
-			if s.principal.Rights() == tc.who.Rights() {
+			if s.principal.RightsKey() == tc.who.RightsKey() {
 				whose = key
 			}
 		}
@@ -41,7 +41,7 @@ func TestWhoSharesByRootsHasTheSameRights(t *testing.T) {
 		if shares != tc.shares {
 			t.Errorf("session %d, of %+v, shares an instance: %v, with %s", i, tc.who, shares, who)
 		}
-		seen[whose] = tc.who.Rights()
+		seen[whose] = tc.who.RightsKey()
 	}
 }
 
@@ -52,7 +52,7 @@ func TestLinesOfTheKernelNameWhoseInstanceItIs(t *testing.T) {
 	to := audit.NewRecorder(audit.Options{Dir: dir}, nil)
 	stop := runRecorder(t, to)
 	cfg := testConfig(t, played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{}), played("all", spec.ShareAll, childtest.Script{}))
-	cfg.Audit.To = to
+	cfg.Audit.Recorder = to
 	h := runHub(t, cfg)
 	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a"}}})
 	c := w.initialize(`{}`, "Authorization", "Bearer a").initialized()

@@ -125,7 +125,7 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	s.records = record.New(id, o.principal.String(), func() *Audit { return &s.now().Audit }, h.recorded, s.metrics)
 	s.approvals = s.newApprovals()
 	s.member = h.sessions.NewMember(assignment.Options[*Session]{
-		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.Rights(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
+		Session: s, ID: id, Principal: o.principal.Key(), Rights: o.principal.RightsKey(), Current: current, PerRequest: o.stateless, Offering: s.Offering, Approvals: s.approvals,
 		Restarted: s.notifier.Restarted, Changed: s.notifier.Changed,
 	})
 	life := time.Duration(0)
@@ -295,7 +295,7 @@ func (s *Session) newApprovals() *approval.Queue {
 // places are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
 func (s *Session) places() []string {
-	return append(s.now().Checker.Rules().Places(), s.approvals.Directories()...)
+	return append(s.now().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
 // speaksOn sets what belongs to no request of the client.
@@ -341,7 +341,7 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
-	s.hub.sessions.Want(s.member, func() int { return int(s.heard()) })
+	s.hub.sessions.SetLevel(s.member, func() int { return int(s.heard()) })
 	s.tellLevels(ctx)
 	return jsonrpc.ResultAnswer([]byte(`{}`))
 }
@@ -365,7 +365,7 @@ func (s *Session) hear(ctx context.Context, level declaration.Level) {
 	}
 	s.mu.Unlock()
 	if more {
-		s.hub.sessions.Want(s.member, func() int { return int(s.heard()) })
+		s.hub.sessions.SetLevel(s.member, func() int { return int(s.heard()) })
 		s.tellLevels(ctx)
 	}
 }

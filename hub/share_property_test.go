@@ -98,7 +98,7 @@ func (m *theater) do(st step) {
 		for i := range cfg.Children {
 			cfg.Children[i].Spec.Args = []string{m.args}
 		}
-		cfg.In = inAny(cfg)
+		cfg.ForSurroundings = inAny(cfg)
 		if _, err := m.h.Apply(m.t.Context(), cfg); err != nil {
 			m.fail("%v", err)
 		}
@@ -191,7 +191,7 @@ func act(t *testing.T, steps []step, lists [][]string, configured string, mutate
 	}
 	playWith(t, specs, playOptions{fallback: configured}, func(t *testing.T, h *Hub, s *stage) {
 		cfg := h.now().Settings
-		cfg.In = inAny(cfg)
+		cfg.ForSurroundings = inAny(cfg)
 		if _, err := h.Apply(t.Context(), cfg); err != nil {
 			t.Fatal(err)
 		}

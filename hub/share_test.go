@@ -117,21 +117,21 @@ func TestRootSet(t *testing.T) {
 	r := func(path, name string) guard.Root {
 		return guard.Root{URI: "file://" + path, Path: path, Name: name}
 	}
-	base := rootsmgr.SetID("", []guard.Root{r("/a", "x"), r("/b", "")})
-	if rootsmgr.SetID("", []guard.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
+	base := rootsmgr.RootSetID("", []guard.Root{r("/a", "x"), r("/b", "")})
+	if rootsmgr.RootSetID("", []guard.Root{{URI: "file:///a", Path: "/a", Name: "x", Given: "/link", Flag: rootsmgr.FlagHome}, r("/b", "")}) != base {
 		t.Error("what no child is told of makes a difference")
 	}
 	// Some clients repeat the directory's name, others give none: a child cannot tell.
-	if rootsmgr.SetID("", []guard.Root{r("/a", "x"), r("/b", "b")}) != base {
+	if rootsmgr.RootSetID("", []guard.Root{r("/a", "x"), r("/b", "b")}) != base {
 		t.Error("a name that the directory has anyway makes a difference")
 	}
 	for what, other := range map[string]string{
-		"order":     rootsmgr.SetID("", []guard.Root{r("/b", ""), r("/a", "x")}),
-		"name":      rootsmgr.SetID("", []guard.Root{r("/a", "y"), r("/b", "")}),
-		"fewer":     rootsmgr.SetID("", []guard.Root{r("/a", "x")}),
-		"none":      rootsmgr.SetID("", nil),
-		"principal": rootsmgr.SetID("alice", []guard.Root{r("/a", "x"), r("/b", "")}),
-		"run on":    rootsmgr.SetID("", []guard.Root{r("/a", "xfile:///b"), r("", "")}),
+		"order":     rootsmgr.RootSetID("", []guard.Root{r("/b", ""), r("/a", "x")}),
+		"name":      rootsmgr.RootSetID("", []guard.Root{r("/a", "y"), r("/b", "")}),
+		"fewer":     rootsmgr.RootSetID("", []guard.Root{r("/a", "x")}),
+		"none":      rootsmgr.RootSetID("", nil),
+		"principal": rootsmgr.RootSetID("alice", []guard.Root{r("/a", "x"), r("/b", "")}),
+		"run on":    rootsmgr.RootSetID("", []guard.Root{r("/a", "xfile:///b"), r("", "")}),
 	} {
 		if other == base {
 			t.Errorf("%s makes no difference", what)

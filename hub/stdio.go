@@ -22,7 +22,7 @@ import (
 // where nothing was read, because the client cannot be served in its surroundings.
 func (h *Hub) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Writer, s Surroundings) error {
 	if s.SameAsHub() && s.Log == nil && s.Client.PID == 0 {
-		return h.serveStdio(ctx, in, out, nil, s.As)
+		return h.serveStdio(ctx, in, out, nil, s.Impersonate)
 	}
 	a, err := h.Prepare(ctx, s)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *Attachment) ServeStdio(ctx context.Context, in io.ReadCloser, out io.Wr
 		return errors.Join(err, closeBoth(in, out))
 	}
 	defer leave()
-	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings.As)
+	err = a.hub.serveStdio(ctx, in, out, a.at, a.at.Surroundings.Impersonate)
 	if why := context.Cause(ctx); errors.Is(why, ErrSurroundings) {
 		return why
 	}
@@ -86,12 +86,12 @@ func inOrder(method string) bool { return method == methods.Initialize }
 
 // tryServe takes a request that needs no waiting, on the read loop.
 func (s *Session) tryServe(m *jsonrpc.Message, r *jsonrpc.Responder) bool {
-	return !modern.Is(m) && !modern.Resembles(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
+	return !modern.IsModern(m) && !modern.DeclaresCapabilities(m) && s.handshaken.Load() && s.sender.TryCallTool(m, s.main, r, true)
 }
 
 // ServeRequest answers one request of the client.
 func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if modern.Is(m) || modern.Resembles(m) && !s.handshaken.Load() {
+	if modern.IsModern(m) || modern.DeclaresCapabilities(m) && !s.handshaken.Load() {
 		return s.serveModern(ctx, m, s.client)
 	}
 	how := s.handlerOf(m.Method)
@@ -104,7 +104,7 @@ func (s *Session) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	if how.handshake == nil {
 		how.handshake = (*Session).controlled
 	}
-	return how.serve(s, ctx, m, s.metrics.Came(), how.handshake)
+	return how.serve(s, ctx, m, s.metrics.StartCall(), how.handshake)
 }
 
 // initialize answers the handshake through mcp-go, which negotiates the

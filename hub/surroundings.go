@@ -61,7 +61,7 @@ func (h *Hub) logOf(a *surroundings.Attachment) zerolog.Logger {
 
 // nowOf is the configuration that counts for what an instance does beside its calls.
 func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
-	for _, s := range h.sessions.Served(k) {
+	for _, s := range h.sessions.SessionsOf(k) {
 		return s.now()
 	}
 	return h.now()
@@ -69,7 +69,7 @@ func (h *Hub) nowOf(k spec.Key) *configuration.Configuration {
 
 // attached are the ids of the sessions that an instance serves, as far as they are Attachments.
 func (h *Hub) attached(k spec.Key) (ids []string) {
-	for _, s := range h.sessions.Served(k) {
+	for _, s := range h.sessions.SessionsOf(k) {
 		if s.attachment != nil {
 			ids = append(ids, s.id)
 		}

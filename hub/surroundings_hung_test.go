@@ -31,7 +31,7 @@ func onDead(t *testing.T, test func(t *testing.T, h *Hub, cfg Config, d *dead)) 
 		d.hangs.Store(true)
 		cfg := h.now().Settings
 		read := inAny(cfg)
-		cfg.In = func(a *Surroundings) (Config, error) {
+		cfg.ForSurroundings = func(a *Surroundings) (Config, error) {
 			if slices.Contains(a.Environ, deadFolder) && d.hangs.Load() {
 				d.looks <- struct{}{}
 				<-d.answers

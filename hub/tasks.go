@@ -30,7 +30,7 @@ func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, 
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
 	}
-	defer s.sender.ClientOf(ctx).Lend()()
+	defer s.sender.ClientOf(ctx).AllowHubQuestions()()
 	ctx, cancel := context.WithTimeout(ctx, s.now().StartLimit(k.Child))
 	defer cancel()
 	return s.hub.sup.Acquire(ctx, k)
@@ -60,7 +60,7 @@ func (s taskSession) Denies(child, tool string) bool {
 }
 
 func (s taskSession) Failed(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	return failure.OfRequest(ctx, child, method, err)
+	return failure.AnswerRequest(ctx, child, method, err)
 }
 
 func (s taskSession) Children() []string { return s.now().ServedNames() }
@@ -73,15 +73,15 @@ func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 
 // aboutTask answers tasks/get, tasks/result and tasks/cancel.
 func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.tasks.About(ctx, taskSession{s}, m)
+	return s.tasks.Serve(ctx, taskSession{s}, m)
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if refusal, ok := tasks.Declared(s.sender.ClientOf(ctx).Claims().Shown); !ok {
+	if refusal, ok := tasks.RequireExtension(s.sender.ClientOf(ctx).Claims().Shown); !ok {
 		return refusal
 	}
-	return s.tasks.AboutModern(ctx, taskSession{s}, m)
+	return s.tasks.ServeModern(ctx, taskSession{s}, m)
 }
 
 // listTasks answers tasks/list.

@@ -58,7 +58,7 @@ func (h *Hub) buildControl(version string) error {
 		if err != nil {
 			return fmt.Errorf("hub: definition of %s: %w", t.Tool.Name, err)
 		}
-		h.ownTools = append(h.ownTools, catalog.Own{Name: t.Tool.Name, Def: def})
+		h.ownTools = append(h.ownTools, catalog.HubTool{Name: t.Tool.Name, Def: def})
 	}
 	h.control.AddTools(tools...)
 	return nil

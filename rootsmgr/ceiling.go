@@ -21,7 +21,7 @@ func (s Settings) ceiling(fsys guard.FS, generation uint64) *Snapshot {
 }
 
 // contains reports whether what was found is one of the roots or below one.
-func (s *Snapshot) contains(f guard.Found) bool {
+func (s *Snapshot) contains(f guard.RootCandidate) bool {
 	in, ok := s.Guard().Above(f.Path, true)
 	return ok && (f.File || !in.File)
 }
@@ -39,7 +39,7 @@ func (b *builder) narrow(c candidate) {
 		}
 		if _, below := above.Above(&b.disk, r.Path, true); below {
 			some = true
-			b.open(guard.Found{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
+			b.open(guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, cmp.Or(c.entry.Name, r.Name))
 		}
 	}
 	reason := reasonAbove

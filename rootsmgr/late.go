@@ -31,7 +31,7 @@ type lateGlob struct {
 }
 
 // miss notes a root that does not exist: how it was spelled, and where it would be.
-func (l *late) miss(p platform.Platform, raw string, f guard.Found) {
+func (l *late) miss(p platform.Platform, raw string, f guard.RootCandidate) {
 	if len(l.raw) >= maxRoots {
 		return
 	}
@@ -47,15 +47,15 @@ func (l *late) miss(p platform.Platform, raw string, f guard.Found) {
 	}
 }
 
-func (l *late) await(raw string, g pattern.Pattern, base guard.Found, skipped int) {
+func (l *late) addPattern(raw string, g pattern.Pattern, base guard.RootCandidate, skipped int) {
 	l.globs = append(l.globs, lateGlob{g, raw, base.Given, base.Path, skipped})
 }
 
 func (g *lateGlob) above(p platform.Platform, path string) (string, bool) {
-	if at, ok := g.Matched(p, g.given, path); ok {
+	if at, ok := g.MatchPrefix(p, g.given, path); ok {
 		return at, true
 	}
-	return g.Matched(p, g.path, path)
+	return g.MatchPrefix(p, g.path, path)
 }
 
 // Appeared reports whether one of these absolute paths lies at or below a root

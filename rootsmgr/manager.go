@@ -111,14 +111,14 @@ type state struct {
 	view       View
 	greeting   greeting
 	greeted    bool
-	settled    bool      // the first question has ended, or there is none to ask
-	withCall   *brought  // the last that came with a call; nil before
-	asked      *Snapshot // the last answer, while it counts
-	askedUnder *Snapshot // the ceiling that it is under, nil for none
-	closed     bool      // Run has ended
-	asking     bool      // a question is on its way
-	attempted  uint64    // announcements that an ended question took account of
-	failures   int       // questions failed in a row
+	settled    bool       // the first question has ended, or there is none to ask
+	withCall   *callRoots // the last that came with a call; nil before
+	asked      *Snapshot  // the last answer, while it counts
+	askedUnder *Snapshot  // the ceiling that it is under, nil for none
+	closed     bool       // Run has ended
+	asking     bool       // a question is on its way
+	attempted  uint64     // announcements that an ended question took account of
+	failures   int        // questions failed in a row
 	queries    uint64
 	askedAt    time.Time
 	retryAt    time.Time // end of the back-off after a failure
@@ -134,7 +134,7 @@ func NewManager(src Source, fallback Fallback, s Settings, fsys guard.FS, log ze
 		fsys:    fsys,
 		log:     log,
 		hello:   make(chan greeting, 2),
-		calls:   withCalls{roots: make(chan *brought, 1)},
+		calls:   withCalls{roots: make(chan *callRoots, 1)},
 		kick:    make(chan struct{}, 1),
 		waiting: make(chan struct{}, 1),
 		amended: make(chan struct{}, 1),

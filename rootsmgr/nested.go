@@ -26,8 +26,8 @@ func (b *builder) admissible() []candidate {
 	}
 	grounds := b.grounds()
 	return slices.DeleteFunc(b.candidates, func(c candidate) bool {
-		why := b.leavesShared(&c.Found)
-		if out := grounds.left(&b.disk, &c.Found); why == "" && out != "" {
+		why := b.leavesShared(&c.RootCandidate)
+		if out := grounds.left(&b.disk, &c.RootCandidate); why == "" && out != "" {
 			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.Path))
 		}
 		if why != "" {
@@ -72,7 +72,7 @@ func (g *ground) add(e *guard.Disk, dir string) {
 // left returns a directory that a link leads out of: the innermost one that has
 // the link in it. "" is none. It is enough to look at the innermost, because what
 // stays in it also stays in those around it.
-func (g *ground) left(e *guard.Disk, f *guard.Found) string {
+func (g *ground) left(e *guard.Disk, f *guard.RootCandidate) string {
 	for _, link := range f.Links {
 		at := e.Platform.Parent(link)
 		in, ok := g.index.Find(e.Platform, at, true)
@@ -95,7 +95,7 @@ type sharer interface {
 
 // leavesShared says why a link may not be followed out of a folder that another
 // user may write in; "" if it may.
-func (b *builder) leavesShared(f *guard.Found) string {
+func (b *builder) leavesShared(f *guard.RootCandidate) string {
 	look, ok := b.disk.FS.(sharer)
 	if !ok {
 		return ""

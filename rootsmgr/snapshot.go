@@ -143,14 +143,14 @@ type builder struct {
 	blueprint
 	disk              guard.Disk
 	index             *guard.Index
-	home              func() guard.Found // the user's home folder
+	home              func() guard.RootCandidate // the user's home folder
 	candidates        []candidate
 	unlisted, dropped int
 }
 
 // A candidate is an entry that is there.
 type candidate struct {
-	guard.Found
+	guard.RootCandidate
 	entry Entry
 }
 
@@ -210,7 +210,7 @@ func (b *builder) look(entry Entry) {
 	if errors.Is(err, guard.ErrMissing) {
 		b.late.miss(b.disk.Platform, raw, f)
 	}
-	if err != nil && entry.Pattern != "" && b.disk.Nothing(raw) {
+	if err != nil && entry.Pattern != "" && b.disk.IsAbsent(raw) {
 		b.spread(entry)
 		return
 	}
@@ -222,9 +222,9 @@ func (b *builder) look(entry Entry) {
 }
 
 // open makes a candidate a root, or a further spelling of one.
-func (b *builder) open(f guard.Found, name string) {
+func (b *builder) open(f guard.RootCandidate, name string) {
 	p := b.disk.Platform
-	i := b.index.Named(&b.disk, f.Path)
+	i := b.index.FindExact(&b.disk, f.Path)
 	if i < 0 {
 		if len(b.roots) >= maxRoots {
 			b.dropped++
@@ -248,7 +248,7 @@ func (b *builder) open(f guard.Found, name string) {
 	b.index.Add(p, f.Given, int32(i), false)
 }
 
-func (b *builder) flag(f guard.Found) string {
+func (b *builder) flag(f guard.RootCandidate) string {
 	switch {
 	case len(f.Path) == b.disk.Platform.RootLen(f.Path):
 		return FlagFilesystem
@@ -260,8 +260,8 @@ func (b *builder) flag(f guard.Found) string {
 
 func (b *builder) finish() *Snapshot {
 	for _, c := range b.admissible() {
-		if b.top == nil || b.top.contains(c.Found) {
-			b.open(c.Found, c.entry.Name)
+		if b.top == nil || b.top.contains(c.RootCandidate) {
+			b.open(c.RootCandidate, c.entry.Name)
 			continue
 		}
 		b.narrow(c)
@@ -287,7 +287,7 @@ func (b *builder) finish() *Snapshot {
 
 // closed is the Snapshot with no roots left; its Guard still resolves paths.
 func (s *Snapshot) closed() *Snapshot {
-	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.Others()}
+	return &Snapshot{generation: s.Generation(), at: s.At(), guard: guard.New(s.Guard().Disk(), nil), others: s.OtherSchemes()}
 }
 
 // orNone returns s, or the Snapshot without roots for nil.
@@ -318,14 +318,14 @@ func (s *Snapshot) Len() int { return len(s.orNone().roots) }
 // Skipped returns the entries that gave no root. The slice is the caller's.
 func (s *Snapshot) Skipped() []Skipped { return slices.Clone(s.orNone().skipped) }
 
-// Others returns the client's roots of other schemes than file, as they came:
+// OtherSchemes returns the client's roots of other schemes than file, as they came:
 // the first 1,000. They are reported by Skipped too, and open nothing here. The
 // slice is the caller's.
-func (s *Snapshot) Others() []Entry {
+func (s *Snapshot) OtherSchemes() []Entry {
 	s = s.orNone()
 	out := slices.Clone(s.others)
 	for _, b := range s.behind { // configured directories replace the client's, but not its roots of other schemes
-		out = append(out, b.Others()...)
+		out = append(out, b.OtherSchemes()...)
 	}
 	return out
 }

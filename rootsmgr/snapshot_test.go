@@ -134,16 +134,16 @@ func TestSnapshotOthers(t *testing.T) {
 	}
 	want := []Entry{given[0], given[1], given[8]}
 	s := NewSnapshot(guard.OS{}, 1, OriginAsked, given)
-	if got := s.Others(); !slices.Equal(got, want) {
+	if got := s.OtherSchemes(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	if n := len(s.Skipped()); n != len(given) {
 		t.Errorf("%d are reported", n)
 	}
-	if got := NewSnapshot(guard.OS{}, 1, OriginConfig, given).Others(); len(got) != 0 {
+	if got := NewSnapshot(guard.OS{}, 1, OriginConfig, given).OtherSchemes(); len(got) != 0 {
 		t.Errorf("a setting names directories: %q", got)
 	}
-	if got := NewSnapshot(guard.OS{}, 1, OriginWithCall, make([]Entry, 3)).Others(); got != nil {
+	if got := NewSnapshot(guard.OS{}, 1, OriginWithCall, make([]Entry, 3)).OtherSchemes(); got != nil {
 		t.Errorf("%q", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestSnapshotOthersBehindAFallback(t *testing.T) {
 		for _, f := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 			bubble(t, setup{fallback: f, settings: settings}, func(t *testing.T, d *session) {
 				d.known("https://example.com/", "file:///gone")
-				if got := d.View().Snapshot.Others(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
+				if got := d.View().Snapshot.OtherSchemes(); !slices.Equal(got, []Entry{{URI: "https://example.com/"}}) {
 					t.Errorf("%v %v: %q", ceiling, f, got)
 				}
 			})

@@ -174,10 +174,10 @@ func (c *chain) entry(path, base string) Entry { return SettingEntry(c.in.FS, pa
 // Neither of these two is a part of the pattern, whatever they hold.
 func SettingEntry(fsys guard.FS, path, base string) Entry {
 	p := guard.PlatformOf(fsys)
-	path = p.Slashed(p.FromMSYS(path))
+	path = p.FromSlash(p.FromMSYS(path))
 	entry := func(dir, rel string) Entry {
 		whole := p.Join(dir, rel)
-		return Entry{URI: whole, Pattern: pattern.In(p, whole, len(whole)-len(rel))}
+		return Entry{URI: whole, Pattern: pattern.Tail(p, whole, len(whole)-len(rel))}
 	}
 	if home := guard.HomeOf(fsys); home != "" {
 		if path == "~" {
@@ -188,7 +188,7 @@ func SettingEntry(fsys guard.FS, path, base string) Entry {
 		}
 	}
 	if p.IsAbs(path) || base == "" {
-		return Entry{URI: path, Pattern: pattern.In(p, path, p.RootLen(path))}
+		return Entry{URI: path, Pattern: pattern.Tail(p, path, p.RootLen(path))}
 	}
 	return entry(base, path)
 }

@@ -31,12 +31,12 @@ func (m *Manager) PerRequest() {
 type withCalls struct {
 	declared sync.Once
 	known    atomic.Bool
-	roots    chan *brought // capacity 1: the newest that came
+	roots    chan *callRoots // capacity 1: the newest that came
 	stands   atomic.Pointer[standIns]
 }
 
-// brought are roots that came with a call.
-type brought struct {
+// callRoots are roots that came with a call.
+type callRoots struct {
 	snapshot, top *Snapshot
 	view          View
 }
@@ -65,19 +65,19 @@ func (m *Manager) WithCallOnce(p Page) View {
 	return in.view
 }
 
-func (m *Manager) read(t *terms, p Page) *brought {
+func (m *Manager) read(t *terms, p Page) *callRoots {
 	generation := m.generation.Add(1)
 	top := t.settings.ceiling(m.fsys, generation)
 	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places()}
-	return &brought{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
+	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
 }
 
-func (m *Manager) makeView(t *terms, in *brought) {
+func (m *Manager) makeView(t *terms, in *callRoots) {
 	in.view, _ = t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return m.generation.Add(1) })
 }
 
 // hand gives roots to Run. If several wait for it, the newest count.
-func (m *Manager) hand(in *brought) {
+func (m *Manager) hand(in *callRoots) {
 	for {
 		select {
 		case m.calls.roots <- in:
@@ -94,8 +94,8 @@ func (m *Manager) hand(in *brought) {
 	}
 }
 
-// Given reports whether roots have come with a call.
-func (m *Manager) Given() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
+// HasCallRoots reports whether roots have come with a call.
+func (m *Manager) HasCallRoots() bool { return m.pub.Load().withCall != nil || len(m.calls.roots) > 0 }
 
 // Undeclared is the View for a call whose client does not declare roots.
 func (m *Manager) Undeclared() View { return m.standIn().undeclared }
@@ -138,7 +138,7 @@ func (l *loop) greetWithCalls() {
 }
 
 // heardWithCall takes in roots that came with a call.
-func (l *loop) heardWithCall(in *brought) {
+func (l *loop) heardWithCall(in *callRoots) {
 	if l.withCall != nil && in.snapshot.generation < l.withCall.snapshot.generation {
 		return
 	}

@@ -61,7 +61,7 @@ func TestRootsWithCall(t *testing.T) {
 	a, b, own := real(t), real(t), real(t)
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
 	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
-		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.State().Word != "inline" || m.Given() {
+		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.State().Word != "inline" || m.HasCallRoots() {
 			t.Errorf("before any came: %+v, state %s", v, m.State().Word)
 		}
 		select {
@@ -71,7 +71,7 @@ func TestRootsWithCall(t *testing.T) {
 		}
 		one := m.WithCall(page(a))
 		synctest.Wait()
-		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.Given() {
+		if one.Case != CaseKnown || one.Snapshot.Origin() != OriginWithCall || one.Snapshot.Paths()[0] != a || m.View().Snapshot != one.Snapshot || m.View().Assumed || !m.HasCallRoots() {
 			t.Errorf("the first: %+v, the session goes by %v", one, m.View().Snapshot.Paths())
 		}
 		news := m.Updates()

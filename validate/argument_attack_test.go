@@ -183,7 +183,7 @@ func TestCwdOutside(t *testing.T) {
 	judge := func(cwd, args string) policy.Decision {
 		s, err := c.Scan(tool, []byte(args))
 		w.must(err)
-		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
+		return c.Judge(s, CallContext{Cwd: cwd, Served: w.roots}, w.view()).Decision
 	}
 	for _, args := range []string{`{"command":"cat secret.txt"}`, `{"command":"cat sub/x"}`, `{"args":["sub/x"]}`, `{"x":"sub/x"}`, `{"x":"./secret.txt"}`} {
 		if judge(w.outside, args) != policy.Deny {
@@ -377,7 +377,7 @@ func TestOperandsOutside(t *testing.T) {
 	judge := func(cwd, args string) policy.Decision {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
 		w.must(err)
-		return c.Judge(s, Where{Cwd: cwd, Served: w.roots}, w.view()).Decision
+		return c.Judge(s, CallContext{Cwd: cwd, Served: w.roots}, w.view()).Decision
 	}
 	attacks := []string{
 		`{"command":"echo x > new.txt"}`, `{"command":"touch src/new"}`, `{"command":"tee new.txt"}`, `{"command":"mkdir -p n1/n2"}`, `{"cwd":"{project}","command":"echo x >> new.txt"}`, `{"command":"bash -c 'touch new'"}`,
@@ -407,7 +407,7 @@ func TestVectorsThatDelete(t *testing.T) {
 	judge := func(args string) *Verdict {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
 		w.must(err)
-		return c.Judge(s, Where{Cwd: w.home, Served: w.roots}, w.view())
+		return c.Judge(s, CallContext{Cwd: w.home, Served: w.roots}, w.view())
 	}
 	for _, args := range []string{
 		`{"args":["rm","-rf","config"]}`, `{"command":"rm","args":["-rf","config"]}`, `{"argv":["/bin/rm","-rf","./config"]}`, `{"command":"find config -delete"}`, `{"command":"find ./config -type f -exec rm {} +"}`,

@@ -74,7 +74,7 @@ func benchUnder(b *testing.B, roots int, rules []policy.Rule) {
 	}
 	entries = append(entries, rootsmgr.Entry{URI: platform.Host().FormatURI(w.project)})
 	v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, entries), Case: rootsmgr.CaseKnown}
-	where := Where{Cwd: w.project, Served: v.Snapshot.Paths()}
+	where := CallContext{Cwd: w.project, Served: v.Snapshot.Paths()}
 	b.ReportAllocs()
 	for b.Loop() {
 		s, err := c.Scan(t, raw)

@@ -77,7 +77,7 @@ func (c *Checker) For(who principal.Principal) *Checker {
 }
 
 // ruling is what the policy says of a tool that c, or what c is For, has prepared.
-func (c *Checker) ruling(t *Tool) *policy.Ruling { return t.ruling.In(c.policy) }
+func (c *Checker) ruling(t *Tool) *policy.Ruling { return t.ruling.ForPolicy(c.policy) }
 
 // Refuses reports whether every call of a tool is denied by a rule, whatever its arguments are: no list names it then. A request
 // that is no call of a tool has its method for a name.
@@ -117,7 +117,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		}
 		c.children[cc.Name] = ch
 		if ch.container != nil {
-			c.m.Mount(ch.container)
+			c.m.AddMountPoints(ch.container)
 		}
 	}
 	for _, p := range cfg.Protected {
@@ -240,7 +240,7 @@ func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error
 
 // Judge decides a scanned call under one boundary, for one child instance. Everything on disk is
 // looked at now: no verdict is kept from one call to the next.
-func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
+func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	out := &Verdict{Case: v.Case, Stale: v.Stale, Rule: RuleUnjudged}
 	if c == nil || s == nil || s.tool == nil {
 		return out
@@ -261,12 +261,12 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.machine = j.view.Open(&c.m, j.work, w.AtHand)
+	j.machine = j.view.Open(&c.m, j.work, w.NoWait)
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
 	}
-	j.machine.Within(cwd, &j.secret)
+	j.machine.SetWorkdir(cwd, &j.secret)
 	if v.Snapshot != nil {
 		j.guard = c.policy.WithSandbox(j.machine, v.Snapshot.Guard()).Through(j.machine.FS)
 	}
@@ -275,7 +275,7 @@ func (c *Checker) Judge(s *Scan, w Where, v rootsmgr.View) *Verdict {
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)
 	if j.view.Missed() {
-		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, Unsure: true}
+		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
 	}
 	return out
 }

@@ -35,8 +35,8 @@ func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err er
 		return false
 	case s.glob != "":
 		return where.Exists && j.machine.Matches(where.Path, s.glob)
-	case where.Exists || s.weak || f.Weak:
-		return where.Exists && !(f.Weak && f.Makes && f.Instead != "")
+	case where.Exists || s.weak || f.MustExist:
+		return where.Exists && !(f.MustExist && f.Makes && f.Instead != "")
 	case strings.ContainsAny(f.Value, "*?%"):
 		return false
 	case literal:

@@ -21,7 +21,7 @@ type foldingDisk struct {
 func (d foldingDisk) Platform() platform.Platform { return d.platform }
 
 func (d foldingDisk) Lstat(name string) (fs.FileInfo, error) {
-	want := strings.Trim(strings.ToLower(chars.Slashed(name)), "/")
+	want := strings.Trim(strings.ToLower(chars.ToSlash(name)), "/")
 	if want == "" {
 		want = "."
 	}
@@ -95,7 +95,7 @@ func TestWindowsForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := c.Judge(s, Where{Cwd: `C:\p`}, rootsmgr.View{})
+		v := c.Judge(s, CallContext{Cwd: `C:\p`}, rootsmgr.View{})
 		if v.Decision != policy.Deny || v.First.Code != code {
 			t.Errorf("%s: %v %+v, want %s", args, v.Decision, v.First, code)
 		}

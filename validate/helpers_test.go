@@ -120,7 +120,7 @@ func (w *world) view() rootsmgr.View {
 	return rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
 }
 
-func (w *world) where() Where { return Where{Cwd: w.project, Served: w.roots} }
+func (w *world) where() CallContext { return CallContext{Cwd: w.project, Served: w.roots} }
 
 func (w *world) tool(c *Checker, server, def string) *Tool {
 	w.t.Helper()

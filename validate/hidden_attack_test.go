@@ -242,7 +242,7 @@ func TestHiddenHonestCalls(t *testing.T) {
 	// PWD is the child's, not the hub's.
 	s, err := c.Scan(tool, []byte(`{"zz":"$PWD/x","path":"${PWD}/a.txt"}`))
 	w.must(err)
-	if v := c.Judge(s, Where{Cwd: w.outside, Served: w.roots}, w.view()); v.Decision != policy.Deny {
+	if v := c.Judge(s, CallContext{Cwd: w.outside, Served: w.roots}, w.view()); v.Decision != policy.Deny {
 		t.Error("$PWD of a child that works outside: allowed")
 	}
 	for _, args := range []string{

@@ -23,14 +23,14 @@ type judge struct {
 	machine    *machine.Machine // as the call sees it
 	work       *budget.Budget   // of the call
 	view       machine.View
-	where      Where
+	where      CallContext
 	roots      rootsmgr.View
 	guard      *guard.Guard
 	container  *machine.Container
 	first      bool              // of the directories that the child is served, the first is where its relative paths start
 	ownDirs    []string          // directories among the call's own arguments
 	starts     []string          // memo of bases
-	again      bool              // bases are directories that the call itself names
+	secondPass bool              // bases are directories that the call itself names
 	elsewhere  bool              // the call names the directory inside the boundary that it works in
 	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
 	longest    int               // bytes of a root in it
@@ -75,8 +75,8 @@ func (j *judge) bases() []string {
 }
 
 // finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
-func (j *judge) finding(f *detect.Finding) (out Judged, ok bool) {
-	out = Judged{Finding: *f, Decision: policy.Allow}
+func (j *judge) finding(f *detect.Finding) (out FindingVerdict, ok bool) {
+	out = FindingVerdict{Finding: *f, Decision: policy.Allow}
 	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
 		return out, false
 	}
@@ -104,7 +104,7 @@ func (j *judge) finding(f *detect.Finding) (out Judged, ok bool) {
 			if out.candidates == nil {
 				out.candidates = &policy.Candidates{}
 			}
-			u.Alone = d
+			u.BoundaryDecision = d
 			r.kind = j.rules.Add(out.candidates, &u, out.Role, r.Leads)
 		}
 		j.note(&out, r, d)
@@ -173,7 +173,7 @@ func (j *judge) pathOf(uri string) string {
 }
 
 // note adds a reading to a finding's outcome; the first reading that denies names the code.
-func (j *judge) note(out *Judged, r Reading, d policy.Decision) {
+func (j *judge) note(out *FindingVerdict, r Reading, d policy.Decision) {
 	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
 	if d == policy.Deny && out.Decision == policy.Allow {
 		out.Decision, out.Code, out.Leads = policy.Deny, r.Code, r.Leads
@@ -229,7 +229,7 @@ func (j *judge) unread(f *detect.Finding, s meaning, u *policy.Candidate, r *Rea
 	}
 	if s.path == "" {
 		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.roots.Open && !j.rules.Confined(f.Role) {
+		if s.code == CodeNoBase && j.roots.Open && !j.rules.HasAreaRule(f.Role) {
 			u.Hard = false
 			return policy.Allow, !f.Conditional(), true
 		}
@@ -291,7 +291,7 @@ func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Re
 		r.Code, u.Hard = CodeCeiling, true
 		return r, policy.Deny, true
 	}
-	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.Confined(f.Role)) {
+	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.HasAreaRule(f.Role)) {
 		r.Code, u.Hard = CodeOpen, false
 		return r, policy.Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
 	}
@@ -362,7 +362,7 @@ func codeOfCase(c rootsmgr.Case) string {
 }
 
 // all judges every finding, by the boundary and then by the rules of the policy.
-func (j *judge) all(findings []detect.Finding) []Judged {
+func (j *judge) all(findings []detect.Finding) []FindingVerdict {
 	list := j.readings(findings)
 	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
@@ -377,8 +377,8 @@ func (j *judge) all(findings []detect.Finding) []Judged {
 
 // readings judges every finding by the boundary, then the relative ones once more from the directories that the first
 // pass came across.
-func (j *judge) readings(findings []detect.Finding) []Judged {
-	list := make([]Judged, 0, len(findings))
+func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
+	list := make([]FindingVerdict, 0, len(findings))
 	var again []int
 	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
@@ -388,16 +388,16 @@ func (j *judge) readings(findings []detect.Finding) []Judged {
 		}
 		f := &findings[i]
 		_, own := j.declaredBase(f)
-		elsewhere := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.machine.Platform.IsAbs(f.Value)
+		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.machine.Platform.IsAbs(f.Value)
 		if !ok {
-			if elsewhere {
+			if isRelative {
 				again = append(again, -i-1)
 			}
 			continue
 		}
 		j.work.Spend(budget.JudgeSteps)
 		list = append(list, out)
-		if elsewhere {
+		if isRelative {
 			again = append(again, len(list)-1)
 		}
 		if !f.Conditional() {
@@ -409,7 +409,7 @@ func (j *judge) readings(findings []detect.Finding) []Judged {
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
 	all := j.bases()
-	j.again = true
+	j.secondPass = true
 	for round := range 3 {
 		j.starts = nil
 		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
@@ -436,7 +436,7 @@ func (j *judge) readings(findings []detect.Finding) []Judged {
 
 // readAgain judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
 // count so far.
-func (j *judge) readAgain(findings []detect.Finding, list []Judged, again []int) []Judged {
+func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, again []int) []FindingVerdict {
 	for i, at := range again {
 		if j.work.Spent() {
 			return append(list, j.overspent(&findings[0]))
@@ -469,8 +469,8 @@ func (j *judge) readAgain(findings []detect.Finding, list []Judged, again []int)
 }
 
 // overspent denies a call that costs more to judge than its budget.
-func (j *judge) overspent(f *detect.Finding) Judged {
-	return Judged{Finding: *f, Decision: policy.Deny, Code: CodeBudget}
+func (j *judge) overspent(f *detect.Finding) FindingVerdict {
+	return FindingVerdict{Finding: *f, Decision: policy.Deny, Code: CodeBudget}
 }
 
 // maxHinted bounds how many directories keepDir notes.
@@ -487,7 +487,7 @@ func (j *judge) keepDir(f *detect.Finding, dir string) {
 }
 
 // keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
-func (j *judge) keepDirs(out *Judged) {
+func (j *judge) keepDirs(out *FindingVerdict) {
 	for _, r := range out.Readings {
 		dir := r.Path
 		if !chars.Climbs(dir) {

@@ -218,18 +218,18 @@ func TestWithoutBoundary(t *testing.T) {
 		{rootsmgr.View{Snapshot: none}, policy.Deny, CodeRootsFailed},
 		{rootsmgr.View{}, policy.Deny, CodeRootsFailed},
 	} {
-		v := c.Judge(s, Where{}, e.View)
+		v := c.Judge(s, CallContext{}, e.View)
 		if v.Decision != e.want || v.Findings[0].Code != e.code {
 			t.Errorf("%v open %v: %v %s, want %v %s", e.View.Case, e.View.Open, v.Decision, v.Findings[0].Code, e.want, e.code)
 		}
 		if e.want == policy.Deny && v.Why == "" {
 			t.Errorf("%v: no word on what to do", e.View.Case)
 		}
-		if got := c.Judge(nul, Where{}, e.View); got.Decision != policy.Deny {
+		if got := c.Judge(nul, CallContext{}, e.View); got.Decision != policy.Deny {
 			t.Errorf("%v: NUL passes", e.View.Case)
 		}
 	}
-	if v := c.Judge(s, Where{}, rootsmgr.View{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
+	if v := c.Judge(s, CallContext{}, rootsmgr.View{Snapshot: none, Open: true}); v.Generation != 7 || v.Rule != RuleNoBoundary {
 		t.Errorf("verdict %+v", v)
 	}
 }
@@ -256,7 +256,7 @@ func TestSeveralRoots(t *testing.T) {
 	} {
 		s, err := c.Scan(tool, []byte(w.fill(args)))
 		w.must(err)
-		if v := c.Judge(s, Where{Cwd: w.roots[0], Served: w.roots}, w.view()); v.Decision != want {
+		if v := c.Judge(s, CallContext{Cwd: w.roots[0], Served: w.roots}, w.view()); v.Decision != want {
 			t.Errorf("%s: %v, want %v", args, v.Decision, want)
 		}
 	}

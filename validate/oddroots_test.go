@@ -67,7 +67,7 @@ func (w *oddWorld) judge(t interface{ Fatal(...any) }, tool, raw string) *Verdic
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.c.Judge(scan, Where{Cwd: w.root, Served: w.view.Snapshot.Paths()}, w.view)
+	return w.c.Judge(scan, CallContext{Cwd: w.root, Served: w.view.Snapshot.Paths()}, w.view)
 }
 
 func quotedJSON(s string) string {

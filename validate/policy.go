@@ -46,13 +46,13 @@ func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	if err != nil || place.Path != g.Path {
 		return false
 	}
-	ruling := c.policy.Ruling(child, tool).In(c.policy)
+	ruling := c.policy.Ruling(child, tool).ForPolicy(c.policy)
 	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}
 	j := &judge{c: c, machine: &c.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &c.m}}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
-		return j.protected(&detect.Finding{Role: role}, &place) != "" || !j.rules.StillAsks(role, &place)
+		return j.protected(&detect.Finding{Role: role}, &place) != "" || !j.rules.KeepsGrant(role, &place)
 	})
 }
 
@@ -90,7 +90,7 @@ func (c *Checker) ClosedPaths(child string) (list []string) {
 		return nil
 	}
 	list = slices.Concat(c.protected...)
-	for _, dir := range c.policy.Denied(child) {
+	for _, dir := range c.policy.DeniedDirs(child) {
 		if !slices.Contains(list, dir) {
 			list = append(list, dir)
 		}
@@ -113,5 +113,5 @@ func (c *Checker) CheckOwnFolder(dir string) error {
 	if c == nil {
 		return errors.New("it cannot be looked at")
 	}
-	return c.m.OwnDir(dir)
+	return c.m.CheckOwnDir(dir)
 }

@@ -258,7 +258,7 @@ func TestPolicyReference(t *testing.T) {
 			if len(call) == 0 {
 				want = ref.bare("child", of)
 			}
-			return c.Judge(scan, Where{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
+			return c.Judge(scan, CallContext{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
 		}
 		grants := ref.grants
 		v, want := judge(grants, approved)

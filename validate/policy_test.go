@@ -235,7 +235,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		c := w.rules(e.sandbox, e.rules...)
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(w.fill(e.args)))
 		w.must(err)
-		if v := c.Judge(s, Where{Cwd: w.project}, e.View); v.Decision != e.want {
+		if v := c.Judge(s, CallContext{Cwd: w.project}, e.View); v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.First)
 		}
 	}

@@ -36,7 +36,7 @@ func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
 // isProtected reports a file that is a protected one by another name. A file with one name is none, unless something is
 // mounted over it: for that, what the protected ones were a moment ago is compared too.
 func (j *judge) isProtected(where *guard.Place) bool {
-	if where.Entry.Links == 1 {
+	if where.Entry.HardLinks == 1 {
 		if was, ok := j.entries(); ok && !slices.ContainsFunc(was, func(e guard.Entry) bool { return e.Device == where.Entry.Device && e.Inode == where.Entry.Inode }) {
 			return false
 		}
@@ -82,7 +82,7 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 				continue
 			}
 			now.all = append(now.all, place.Entry)
-			now.ok = now.ok && place.Entry.Links > 0 // else it was walked
+			now.ok = now.ok && place.Entry.HardLinks > 0 // else it was walked
 		}
 		if j.view.Missed() {
 			return nil, false

@@ -29,7 +29,7 @@ type meaning struct {
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	if home, rest, ok := j.machine.UserHome(text); ok {
-		yield(meaning{text: text, path: home + chars.Slashed(rest)})
+		yield(meaning{text: text, path: home + chars.ToSlash(rest)})
 	}
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
@@ -38,7 +38,7 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 			return
 		}
 		yield(meaning{text: text, path: j.machine.Home + text[1:]})
-		if j.again && len(text) > 2 && f.Conditional() {
+		if j.secondPass && len(text) > 2 && f.Conditional() {
 			j.relative(f, text[2:], yield) // another directory was made the home folder
 		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
@@ -92,7 +92,7 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 			continue
 		}
 		weak := j.elsewhere // what is only read has to be there
-		if j.again {
+		if j.secondPass {
 			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
 		}
 		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
@@ -111,7 +111,7 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 // fromBelow yields what a text with ".." means if it starts in an unknown directory below a base: the rest of the text, in the
 // base and in every directory above that it can climb to.
 func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield func(meaning)) {
-	rest := path.Clean(chars.Slashed(text))
+	rest := path.Clean(chars.ToSlash(text))
 	ups := 0
 	for ; rest == ".." || strings.HasPrefix(rest, "../"); ups++ {
 		rest = strings.TrimPrefix(rest[2:], "/")
@@ -226,7 +226,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 		if !shell.HasMeta(alt) {
 			continue
 		}
-		if shell.GlobClimbs(chars.Slashed(alt)) {
+		if shell.GlobClimbs(chars.ToSlash(alt)) {
 			yield(meaning{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 
 // ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.
 func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
-	t, err := c.other(child, methods.ReadResource, methods.ReadResource)
+	t, err := c.requestTool(child, methods.ReadResource, methods.ReadResource)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error
 
 // ScanPrompt searches the arguments of prompts/get: raw, a JSON object.
 func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
-	t, err := c.other(child, prompt, methods.GetPrompt)
+	t, err := c.requestTool(child, prompt, methods.GetPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (c *Checker) ScanPrompt(child, prompt string, args []byte) (*Scan, error) {
 // ScanCompletion searches completion/complete: the argument to complete, the arguments given already (raw, a JSON
 // object or nil), and the URI that a template makes of them. template is "" for the argument of a prompt.
 func (c *Checker) ScanCompletion(child, template, name, value string, given []byte) (*Scan, error) {
-	t, err := c.other(child, methods.Complete, methods.Complete)
+	t, err := c.requestTool(child, methods.Complete, methods.Complete)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *Checker) ScanCompletion(child, template, name, value string, given []by
 // for none. They are searched as the arguments of a tool without a schema that is called like the method, and a URI
 // among them as that of resources/read too.
 func (c *Checker) ScanParams(child, method string, params []byte, templates ...string) (*Scan, error) {
-	t, err := c.other(child, method, method)
+	t, err := c.requestTool(child, method, method)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +72,9 @@ func (c *Checker) ScanParams(child, method string, params []byte, templates ...s
 	return s, nil
 }
 
-// other is a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its arguments by
+// requestTool is a Tool that stands for a request that calls no tool. Its role is reading. hub.json declares its arguments by
 // name: that of the prompt, or the method where there is none. The policy's rules are asked about it by its method.
-func (c *Checker) other(child, name, method string) (*Tool, error) {
+func (c *Checker) requestTool(child, name, method string) (*Tool, error) {
 	if c == nil || c.children[child] == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no such server is configured"}
 	}

@@ -36,7 +36,7 @@ func (c *Checker) bounds(v rootsmgr.View) *resource.Set {
 		return c.search.Resources
 	}
 	var theirs []string
-	for _, e := range v.Snapshot.Others() {
+	for _, e := range v.Snapshot.OtherSchemes() {
 		theirs = append(theirs, e.URI)
 	}
 	return c.search.Resources.With(theirs)
@@ -51,7 +51,7 @@ func (c *Checker) Resources(v rootsmgr.View) []string {
 }
 
 // judgeResources judges the URIs of a call. A URI whose scheme has no prefix is no finding.
-func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (list []Judged) {
+func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (list []FindingVerdict) {
 	if len(findings) == 0 {
 		return nil
 	}
@@ -61,9 +61,9 @@ func (c *Checker) judgeResources(findings []detect.Finding, v rootsmgr.View) (li
 		if !r.Bound {
 			continue
 		}
-		out := Judged{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
+		out := FindingVerdict{Finding: f, Decision: policy.Allow, Code: CodeInsideResource, Leads: r.URI, byClient: c.search.ClientResources}
 		if !r.Inside() {
-			out.Decision, out.Code, out.Outside, out.Hint = policy.Deny, CodeOutsideResource, true, resourceHint(r.Grant)
+			out.Decision, out.Code, out.Outside, out.Hint = policy.Deny, CodeOutsideResource, true, resourceHint(r.SuggestedPrefix)
 			out.bounds = set.List(r.Scheme)
 		}
 		out.Readings = []Reading{{Text: chars.Clip(f.Value, detect.MaxRaw), Path: r.URI, Leads: r.URI, Root: r.Prefix, Code: out.Code, Err: r.Why, kind: -1}}

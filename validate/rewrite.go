@@ -24,7 +24,7 @@ type Rewrite struct {
 
 // replacement is one string in the spelling that its server needs.
 type replacement struct {
-	f     *Judged
+	f     *FindingVerdict
 	plain string // the path of a file URI, "" where it is a path already
 	to    string // plain, or the path it was, with the root resolved
 }
@@ -146,7 +146,7 @@ func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool
 
 // plainPath is the path that a whole string means as a file URI, "" where that is not certain: programs differ on it,
 // or the URI stands inside another scheme, in a list, between blanks or quotes, or had line ends in it.
-func (j *judge) plainPath(f *Judged) string {
+func (j *judge) plainPath(f *FindingVerdict) string {
 	const scheme = "file:"
 	rest, ok := strings.CutPrefix(f.Value, scheme)
 	if !ok || !f.Rewritable.Single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
@@ -162,7 +162,7 @@ func (j *judge) plainPath(f *Judged) string {
 // resolveRoot replaces the spelling in which a root was given by its resolved path; "" if there is nothing to do. The result must
 // lead to the same place, whether links are followed before ".." or after it. Otherwise the text is left alone: a link was
 // replaced since the roots were read, or a ".." climbs out of the root's spelling.
-func (j *judge) resolveRoot(f *Judged, text string) string {
+func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.machine.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}

@@ -104,7 +104,7 @@ func TestRewriteProperty(t *testing.T) {
 		b.WriteByte('}')
 		space()
 		raw := []byte(b.String())
-		v := judgeAndResend(t, c, tool, raw, Where{Cwd: w.project, Served: view.Snapshot.Paths()}, view)
+		v := judgeAndResend(t, c, tool, raw, CallContext{Cwd: w.project, Served: view.Snapshot.Paths()}, view)
 		if v.Decision == policy.Allow {
 			allowed++
 		}

@@ -80,7 +80,7 @@ type failer interface {
 
 // judgeAndResend judges a call and checks what must hold of its rewrites: they are sorted and apart, the spliced
 // arguments are the same JSON but for the strings named, and judged again they pass with nothing more to rewrite.
-func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where Where, v rootsmgr.View) *Verdict {
+func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where CallContext, v rootsmgr.View) *Verdict {
 	t.Helper()
 	s, err := c.Scan(tool, raw)
 	if err != nil {
@@ -399,7 +399,7 @@ func TestRewritePlatforms(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := rootsmgr.View{Snapshot: rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: e.root}}), Case: rootsmgr.CaseKnown}
-		got := judgeAndResend(t, c, tool, []byte(e.args), Where{Served: v.Snapshot.Paths()}, v)
+		got := judgeAndResend(t, c, tool, []byte(e.args), CallContext{Served: v.Snapshot.Paths()}, v)
 		to := ""
 		if len(got.Rewrites) > 0 {
 			to = got.Rewrites[0].To

@@ -11,7 +11,7 @@ import (
 )
 
 // rule decides a finding by the rules of the policy. Without a rule about it, what the boundary decided stays.
-func (j *judge) rule(out *Judged) {
+func (j *judge) rule(out *FindingVerdict) {
 	if out.candidates == nil || out.candidates.Hard {
 		return
 	}
@@ -20,7 +20,7 @@ func (j *judge) rule(out *Judged) {
 	case d.TooMany:
 		out.Decision, out.Code = d.Decision, CodeBudget
 		return
-	case d.By == nil:
+	case d.Rule == nil:
 		return
 	case d.Decision == policy.Deny:
 		out.Code = CodeRuleDeny
@@ -35,14 +35,14 @@ func (j *judge) rule(out *Judged) {
 	for i := range out.Readings {
 		out.Readings[i].Asks = d.Decision == policy.Escalate && out.candidates.Asks(out.Readings[i].kind)
 	}
-	out.fired, out.Rule = d.By, d.By.Name
+	out.fired, out.Rule = d.Rule, d.Rule.Name
 	if d.Leads != "" {
 		out.Leads = d.Leads
 	}
 }
 
 // join takes in what was found when the same finding was read from other directories.
-func (out *Judged) join(more *Judged) {
+func (out *FindingVerdict) join(more *FindingVerdict) {
 	if out.candidates == nil || more.candidates == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (j *judge) capped(p *guard.Place) bool {
 
 // touchesName is touches for a name without a slash in a directory.
 func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
-	if !f.Operand || !j.rules.Confined(f.Role) {
+	if !f.Operand || !j.rules.HasAreaRule(f.Role) {
 		return false
 	}
 	place, err := guard.Resolve(j.machine.FS, s.path)

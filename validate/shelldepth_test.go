@@ -39,7 +39,7 @@ var insideShapes = []struct{ begin, head, end string }{
 // stand too deep in each other are refused. Without the bound this test does not fail, it ends.
 func TestShellDepth(t *testing.T) {
 	withoutRaces(t)
-	defer debug.SetMaxStack(debug.SetMaxStack(2*shell.MaxNesting + 4<<20)) // a stack grows by doubling
+	defer debug.SetMaxStack(debug.SetMaxStack(2*shell.MaxParseStack + 4<<20)) // a stack grows by doubling
 	read := func(s string) string { return shell.Read(s, strictjson.DefaultDepth, budget.New(len(s))).Fault }
 	for _, n := range []int{20, 200, 4095, 32_000, 131_000} {
 		for _, shape := range deepShapes {
@@ -91,11 +91,11 @@ func TestShellDepthIsRefused(t *testing.T) {
 func TestShellDepthControl(t *testing.T) {
 	const env = "MCPHUB_TEST_DEEP"
 	deep := strings.Repeat("$(", 1<<16)
-	if shell.Nesting(deep) <= shell.MaxNesting {
+	if shell.ParseStack(deep) <= shell.MaxParseStack {
 		t.Fatal("it would be parsed")
 	}
 	if os.Getenv(env) != "" {
-		debug.SetMaxStack(shell.MaxNesting)
+		debug.SetMaxStack(shell.MaxParseStack)
 		_, err := syntax.NewParser().Parse(strings.NewReader(deep), "")
 		t.Fatalf("parsed: %v", err)
 	}
@@ -114,7 +114,7 @@ func FuzzShellDepth(f *testing.F) {
 	for _, shape := range insideShapes {
 		f.Add(shape.begin, shape.head, shape.end, "", uint16(60_000))
 	}
-	debug.SetMaxStack(2*shell.MaxNesting + 4<<20)
+	debug.SetMaxStack(2*shell.MaxParseStack + 4<<20)
 	f.Fuzz(func(t *testing.T, begin, head, middle, tail string, n uint16) {
 		if len(begin)+len(middle)+int(n)*(len(head)+len(tail)) > shell.MaxScript {
 			return

@@ -31,8 +31,8 @@ func (t *Tool) Name() string { return t.name }
 // Mode is how far the tool's arguments are searched.
 func (t *Tool) Mode() declare.Mode { return t.args.Loaded().Mode }
 
-// Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none.
-func (t *Tool) Unchecked() error { return t.args.Unchecked() }
+// SchemaError says why calls are not checked by the tool's schema; nil where they are, or there is none.
+func (t *Tool) SchemaError() error { return t.args.SchemaError() }
 
 // ProfileName is the built-in profile in force, "" for none.
 func (t *Tool) ProfileName() string {

@@ -46,8 +46,8 @@ func TestToolErrors(t *testing.T) {
 	}
 	for name, def := range uncompiled {
 		tool, err := c.Tool("child", "", []byte(def))
-		if err != nil || tool.Unchecked() == nil {
-			t.Errorf("%s: %v, it is checked: %t", name, err, err == nil && tool.Unchecked() == nil)
+		if err != nil || tool.SchemaError() == nil {
+			t.Errorf("%s: %v, it is checked: %t", name, err, err == nil && tool.SchemaError() == nil)
 			continue
 		}
 		// It is judged as one without a schema.

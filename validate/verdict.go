@@ -12,8 +12,8 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Where describes the child instance that would run the call.
-type Where struct {
+// CallContext describes the child instance that would run the call.
+type CallContext struct {
 	Cwd       string             // its working directory, "" where unknown (a child on another host)
 	Served    []string           // paths of the roots served to it
 	Container *machine.Container // nil: what the child's configured command says
@@ -21,8 +21,8 @@ type Where struct {
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
 	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
-	// AtHand has the call judged without waiting for a disk: see Verdict.Unsure.
-	AtHand bool
+	// NoWait has the call judged without waiting for a disk: see Verdict.WouldBlock.
+	NoWait bool
 }
 
 // Reading is one way in which a child may take a finding, and where it leads.
@@ -42,8 +42,8 @@ type Reading struct {
 	kind  int    // index in the candidates of the finding; -1 none
 }
 
-// Judged is a finding and what became of it.
-type Judged struct {
+// FindingVerdict is a finding and what became of it.
+type FindingVerdict struct {
 	detect.Finding
 	Readings []Reading // at most maxReadings; the offending one is among them
 	Decision policy.Decision
@@ -70,15 +70,15 @@ type Verdict struct {
 	Stale      bool
 	Child      string
 	Tool       string
-	Unsure     bool // Where.AtHand, and the verdict takes a look at what is not at hand: nothing was decided
-	Findings   []Judged
-	Rule       string        // what decided: one of the Rule constants, or where Fired is set that rule's name
-	Fired      *policy.Rule  // the rule of the policy that decided, nil where none did
-	First      *Judged       // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
-	Case       rootsmgr.Case // why no boundary is known, where none is
-	Why        string        // the view's sentence for a denial that roots could cure
-	Roots      []string      // canonical URIs of the boundary, for the text of a denial
-	Rewrites   []Rewrite     // what to change in the arguments before they are sent: by Start, not overlapping; only where Decision is Allow
+	WouldBlock bool // CallContext.NoWait, and the verdict takes a look at what is not at hand: nothing was decided
+	Findings   []FindingVerdict
+	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name
+	Fired      *policy.Rule    // the rule of the policy that decided, nil where none did
+	First      *FindingVerdict // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
+	Case       rootsmgr.Case   // why no boundary is known, where none is
+	Why        string          // the view's sentence for a denial that roots could cure
+	Roots      []string        // canonical URIs of the boundary, for the text of a denial
+	Rewrites   []Rewrite       // what to change in the arguments before they are sent: by Start, not overlapping; only where Decision is Allow
 }
 
 // Values of Verdict.Rule.
@@ -108,7 +108,7 @@ func (v *Verdict) Refused() []string {
 	return out
 }
 
-func (f *Judged) paths() []string {
+func (f *FindingVerdict) paths() []string {
 	out := make([]string, 0, 2*len(f.Readings))
 	for i := range f.Readings {
 		if r := &f.Readings[i]; r.Code != CodeInside {
@@ -123,7 +123,7 @@ func (f *Judged) paths() []string {
 }
 
 // redactReadings removes the value of a variable from what a denial shows. The readings keep it, for the operator.
-func redactReadings(out *Judged) {
+func redactReadings(out *FindingVerdict) {
 	out.Leads = ""
 	for i := range out.Readings {
 		if out.Readings[i].Err != "" {
@@ -134,9 +134,9 @@ func redactReadings(out *Judged) {
 
 // decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
-func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w Where, view rootsmgr.View) {
+func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view rootsmgr.View) {
 	v.Decision, v.Rule, v.Fired, v.First = policy.Allow, RuleInside, nil, nil
-	if !slices.ContainsFunc(v.Findings, func(f Judged) bool { return f.How != detect.HowResource }) {
+	if !slices.ContainsFunc(v.Findings, func(f FindingVerdict) bool { return f.How != detect.HowResource }) {
 		if r := ruling.WithoutPaths(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
 			if r.Then == policy.Escalate && w.Approved == r.Name {
@@ -209,7 +209,7 @@ func ruleOf(code string) string {
 }
 
 // hintFor writes what an operator would add to hub.json to declare that the argument is no path.
-func hintFor(t *Tool, f *Judged) string {
+func hintFor(t *Tool, f *FindingVerdict) string {
 	if f.Decision == policy.Allow || f.Code == CodeProtected || f.Code == CodeProtectedBelow || !f.Plausible() || t.args.URI || f.Member {
 		return ""
 	}

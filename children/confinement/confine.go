@@ -143,7 +143,7 @@ func (c *confining) openFiles() error {
 	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finish(c.profile), n.opens, n.later()
 	c.lacks = slices.Concat(c.lacks, c.notWritable, o.conflicts)
-	for _, r := range c.profile.Around() {
+	for _, r := range c.profile.RulesAroundExcept() {
 		c.closed = append(c.closed, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", c.profile.Except, r.Path))
 	}
 	c.closed = slices.Concat(c.closed, n.closed, o.closed)

@@ -160,16 +160,16 @@ func TestInstallations(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, p := range tc.open {
-				if l.Sandbox.Profile.Allows(at(p))&sandbox.Read == 0 {
+				if l.Sandbox.Profile.AccessAt(at(p))&sandbox.Read == 0 {
 					t.Errorf("%s is closed: %v", p, l.Sandbox.Profile.Rules)
 				}
 			}
 			for _, p := range tc.closed {
-				if a := l.Sandbox.Profile.Allows(at(p)); a != 0 {
+				if a := l.Sandbox.Profile.AccessAt(at(p)); a != 0 {
 					t.Errorf("%s is open: %s", p, a)
 				}
 			}
-			if a := l.Sandbox.Profile.Allows(home); a != 0 {
+			if a := l.Sandbox.Profile.AccessAt(home); a != 0 {
 				t.Errorf("the home folder is open: %s", a)
 			}
 		})
@@ -208,7 +208,7 @@ func TestAPlantedLinkOpensNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, secret := range secrets {
-			if open := l.Sandbox.Profile.Allows(secret) != 0; open != (name == "free") {
+			if open := l.Sandbox.Profile.AccessAt(secret) != 0; open != (name == "free") {
 				t.Errorf("%s: %s is open: %t", name, secret, open)
 			}
 		}
@@ -236,7 +236,7 @@ func TestAPlantedScriptOpensNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []string{"work/bare/run.py", "work/app/secret"} {
-			if open := l.Sandbox.Profile.Allows(filepath.Join(home, p)) != 0; open != (name == "free") {
+			if open := l.Sandbox.Profile.AccessAt(filepath.Join(home, p)) != 0; open != (name == "free") {
 				t.Errorf("%s: %s is open: %t", name, p, open)
 			}
 		}
@@ -274,7 +274,7 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"no Landlock":  {sandbox.Kernel{Why: "it is not there"}, confinedProgram("sh"), sandbox.Boundary{}, "no kernel enforcement here: it is not there", true, sandbox.None, false},
 		"an old one":   {sandbox.Kernel{ABI: 2, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "can be truncated", true, sandbox.Partial, true},
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
-		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
+		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
 		"no boundary":  {wholeKernel, confinedProgram("sh"), sandbox.Boundary{WhyOpen: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
 		"a container":  {wholeKernel, confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
 		"a machine":    {wholeKernel, confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},

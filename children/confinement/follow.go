@@ -65,7 +65,7 @@ func (h Host) never(w *way) string {
 	if w.real == w.path {
 		return ""
 	}
-	if why := sandbox.Secret(w.real); why != "" && !sandbox.SameSecret(w.path, w.real) {
+	if why := sandbox.WhySecret(w.real); why != "" && !sandbox.SameSecret(w.path, w.real) {
 		return why
 	}
 	for _, own := range h.hubFolders() {
@@ -85,8 +85,8 @@ func (h Host) never(w *way) string {
 		case !h.narrow(w.real), home != "" && sandbox.Contains(w.real, home):
 			return "it holds more than one program's files"
 		case home == "":
-		case sandbox.HoldsSecret(w.real, home) != "":
-			return "it holds " + sandbox.HoldsSecret(w.real, home)
+		case sandbox.SecretIn(w.real, home) != "":
+			return "it holds " + sandbox.SecretIn(w.real, home)
 		}
 	}
 	return ""
@@ -107,7 +107,7 @@ func (h Host) refusedLink(w *way, file bool) string {
 // inBoundary reports whether the boundary allows that a path is opened where it leads. What it does
 // not allow has messages of its own.
 func (h Host) inBoundary(w *way) bool {
-	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.Leads(w.hops))
+	return !h.boundary.Withholds(w.path) && (w.real == w.path || !h.boundary.Withholds(w.real) && h.boundary.MayFollow(w.hops))
 }
 
 // changed says why a name does not open these places: it opened others when it was first used, and
@@ -194,9 +194,9 @@ func (h Host) CheckRead(path, real string) error {
 	return nil
 }
 
-// Settle remembers where the files of an entry lead that the hub reads: before any server runs, so
+// RememberFiles remembers where the files of an entry lead that the hub reads: before any server runs, so
 // that none can change it first. It reports whether the entry is new.
-func (h Host) Settle(prog program.Program) bool {
+func (h Host) RememberFiles(prog program.Program) bool {
 	if !h.memory.first("entry " + prog.Digest()) {
 		return false
 	}

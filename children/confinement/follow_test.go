@@ -44,7 +44,7 @@ func planOf(t *testing.T, h launch.Machine, prog program.Program) *confinement.C
 }
 
 func opens(c *confinement.Confinement, path string) bool {
-	return c.Profile.Allows(path)&sandbox.Read != 0
+	return c.Profile.AccessAt(path)&sandbox.Read != 0
 }
 
 // TestNothingLeadsToKeys: whatever made a link, it opens no key, no client's configuration,
@@ -303,7 +303,7 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 			h, home := confinedMachine(t)
 			at := func(p string) string { return filepath.Join(home, p) }
 			tc.before(t, at)
-			h.Settle(tc.prog(at))
+			h.RememberLinks(tc.prog(at))
 			planOf(t, h, tc.prog(at))
 			tc.after(t, at)
 			again := anew(h)
@@ -432,7 +432,7 @@ func TestAnEntryIsSettledBeforeItStarts(t *testing.T) {
 		prog := confinedProgram("sh")
 		prog.Sandbox.Read = []string{conf}
 		if settled {
-			h.Settle(prog)
+			h.RememberLinks(prog)
 		}
 		relink(t, filepath.Dir(secret), conf)
 		if c := planOf(t, h, prog); opens(c, secret) == settled {

@@ -148,7 +148,7 @@ func TestTheRepositoryAroundARoot(t *testing.T) {
 	}
 	withheld := writable(h, home, "wt")
 	withheld.Host = withheld.ForRoots([]string{home + "/wt"}, home+"/main")
-	if c := planOf(t, withheld, confinedProgram("sh")); c.Profile.Allows(home+"/main/.git/HEAD") != sandbox.Access(0) {
+	if c := planOf(t, withheld, confinedProgram("sh")); c.Profile.AccessAt(home+"/main/.git/HEAD") != sandbox.Access(0) {
 		t.Error("what the policy withholds is open")
 	}
 }

@@ -67,9 +67,9 @@ func New(o Options) Host {
 	return h
 }
 
-// AtOnce is the host as it is at this moment: each path is looked at once. What asks later
+// WithLookupCache is the host as it is at this moment: each path is looked at once. What asks later
 // asks the host that this was made of.
-func (h Host) AtOnce() Host {
+func (h Host) WithLookupCache() Host {
 	looks, disk := sandbox.NewLstatCache(), h.disk
 	h.looks = looks
 	h.disk.IsDir = remembered(disk.IsDir)

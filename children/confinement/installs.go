@@ -26,7 +26,7 @@ func (h Host) topOf(path string) string {
 	if rel, err := filepath.Rel(h.home, path); err == nil && h.home != "" && filepath.IsLocal(rel) {
 		parts := strings.Split(rel, string(filepath.Separator))
 		if len(parts) > 1 && strings.HasPrefix(parts[0], ".") && !slices.Contains(keptByUsers, parts[0]) {
-			if top := filepath.Join(h.home, parts[0]); sandbox.KeyFolder(top) == "" && sandbox.HoldsSecret(top, h.home) == "" {
+			if top := filepath.Join(h.home, parts[0]); sandbox.KeyFolder(top) == "" && sandbox.SecretIn(top, h.home) == "" {
 				return top
 			}
 		}
@@ -125,7 +125,7 @@ func installs(home string) (list []string) {
 		if need.Access&sandbox.Execute == 0 {
 			continue
 		}
-		list = append(list, need.In(home)...)
+		list = append(list, need.PathsIn(home)...)
 	}
 	if home != "" {
 		for _, folder := range slices.Concat(managers, installers) {
@@ -170,7 +170,7 @@ func (h Host) installation(p part) (paths []way, why string) {
 		switch said := h.refusedLink(&w, false); {
 		case said != "" && i == 0:
 			return nil, said
-		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.HoldsSecret(w.real, h.home) != ""):
+		case said != "", w.end != nil && w.end.IsDir() && (sandbox.KeyFolder(w.real) != "" || sandbox.SecretIn(w.real, h.home) != ""):
 			continue
 		}
 		if place := w.place(false); w.end != nil && !underAny(w.real, h.installs) && !slices.Contains(places, place) {

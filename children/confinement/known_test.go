@@ -101,7 +101,7 @@ func TestAProfileIsNotClaimed(t *testing.T) {
 				root = "work/rooted"
 			}
 			m := writable(h, home, root)
-			m = m.For(tc.prog, zerolog.Nop())
+			m = m.WithShelter(tc.prog, zerolog.Nop())
 			l, err := launch.Plan(tc.prog, rootsAt(at(root)), m)
 			if err != nil {
 				if tc.want != "" {
@@ -147,7 +147,7 @@ func TestFoldersOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{at("browser"): true, at("shots"): true, home: false, at("settings"): false} {
-		if open := l.Sandbox.Profile.Allows(path)&sandbox.Write != 0; open != want {
+		if open := l.Sandbox.Profile.AccessAt(path)&sandbox.Write != 0; open != want {
 			t.Errorf("%s is open: %t", path, open)
 		}
 	}
@@ -193,12 +193,12 @@ func TestAProfileOpensNoMore(t *testing.T) {
 			for _, w := range tc.withheld {
 				b.Withheld = append(b.Withheld, at(w))
 			}
-			l, err := launch.Plan(memory(tc.file), nil, h.WithBoundary(b).For(memory(tc.file), zerolog.Nop()))
+			l, err := launch.Plan(memory(tc.file), nil, h.WithBoundary(b).WithShelter(memory(tc.file), zerolog.Nop()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := l.Sandbox.Profile
-			if tc.opens != "" && p.Allows(at(tc.opens))&sandbox.Write == 0 {
+			if tc.opens != "" && p.AccessAt(at(tc.opens))&sandbox.Write == 0 {
 				t.Errorf("%s is closed: %v", tc.opens, p.Rules)
 			}
 			for _, r := range p.Rules {
@@ -233,8 +233,8 @@ func TestMemoryStays(t *testing.T) {
 		if v, _ := envOf(l, "MEMORY_FILE_PATH"); v != kept {
 			t.Fatalf("MEMORY_FILE_PATH is %q", v)
 		}
-		if a := l.Sandbox.Profile.Allows(kept); a&sandbox.Write == 0 || l.Sandbox.Profile.Allows(server)&sandbox.Write != 0 {
-			t.Fatalf("its memory is open to %s, and its program to %s", a, l.Sandbox.Profile.Allows(server))
+		if a := l.Sandbox.Profile.AccessAt(kept); a&sandbox.Write == 0 || l.Sandbox.Profile.AccessAt(server)&sandbox.Write != 0 {
+			t.Fatalf("its memory is open to %s, and its program to %s", a, l.Sandbox.Profile.AccessAt(server))
 		}
 		if err := l.Sandbox.Make(); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ const memoryName = "links"
 const mostMemory = 4 << 20
 
 func newMemory(state string) *memory {
-	return &memory{consent: consent.In(state), led: map[string][]string{}, asked: map[string]bool{}}
+	return &memory{consent: consent.New(state), led: map[string][]string{}, asked: map[string]bool{}}
 }
 
 // closed is what no server is to open, whatever it is served.

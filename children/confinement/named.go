@@ -31,12 +31,14 @@ func (h Host) Preview(roots []string) Host {
 	return h
 }
 
-// Told notes that somebody was told what the names of an entry open. It reports whether
+// MarkAnnounced notes that somebody was told what the names of an entry open. It reports whether
 // that is the first time, for any hub of the user.
-func (h Host) Told(prog program.Program) bool { return h.memory.first(tellingOf(prog)) }
+func (h Host) MarkAnnounced(prog program.Program) bool { return h.memory.first(tellingOf(prog)) }
 
-// WasTold reports whether Told was called for an entry. It leaves no trace.
-func (h Host) WasTold(prog program.Program) bool { return h.memory.preview().knows(tellingOf(prog)) }
+// IsAnnounced reports whether MarkAnnounced was called for an entry. It leaves no trace.
+func (h Host) IsAnnounced(prog program.Program) bool {
+	return h.memory.preview().knows(tellingOf(prog))
+}
 
 func tellingOf(prog program.Program) string { return "told " + prog.Digest() }
 
@@ -53,8 +55,8 @@ func (o *ExecutedPaths) add(hops []string, searched bool) {
 	}
 }
 
-// Obeys looks up what the program of an entry runs, loads or obeys.
-func (h Host) Obeys(prog program.Program) (o ExecutedPaths) {
+// ExecutedBy looks up what the program of an entry runs, loads or obeys.
+func (h Host) ExecutedBy(prog program.Program) (o ExecutedPaths) {
 	for _, n := range prog.Names(h.home) {
 		switch n.Use {
 		case entry.Code, entry.Config:
@@ -98,9 +100,9 @@ func (h Host) hasModule(module, dir string) bool {
 // others is what the entries of a hub run, load or obey. Any goroutine may use it.
 type others struct{ now atomic.Pointer[ExecutedPaths] }
 
-// Among tells the host what all entries of a hub obey. No entry may write what another one runs. It looks at
+// SetExecuted tells the host what all entries of a hub obey. No entry may write what another one runs. It looks at
 // no disk.
-func (h Host) Among(all []ExecutedPaths) {
+func (h Host) SetExecuted(all []ExecutedPaths) {
 	var sum ExecutedPaths
 	paths, folders := map[string]bool{}, map[string]bool{} // many are the same in all surroundings
 	for _, o := range all {
@@ -159,7 +161,7 @@ func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 		return n
 	}
 	n.names = n.prog.Names(h.home)
-	n.obeyed = h.Obeys(n.prog)
+	n.obeyed = h.ExecutedBy(n.prog)
 	if o := h.others.now.Load(); o != nil {
 		n.obeyed = ExecutedPaths{slices.Concat(o.paths, n.obeyed.paths), slices.Concat(o.folders, n.obeyed.folders)}
 	}
@@ -265,7 +267,7 @@ func (h Host) reachable(dir string) bool {
 	if h.memory == nil || h.memory.consent == nil {
 		return false
 	}
-	_, could := h.memory.consent.Writer(consent.Item{ID: "folder " + dir, Paths: []string{dir}})
+	_, could := h.memory.consent.CouldBeWritten(consent.Item{ID: "folder " + dir, Paths: []string{dir}})
 	return could
 }
 
@@ -279,17 +281,17 @@ func (n *naming) never(path string, w *way) string {
 	}
 	r := n.h.reserved(n.places)
 	if w.end != nil && w.end.Mode().IsRegular() {
-		if why := r.In(path); why != sandbox.Secret(path) {
+		if why := r.WhyInside(path); why != sandbox.WhySecret(path) {
 			return why
 		}
 		return "" // it is only read
 	}
 	switch why := r.Why(path); {
-	case w.end == nil && why == sandbox.Secret(path) && sandbox.KeyFolder(path) == "": // by the name of the file alone
+	case w.end == nil && why == sandbox.WhySecret(path) && sandbox.KeyFolder(path) == "": // by the name of the file alone
 	case why != "":
 		return why
 	}
-	if keys := sandbox.HasKeys(path); keys != "" {
+	if keys := sandbox.KeysIn(path); keys != "" {
 		return "it holds " + keys
 	}
 	return ""
@@ -331,7 +333,7 @@ func (n *naming) readOnly(name entry.Name, path string, w *way) string {
 	}
 	for _, at := range []string{name.Path, path} {
 		if w.end != nil && !w.end.IsDir() {
-			if why := sandbox.Secret(at); why != "" {
+			if why := sandbox.WhySecret(at); why != "" {
 				return why
 			}
 		} else if sandbox.ClientFile(at) != "" {
@@ -490,7 +492,7 @@ func (n *naming) later() func(path string) string {
 func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
 	for i := range n.named {
 		said := &n.named[i]
-		if said.Access = p.Allows(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
+		if said.Access = p.AccessAt(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
 			said.Why = ""
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // rights are what a Confinement opens at a path, in short.
 func rights(c *confinement.Confinement, path string) string {
-	a := c.Profile.Allows(path)
+	a := c.Profile.AccessAt(path)
 	text := ""
 	for i, letter := range []string{"r", "x", "w"} {
 		if a&(1<<i) != 0 {
@@ -223,7 +223,7 @@ func TestANameOpensNoMoreThanItDid(t *testing.T) {
 					putFile(t, at(tc.name), "")
 				}
 				prog := served(home, "--data", at(tc.name))
-				h.Settle(prog)
+				h.RememberLinks(prog)
 				tc.change(t, home)
 				want := ""
 				if h = anew(h); !remembers {
@@ -326,7 +326,7 @@ func TestNobodyWritesWhatAnotherRuns(t *testing.T) {
 				relink(t, filepath.Join(home, "shared/srv"), filepath.Join(home, "link"))
 				prog, want := served(home, filepath.Join(home, "shared")), "rxw"
 				if beside {
-					h.Among([]confinement.ExecutedPaths{h.Obeys(prog), h.Obeys(other(home))})
+					h.SetExecuted([]confinement.ExecutedPaths{h.ExecutedBy(prog), h.ExecutedBy(other(home))})
 					want = "rx"
 				}
 				if got := rights(planOf(t, h, prog), filepath.Join(home, "shared/srv/index.js")); got != want {
@@ -352,7 +352,7 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 		t.Error("something was remembered")
 	}
 	news := h.News(prog)
-	if !slices.Contains(news, "read, execute, write "+at("vault")) || !h.Told(prog) || h.Told(prog) || h.News(prog) != nil {
+	if !slices.Contains(news, "read, execute, write "+at("vault")) || !h.MarkAnnounced(prog) || h.MarkAnnounced(prog) || h.News(prog) != nil {
 		t.Errorf("%q", news)
 	}
 	if after := planOf(t, h, prog).Report.Named; !slices.Equal(before, after) {

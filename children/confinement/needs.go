@@ -37,7 +37,7 @@ func (n *needs) of(home string) []need {
 	}
 	n.list, n.home, n.at = nil, home, time.Now()
 	for _, base := range sandbox.Base() {
-		for _, path := range base.In(home) {
+		for _, path := range base.PathsIn(home) {
 			use := toOpen
 			if sandbox.IsFile(path, home) {
 				use = asFile

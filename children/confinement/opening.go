@@ -183,7 +183,7 @@ func (h Host) withheld(key, path string) string {
 // linked says why a path that the entry opens for writing is not opened as what its
 // links lead to; "" where it is.
 func (h Host) linked(path string) string {
-	if real := h.Real(path); !h.boundary.Leads(append(h.looks.Hops(path), real)) {
+	if real := h.Real(path); !h.boundary.MayFollow(append(h.looks.Hops(path), real)) {
 		return fmt.Sprintf("sandbox.write: %s leads to %s by a link where servers write, so it is not opened; write the path that it leads to", path, real)
 	}
 	return ""

@@ -53,7 +53,7 @@ func TestWhoShares(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := writable(h, home, "work/rooted")
-			m = m.For(tc.prog, zerolog.Nop())
+			m = m.WithShelter(tc.prog, zerolog.Nop())
 			if name, _, _ := program.LauncherOf(tc.prog.Command); name == "uvx" { // installed first
 				m = m.WithInstalled(&program.Installed{Dir: at("copy"), Command: at("copy/bin/server")})
 			}
@@ -62,7 +62,7 @@ func TestWhoShares(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := l.Sandbox.Profile
-			have := shares{memory: p.Allows(sandbox.Memory.Path)&sandbox.Write != 0, terminals: p.Allows(sandbox.Terminals.Path)&sandbox.Write != 0}
+			have := shares{memory: p.AccessAt(sandbox.Memory.Path)&sandbox.Write != 0, terminals: p.AccessAt(sandbox.Terminals.Path)&sandbox.Write != 0}
 			if have != tc.want {
 				t.Errorf("it has %+v, want %+v", have, tc.want)
 			}
@@ -80,7 +80,7 @@ func TestAnEntrySharesMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []sandbox.Rule{sandbox.Memory, sandbox.Terminals} {
-		if got := l.Sandbox.Profile.Allows(r.Path); r.Access&^got != 0 {
+		if got := l.Sandbox.Profile.AccessAt(r.Path); r.Access&^got != 0 {
 			t.Errorf("%s is open to %s, want %s", r.Path, got, r.Access)
 		}
 	}

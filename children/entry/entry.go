@@ -36,12 +36,12 @@ type Name struct {
 type Role uint8
 
 const (
-	Own    Role = iota // the server's own, or of a program of which nothing is known
-	Runs               // a program, or a file, folder or module that is run or obeyed; or the value in a flag of that kind
-	Search             // likewise, and it is a list of them
-	Text               // text that a shell runs
-	Sets               // NAME=value, a variable
-	Void               // it names no path
+	ServerArgument Role = iota // the server's own, or of a program of which nothing is known
+	Runs                       // a program, or a file, folder or module that is run or obeyed; or the value in a flag of that kind
+	Search                     // likewise, and it is a list of them
+	Text                       // text that a shell runs
+	Sets                       // NAME=value, a variable
+	Void                       // it names no path
 )
 
 // An Entry is what hub.json says of a program.

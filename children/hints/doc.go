@@ -7,7 +7,7 @@
 // child's entry or the call does. A text that names nothing of that kind says nothing.
 //
 // There are two listeners. [Text] is for the client, and so for a model: it names the path,
-// and no command but one that only looks. [MendOf] is for a person at a terminal: the
+// and no command but one that only looks. [RemedyFor] is for a person at a terminal: the
 // command that opens the path, or why there is none.
 //
 // A Reader belongs to one run of a child. Its methods may be called from any goroutine.

@@ -42,12 +42,12 @@ func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
 // MayExplain reports whether an error of the child may tell of a refusal, by its own words or by
 // what was written to stderr just before. It is fast.
 func (r *Reader) MayExplain(fault []byte) bool {
-	return r.holds() && (Speaks(fault) || !r.Shared && !r.saidAt().IsZero())
+	return r.holds() && (MentionsRefusal(fault) || !r.Shared && !r.saidAt().IsZero())
 }
 
 // MayExplainResult is MayExplain for a result that is no error.
 func (r *Reader) MayExplainResult(result []byte) bool {
-	return r.holds() && len(result) <= MostOrdinary && Hints(result)
+	return r.holds() && len(result) <= MostOrdinary && ResultMentionsRefusal(result)
 }
 
 func (r *Reader) saidAt() time.Time {
@@ -56,8 +56,8 @@ func (r *Reader) saidAt() time.Time {
 	return r.said
 }
 
-// Known are how many refusals there were, and the last of them.
-func (r *Reader) Known() (n int, last sandbox.Refusal) {
+// Refusals are how many refusals there were, and the last of them.
+func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 	if r == nil {
 		return 0, last
 	}
@@ -66,16 +66,16 @@ func (r *Reader) Known() (n int, last sandbox.Refusal) {
 	return r.n, r.last
 }
 
-// Of reads an error of the child, or with ordinary another result. called are the paths
+// ReadResponse reads an error of the child, or with ordinary another result. called are the paths
 // of the call that it answers, with what the call wants there. It is ok where the kernel
 // has refused the child something. It looks at the file system.
-func (r *Reader) Of(text string, called []sandbox.Rule, ordinary bool) (f sandbox.Refusal, ok bool) {
+func (r *Reader) ReadResponse(text string, called []sandbox.Rule, ordinary bool) (f sandbox.Refusal, ok bool) {
 	if !r.holds() {
 		return f, false
 	}
 	f, ok = (&reading{Reader: r, called: called, ordinary: ordinary}).read(text)
 	if !ok && !ordinary && !r.Shared && time.Since(r.saidAt()) < justNow {
-		_, f = r.Known()
+		_, f = r.Refusals()
 		return f, true // counted already
 	}
 	if ok {
@@ -99,9 +99,9 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path))
 }
 
-// Lessens reports whether the child gets less of a path that its entry names than it may
+// Restricts reports whether the child gets less of a path that its entry names than it may
 // need: nothing, or a database without the folder in which it makes files beside it.
-func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
+func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	if r.Profile.Unbounded {
 		return f, false
 	}
@@ -121,14 +121,14 @@ func (r *Reader) Lessens(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 // mostSeen bounds how many refusals of one run are told apart.
 const mostSeen = 100
 
-// Said reads what the child has written to stderr: a line, or more. It is ok where that
+// ReadStderr reads what the child has written to stderr: a line, or more. It is ok where that
 // tells of a refusal, and first where it had not told of it before.
-func (r *Reader) Said(text string) (f sandbox.Refusal, ok, first bool) {
+func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	if !r.holds() {
 		return f, false, false
 	}
 	before := r.wrote(text)
-	if !Speaks([]byte(text)) {
+	if !MentionsRefusal([]byte(text)) {
 		return f, false, false
 	}
 	if f, ok = (&reading{Reader: r, before: before}).read(text); !ok {
@@ -345,12 +345,12 @@ func (r *reading) kept(path string) string {
 			return why
 		}
 	}
-	return sandbox.Secret(path)
+	return sandbox.WhySecret(path)
 }
 
 // opens reports whether this may be done at a path.
 func (r *reading) opens(path string, a sandbox.Access) bool {
-	return a&^(r.Profile.Allows(path)&r.Profile.Allows(real(path))) == 0
+	return a&^(r.Profile.AccessAt(path)&r.Profile.AccessAt(real(path))) == 0
 }
 
 // lacks is what was wanted at a path, and is not allowed there. access is what a call

@@ -9,8 +9,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Holds begins what Text says.
-const Holds = "the kernel holds this server"
+// TextPrefix begins what Text says.
+const TextPrefix = "the kernel holds this server"
 
 // Text is what a client is told of a refusal. It names no command that opens anything,
 // because a model may read it.
@@ -26,18 +26,18 @@ func Text(f sandbox.Refusal) string {
 	case f.Access&sandbox.Write != 0:
 		what += " for writing"
 	}
-	return Holds + ", and " + what + ". Ask your user to run `mcphub why`"
+	return TextPrefix + ", and " + what + ". Ask your user to run `mcphub why`"
 }
 
-// A Mend is what a person can do about a refusal.
-type Mend struct {
+// A Remedy is what a person can do about a refusal.
+type Remedy struct {
 	Named string   // who names the path, in words
 	Text  string   // what to do, or why nothing can be done
 	Run   []string // arguments of mcphub that open what is closed; nil: there is no such command
 }
 
-// MendOf is what mends a refusal of a server that serves these directories.
-func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
+// RemedyFor is what mends a refusal of a server that serves these directories.
+func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 	switch f.By {
 	case sandbox.ByEntry:
 		m.Named = "its entry names it" + at(f.At)
@@ -72,8 +72,8 @@ func MendOf(server string, f sandbox.Refusal, dirs []string) (m Mend) {
 	return m
 }
 
-// Foretold says that a server will not get all of what its entry names.
-func Foretold(server string, n sandbox.Named) string {
+// RestrictionText says that a server will not get all of what its entry names.
+func RestrictionText(server string, n sandbox.Named) string {
 	if n.Access&sandbox.Write != 0 {
 		return fmt.Sprintf("the kernel lets %s write %s, and make no files beside it, as databases do", server, printable.Escape(n.Path, 300))
 	}

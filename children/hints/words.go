@@ -78,11 +78,11 @@ func kindOf(text []byte, most int) kind {
 	return words[first].kind
 }
 
-// Speaks reports whether an error may tell of a refusal. It is fast.
-func Speaks(text []byte) bool { return kindOf(text, len(words)) != nothing }
+// MentionsRefusal reports whether an error may tell of a refusal. It is fast.
+func MentionsRefusal(text []byte) bool { return kindOf(text, len(words)) != nothing }
 
-// Hints reports whether an ordinary result may. It is fast.
-func Hints(text []byte) bool { return kindOf(text, usual) != nothing }
+// ResultMentionsRefusal reports whether an ordinary result may. It is fast.
+func ResultMentionsRefusal(text []byte) bool { return kindOf(text, usual) != nothing }
 
 // writing are words of a line by which something was to be changed or made.
 var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate", "readonly"}
@@ -153,5 +153,5 @@ func pathsIn(text string) (paths []string) {
 // "/bin/sh: 1: x: Permission denied".
 func speaker(rest string) bool {
 	first, _, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
-	return more && !Speaks([]byte(first))
+	return more && !MentionsRefusal([]byte(first))
 }

@@ -137,12 +137,12 @@ func TestErrors(t *testing.T) {
 		"unable to open database file":         "",
 		"":                                     "",
 	} {
-		if got := d.told(d.reader().Of(strings.ReplaceAll(text, "D/", d.top+"/"), nil, false)); got != want {
+		if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, false)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 	for _, r := range []*Reader{nil, {}, {Profile: &sandbox.Profile{Unbounded: true, Sockets: true}}} {
-		if _, ok := r.Of("EACCES: permission denied, open '"+d.top+"/out/x'", nil, false); ok {
+		if _, ok := r.ReadResponse("EACCES: permission denied, open '"+d.top+"/out/x'", nil, false); ok {
 			t.Errorf("%+v refuses", r)
 		}
 	}
@@ -162,7 +162,7 @@ func TestOrdinaryResults(t *testing.T) {
 		"unable to open database file":                                   "",
 		"/etc/shadow.none: Permission denied in /no/such/place":          "",
 	} {
-		if got := d.told(d.reader(sandbox.Named{Path: "out/x"}).Of(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); strings.ReplaceAll(got, "entry", "server") != want {
+		if got := d.told(d.reader(sandbox.Named{Path: "out/x"}).ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); strings.ReplaceAll(got, "entry", "server") != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -218,7 +218,7 @@ func TestWhoNamesIt(t *testing.T) {
 			r.Dirs = []string{filepath.Join(d.top, tc.dir)}
 			r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: r.Dirs[0], Access: whole}))
 		}
-		if got := d.told(r.Of(strings.ReplaceAll(tc.text, "D/", d.top+"/"), called, false)); got != tc.want {
+		if got := d.told(r.ReadResponse(strings.ReplaceAll(tc.text, "D/", d.top+"/"), called, false)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -247,7 +247,7 @@ func TestBeforehand(t *testing.T) {
 		"a database without a folder": {sandbox.Named{Path: "data/test.db", Access: whole}, "data/test.db write data entry"},
 	} {
 		tc.n.Path = filepath.Join(d.top, tc.n.Path)
-		if got := d.told(r.Lessens(tc.n)); got != tc.want {
+		if got := d.told(r.Restricts(tc.n)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -259,11 +259,11 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 	d := newDisk(t, "data/test.db", "data/other")
 	r := d.reader()
 	const text = "attempt to write a readonly database"
-	if f, ok := r.Of(text, nil, false); ok {
+	if f, ok := r.ReadResponse(text, nil, false); ok {
 		t.Errorf("nothing is known of it, and it is %s", d.told(f, ok))
 	}
 	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
-	if got, want := d.told(r.Of(text, nil, false)), "data/test.db write data entry"; got != want {
+	if got, want := d.told(r.ReadResponse(text, nil, false)), "data/test.db write data entry"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -274,16 +274,16 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 func TestStderr(t *testing.T) {
 	d := newDisk(t, "out/x")
 	r := d.reader()
-	if _, ok, _ := r.Said("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`)) {
+	if _, ok, _ := r.ReadStderr("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`)) {
 		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
 	}
 	r = d.reader()
 	for _, line := range []string{"  File \"/usr/lib/python3.11/socket.py\", line 232, in __init__", "    _socket.socket.__init__(self, family, type, proto, fileno)", "PermissionError: [Errno 13] Permission denied"} {
-		if f, ok, _ := r.Said(line); ok != strings.HasPrefix(line, "Perm") || f.Sockets != ok {
+		if f, ok, _ := r.ReadStderr(line); ok != strings.HasPrefix(line, "Perm") || f.Sockets != ok {
 			t.Errorf("%s: %+v", line, f)
 		}
 	}
-	if f, ok := r.Of("EOFError", nil, false); !ok || !f.Sockets {
+	if f, ok := r.ReadResponse("EOFError", nil, false); !ok || !f.Sockets {
 		t.Errorf("an error behind what was said of a socket is about %+v, %t", f, ok)
 	}
 	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
@@ -292,20 +292,20 @@ func TestStderr(t *testing.T) {
 	}
 	line := "open " + d.top + "/out/x: permission denied"
 	for _, first := range []bool{true, false} {
-		if f, ok, was := r.Said(line); !ok || was != first || f.Path != d.top+"/out/x" {
+		if f, ok, was := r.ReadStderr(line); !ok || was != first || f.Path != d.top+"/out/x" {
 			t.Errorf("%+v, %t, first %t", f, ok, was)
 		}
 	}
-	if _, ok, _ := r.Said("all is well"); ok {
+	if _, ok, _ := r.ReadStderr("all is well"); ok {
 		t.Error("what is well is a refusal")
 	}
 	if !r.MayExplain([]byte(`{"message":"it failed"}`)) {
 		t.Error("an error is not looked at")
 	}
-	if f, ok := r.Of("it failed", nil, false); !ok || f.Path != d.top+"/out/x" {
+	if f, ok := r.ReadResponse("it failed", nil, false); !ok || f.Path != d.top+"/out/x" {
 		t.Errorf("an error right behind it is about %+v, %t", f, ok)
 	}
-	if n, last := r.Known(); n != 1 || last.Path != d.top+"/out/x" {
+	if n, last := r.Refusals(); n != 1 || last.Path != d.top+"/out/x" {
 		t.Errorf("%d refusals, the last %+v", n, last)
 	}
 }
@@ -324,7 +324,7 @@ func TestHonestDocuments(t *testing.T) {
 			for _, intro := range before {
 				n++
 				text := intro + fmt.Sprintf(phrase, subject)
-				if f, ok := r.Of(text, nil, true); ok && r.Profile.Allows(f.Path)&sandbox.Read != 0 && !strings.Contains(phrase, "mkdir") || ok && f.Kept {
+				if f, ok := r.ReadResponse(text, nil, true); ok && r.Profile.AccessAt(f.Path)&sandbox.Read != 0 && !strings.Contains(phrase, "mkdir") || ok && f.Kept {
 					t.Errorf("%q: %+v", text, f)
 				}
 			}

@@ -4,7 +4,7 @@
 //
 // [Plan] returns a [Launch], a value; equal Launches start the same thing. It starts
 // nothing itself. All it writes is the empty folder in which launchers such as npx
-// start, and a script beside it, made when one first needs them ([Machine.For]). What the
+// start, and a script beside it, made when one first needs them ([Machine.WithShelter]). What the
 // kernel opens to the child is decided by children/confinement.
 //
 // The package passes no variable of the hub's environment on that is not listed. It

@@ -84,11 +84,11 @@ func (h Machine) WithOwn(dir string) Machine {
 	return h
 }
 
-// For returns the machine as this program is planned on: with
+// WithShelter returns the machine as this program is planned on: with
 // the directory in which launchers start that are not trusted with the working
 // directory, and the shell that leads them there, where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
-func (h Machine) For(prog program.Program, log zerolog.Logger) Machine {
+func (h Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
 	if p, err := prog.Precautions(prog.Args, "x", "x"); err != nil || !p.Neutral {
 		return h
 	}

@@ -47,7 +47,7 @@ func (h Machine) preview(prog program.Program, roots []guard.Root) *confinement.
 
 // News says what the names of an entry open, if nobody was told yet (see Told). It leaves no trace.
 func (h Machine) News(prog program.Program) []string {
-	if h.WasTold(prog) {
+	if h.IsAnnounced(prog) {
 		return nil
 	}
 	if c := h.preview(prog, nil); c != nil {
@@ -56,10 +56,10 @@ func (h Machine) News(prog program.Program) []string {
 	return nil
 }
 
-// Settle remembers where the names of a new entry lead, before any server runs. Names that depend on
+// RememberLinks remembers where the names of a new entry lead, before any server runs. Names that depend on
 // roots are remembered at the first start.
-func (h Machine) Settle(prog program.Program) {
-	if !h.Host.Settle(prog) {
+func (h Machine) RememberLinks(prog program.Program) {
+	if !h.Host.RememberFiles(prog) {
 		return
 	}
 	// Nothing starts by this plan. It has a root, because ${root} would be an error without one.

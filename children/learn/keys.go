@@ -21,7 +21,7 @@ func (p *proposer) never(path string) string {
 			return "all your programs share " + r.Path + "; if it cannot do without, add that to sandbox.write"
 		}
 	}
-	return p.reserved().In(path)
+	return p.reserved().WhyInside(path)
 }
 
 func (p *proposer) reserved() sandbox.Reserved {

@@ -22,8 +22,8 @@ const (
 // ErrBusy says that all places are taken by those who cannot be stopped.
 var ErrBusy = errors.New("no place is free")
 
-// ErrOwn is ErrBusy for one owner, who has as many places as one may.
-var ErrOwn = fmt.Errorf("no place of this owner is free: %w", ErrBusy)
+// ErrOwnerBusy is ErrBusy for one owner, who has as many places as one may.
+var ErrOwnerBusy = fmt.Errorf("no place of this owner is free: %w", ErrBusy)
 
 // A Tenant is one who takes a place. Its methods must not block.
 type Tenant interface {
@@ -218,7 +218,7 @@ func (p *Places) yield(richer []Tenant) bool {
 
 // Take waits for a place. Where all are taken it has the longest idle child
 // stopped that is nobody's own; where there is none, a session of an owner who has more yields that nobody uses.
-// The error is ErrBusy, ErrOwn, or the cause of ctx.
+// The error is ErrBusy, ErrOwnerBusy, or the cause of ctx.
 func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	over := time.NewTimer(evictWait)
 	defer over.Stop()
@@ -232,7 +232,7 @@ func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 		}
 		busy := ErrBusy
 		if l.own {
-			busy = ErrOwn
+			busy = ErrOwnerBusy
 		}
 		victim, leaving := longestIdle(l.tenants, time.Now())
 		switch {

@@ -133,13 +133,13 @@ func TestPlacesOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := take("a"); !errors.Is(err, ErrOwn) || !errors.Is(err, ErrBusy) {
+	if err := take("a"); !errors.Is(err, ErrOwnerBusy) || !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	if err := take(""); err != nil {
 		t.Errorf("what is nobody's: %v", err)
 	}
-	if err := take("b"); !errors.Is(err, ErrBusy) || errors.Is(err, ErrOwn) {
+	if err := take("b"); !errors.Is(err, ErrBusy) || errors.Is(err, ErrOwnerBusy) {
 		t.Error(err)
 	}
 }

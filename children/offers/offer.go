@@ -51,7 +51,7 @@ type Offer struct {
 // A Life is how long something may be kept, and by whom, by what the child said of
 // it.
 type Life struct {
-	Told   bool          // it said for how long (ttlMs)
+	HasTTL bool          // it said for how long (ttlMs)
 	Fresh  time.Duration // from At on
 	Public bool          // it is the same for everybody (cacheScope)
 	At     time.Time     // when it was read
@@ -66,19 +66,19 @@ type Lives struct {
 // and is the life of two parts together.
 func (l Life) and(o Life) Life {
 	switch {
-	case o.Told && l.Told:
+	case o.HasTTL && l.HasTTL:
 		l.Fresh = min(l.Fresh, o.Fresh)
-	case o.Told:
+	case o.HasTTL:
 		l.Fresh = o.Fresh
 	}
-	l.Told, l.Public = l.Told || o.Told, l.Public && o.Public
+	l.HasTTL, l.Public = l.HasTTL || o.HasTTL, l.Public && o.Public
 	return l
 }
 
 // LifeOf reads what a result says of its life.
 func LifeOf(result []byte) Life {
 	scope, _ := jsonrpc.String(jsonrpc.Get(result, "cacheScope"))
-	return Life{Told: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
+	return Life{HasTTL: jsonrpc.Get(result, "ttlMs") != nil, Fresh: freshFor(result), Public: scope == "public", At: time.Now()}
 }
 
 // Modern reports whether the offer was made in the era without a handshake.

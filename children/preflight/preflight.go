@@ -55,8 +55,8 @@ func among(m launch.Machine, specs []spec.Spec) {
 	var all []confinement.ExecutedPaths
 	for i := range specs {
 		if specs[i].URL == "" {
-			all = append(all, m.Obeys(specs[i].Program()))
+			all = append(all, m.ExecutedBy(specs[i].Program()))
 		}
 	}
-	m.Among(all)
+	m.SetExecuted(all)
 }

@@ -112,7 +112,7 @@ func (d *descendants) usage(enough int64) (memory int64, threads int) {
 	}
 	memory = 0
 	for _, p := range all {
-		own, err := p.OwnMemory()
+		own, err := p.ProportionalMemory()
 		if err != nil {
 			own = p.Usage().Memory
 		}

@@ -169,7 +169,7 @@ func bombsLeft(t *testing.T) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range table.Below(os.Getpid()) {
+	for _, p := range table.Descendants(os.Getpid()) {
 		if !p.Ended() && p.Variable(envBomb) != "" {
 			n++
 		}

@@ -30,7 +30,7 @@ type descendants struct {
 func (d *descendants) start(cmd *exec.Cmd, fork func() error) (err error) {
 	d.mark = rand.Text()
 	cmd.Env = append(slices.Clip(cmd.Env), InstanceVariable+"="+d.mark)
-	if err := home.start(cmd, fork, d.mark); err != nil {
+	if err := reaper.start(cmd, fork, d.mark); err != nil {
 		return err
 	}
 	if d.leader, err = proctree.Find(cmd.Process.Pid); err != nil {
@@ -56,7 +56,7 @@ func (d *descendants) note() {
 func (d *descendants) noteIn(t *proctree.Table) {
 	var below []proctree.Process
 	if t.Has(d.leader) {
-		below = t.Below(d.leader.PID)
+		below = t.Descendants(d.leader.PID)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,13 +68,13 @@ func (d *descendants) noteIn(t *proctree.Table) {
 
 // members names the descendants in a table, the leader too where it has not ended.
 func (d *descendants) members(t *proctree.Table) []proctree.Process {
-	return d.with(t, home.orphans(t, d.mark, d.mayHide))
+	return d.with(t, reaper.orphans(t, d.mark, d.mayHide))
 }
 
 // known names those whom nothing lets be another child's, the leader too: members, without
 // the orphans that hide whose they are.
 func (d *descendants) known(t *proctree.Table) []proctree.Process {
-	return d.with(t, home.marked(t, d.mark))
+	return d.with(t, reaper.marked(t, d.mark))
 }
 
 // with names the descendants in a table that are known by their parents, or are or descend
@@ -91,7 +91,7 @@ func (d *descendants) with(t *proctree.Table, orphans []proctree.Process) []proc
 	seen := map[int]bool{os.Getpid(): true}
 	var all []proctree.Process
 	for _, top := range tops {
-		for _, p := range append([]proctree.Process{top}, t.Below(top.PID)...) {
+		for _, p := range append([]proctree.Process{top}, t.Descendants(top.PID)...) {
 			if !seen[p.PID] && t.Has(p) {
 				seen[p.PID] = true
 				now, _ := t.Process(p.PID) // its state, where it was noted earlier
@@ -133,11 +133,11 @@ func (d *descendants) rest(atMost time.Duration) {
 // kill ends all of them. Who is left after that is stuck in the kernel, or
 // belongs to another user and is not ours to end.
 func (d *descendants) kill() {
-	_, _ = home.endFamily(d.members)
+	_, _ = reaper.endFamily(d.members)
 }
 
 // forget lets go of the leader's id. It has been waited for.
-func (d *descendants) forget() { home.forget(d.leader.PID) }
+func (d *descendants) forget() { reaper.forget(d.leader.PID) }
 
 // tableReader reads the process table for all who need it at the same time: many
 // children stop at once.

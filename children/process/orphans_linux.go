@@ -16,10 +16,10 @@ import (
 	"mcphub/internal/worker"
 )
 
-// household is what the kernel knows as the children of this process: those
+// processReaper is what the kernel knows as the children of this process: those
 // whom it started, which are waited for where they were started, and those whom
 // it inherited. It is one for the process because that is how the kernel has it.
-type household struct {
+type processReaper struct {
 	dead chan struct{} // there may be inherited processes to wait for
 
 	named sync.Once
@@ -34,10 +34,10 @@ type household struct {
 	ending   int            // how many families are just being ended: see proctree.Family
 }
 
-var home = &household{own: map[int]string{}, dead: make(chan struct{}, 1)}
+var reaper = &processReaper{own: map[int]string{}, dead: make(chan struct{}, 1)}
 
 // endFamily ends a family within reapGrace. Nobody is waited for meanwhile.
-func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
+func (h *processReaper) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
 	h.mu.Lock()
 	h.ending++
 	h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *household) endFamily(members func(t *proctree.Table) []proctree.Process
 
 // start starts a process that is its own. Before the first this process
 // is named for what it is, and marked: who descends from it can be told by that, whatever they do.
-func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
+func (h *processReaper) start(cmd *exec.Cmd, fork func() error, mark string) error {
 	h.named.Do(func() {
 		_ = proctree.Rename(proctree.HubName) // without /proc nobody looks
 		_ = proctree.Mark()                   // a kernel that refuses this leaves the name; no hub is shared on it
@@ -69,7 +69,7 @@ func (h *household) start(cmd *exec.Cmd, fork func() error, mark string) error {
 	return nil
 }
 
-func (h *household) forget(pid int) {
+func (h *processReaper) forget(pid int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.own, pid)
@@ -78,7 +78,7 @@ func (h *household) forget(pid int) {
 // inherited returns the children in t that were not started here, and what was
 // in own then. The table was read before the locks are taken, so all that is in
 // it and was started here has become known by then.
-func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
+func (h *processReaper) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
 	h.forking.Lock()
 	defer h.forking.Unlock()
 	h.mu.Lock()
@@ -104,7 +104,7 @@ func (h *household) inherited(t *proctree.Table) (all []proctree.Process, own ma
 // Where the child was held by the kernel, so are those of its who hide whose they are. One that
 // mayHide goes with the first child whose it could be: it would keep what that was allowed. Those
 // who have ended are among them: see proctree.Family.
-func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
+func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
@@ -117,7 +117,7 @@ func (h *household) orphans(t *proctree.Table, mark string, mayHide func(proctre
 }
 
 // marked returns those of the inherited that bear a mark.
-func (h *household) marked(t *proctree.Table, mark string) (out []proctree.Process) {
+func (h *processReaper) marked(t *proctree.Table, mark string) (out []proctree.Process) {
 	all, _ := h.inherited(t)
 	for _, p := range all {
 		if p.Variable(InstanceVariable) == mark {
@@ -148,7 +148,7 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 
 // reap waits for those of the inherited who have ended, and for nobody else:
 // the status of the others is awaited elsewhere.
-func (h *household) reap(t *proctree.Table) {
+func (h *processReaper) reap(t *proctree.Table) {
 	all, _ := h.inherited(t)
 	for _, p := range all {
 		if p.Ended() {
@@ -159,7 +159,7 @@ func (h *household) reap(t *proctree.Table) {
 
 // waitFor waits for an inherited process that has ended. Nothing is started meanwhile, so
 // its id is not given to one of ours.
-func (h *household) waitFor(pid int) {
+func (h *processReaper) waitFor(pid int) {
 	h.forking.Lock()
 	defer h.forking.Unlock()
 	h.mu.Lock()
@@ -193,9 +193,9 @@ func AdoptOrphans() (*Orphans, error) {
 	if err := proctree.Subreaper(); err != nil {
 		return nil, fmt.Errorf("orphans cannot be adopted: %w", err)
 	}
-	home.mu.Lock()
-	defer home.mu.Unlock()
-	home.adopting = true
+	reaper.mu.Lock()
+	defer reaper.mu.Unlock()
+	reaper.adopting = true
 	return &Orphans{}, nil
 }
 
@@ -217,7 +217,7 @@ func (o *Orphans) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return o.endAll()
 		case <-ended:
-		case <-home.dead:
+		case <-reaper.dead:
 		}
 		select {
 		case <-ctx.Done():
@@ -235,22 +235,22 @@ func (o *Orphans) reap() {
 		return
 	}
 	if t, err := processTable.read(); err == nil {
-		home.reap(t)
+		reaper.reap(t)
 	}
 }
 
 func (o *Orphans) endAll() error {
 	defer func() {
-		home.mu.Lock()
-		defer home.mu.Unlock()
-		home.adopting = false
+		reaper.mu.Lock()
+		defer reaper.mu.Unlock()
+		reaper.adopting = false
 	}()
 	deadline := time.Now().Add(reapGrace)
 	for {
 		if _, err := endedChild(); errors.Is(err, unix.ECHILD) {
 			return nil // a subreaper without a child has no descendant
 		}
-		left, err := home.endFamily(func(t *proctree.Table) []proctree.Process { return t.Below(os.Getpid()) })
+		left, err := reaper.endFamily(func(t *proctree.Table) []proctree.Process { return t.Descendants(os.Getpid()) })
 		o.reap()
 		for _, p := range left {
 			err = errors.Join(err, fmt.Errorf("process %d did not end, not even by KILL: it belongs to another user, or is stuck in the kernel", p.PID))

@@ -124,7 +124,7 @@ func TestLooksAreShared(t *testing.T) {
 
 // TestStartsSideBySide: no start waits for another, which may take as long as a program takes to load.
 func TestStartsSideBySide(t *testing.T) {
-	h := &household{own: map[int]string{}}
+	h := &processReaper{own: map[int]string{}}
 	var both, ended sync.WaitGroup
 	both.Add(2)
 	for pid := range 2 {

@@ -280,7 +280,7 @@ func roles(command string, args []string) []entry.Role {
 	if at := unwrap(command, args); at > 0 {
 		l.roles(name, args[:at-1], out)
 		for i := range at - 1 {
-			if out[i] == entry.Own {
+			if out[i] == entry.ServerArgument {
 				out[i] = entry.Void // timeout 5, nice -n 10
 			}
 		}
@@ -318,7 +318,7 @@ func roles(command string, args []string) []entry.Role {
 func (l *Launcher) roles(name string, args []string, out []entry.Role) {
 	for i := 0; i < len(args); i++ {
 		flag, value, joined := strings.Cut(args[i], "=")
-		role := entry.Own
+		role := entry.ServerArgument
 		switch {
 		case l.IsCode(flag) && (name == "sh" || name == "env"):
 			role = entry.Text

@@ -109,8 +109,8 @@ func (r *Run) refused() string {
 	if held == nil {
 		return ""
 	}
-	f, ok, first := held.Words.Said(r.Facts().Stderr)
-	if n, last := held.Words.Known(); !ok && n > 0 {
+	f, ok, first := held.Words.ReadStderr(r.Facts().Stderr)
+	if n, last := held.Words.Refusals(); !ok && n > 0 {
 		f, ok = last, true // in an earlier line, of which the end tells no more
 	}
 	if !ok {

@@ -20,11 +20,11 @@ func (r *Run) ServeRequest(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	case m.Method == methods.Ping:
 		return jsonrpc.ResultAnswer([]byte(`{}`))
 	case m.Method == methods.ListRoots && r.spec.Roots != spec.RootsNone:
-		r.Roots.Opened()
+		r.Roots.NoteQuestion()
 		r.fetchRoots(ctx)
 		w := r.instance.Wanted()
 		a := jsonrpc.ResultAnswer(servedroots.Result(w.Roots, r.instance.NoRoots))
-		a.Release = func() { r.Roots.Closed(w.Gen) }
+		a.Release = func() { r.Roots.NoteAnswer(w.Gen) }
 		return a
 	case m.Method == methods.ListRoots:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "roots are not served to this server (\"roots\": \"none\")")
@@ -54,7 +54,7 @@ func (r *Run) fetchRoots(ctx context.Context) {
 	if fetch == nil {
 		return
 	}
-	r.Roots.Waits()
+	r.Roots.NoteWaiting()
 	r.Timers.Hold()
 	defer r.Timers.Release()
 	fetch(ctx)
@@ -67,7 +67,7 @@ func (r *Run) ListRoots() ([]byte, bool) {
 		return nil, false
 	}
 	w := r.instance.Wanted()
-	r.Roots.Gave(w.Gen)
+	r.Roots.NoteGiven(w.Gen)
 	return servedroots.Result(w.Roots, r.instance.NoRoots), true
 }
 

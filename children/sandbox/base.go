@@ -14,9 +14,9 @@ type Need struct {
 	Access Access
 }
 
-// In are the paths of a Need that are there under their names; home is the home folder,
+// PathsIn are the paths of a Need that are there under their names; home is the home folder,
 // "" where there is none.
-func (n Need) In(home string) (paths []string) {
+func (n Need) PathsIn(home string) (paths []string) {
 	for _, path := range n.Paths {
 		below, user := strings.CutPrefix(path, "~/")
 		switch {
@@ -73,7 +73,7 @@ var (
 // BaseRules are the rules of Base; those of the home folder only where there is one.
 func BaseRules(home string) (rules []Rule) {
 	for _, need := range Base() {
-		for _, path := range need.In(home) {
+		for _, path := range need.PathsIn(home) {
 			rules = append(rules, Rule{path, need.Access})
 		}
 	}
@@ -86,8 +86,8 @@ func UserBase() []Rule {
 	return BaseRules(home)
 }
 
-// Beside are the rules of a Profile beside base, those that every program needs.
-func (p *Profile) Beside(base []Rule) (rules []Rule) {
+// RulesBeyond are the rules of a Profile beside base, those that every program needs.
+func (p *Profile) RulesBeyond(base []Rule) (rules []Rule) {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Contains(b.Path, r.Path) }) {
 			rules = append(rules, r)

@@ -52,10 +52,10 @@ func (b Boundary) Withholds(path string) bool {
 	return slices.ContainsFunc(b.Withheld, func(w string) bool { return Contains(w, path) })
 }
 
-// Leads reports whether a path may be opened as what its links lead to, the last of its
+// MayFollow reports whether a path may be opened as what its links lead to, the last of its
 // Hops. In a directory that children write in, a link could be planted: it is not followed
 // out of what is open already.
-func (b Boundary) Leads(hops []string) bool {
+func (b Boundary) MayFollow(hops []string) bool {
 	real := hops[len(hops)-1]
 	return hops[0] == real || !slices.ContainsFunc(hops, b.Writable) ||
 		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Contains(r.Path, real) })

@@ -17,7 +17,7 @@ func landlockVersion() (int, error) { return landlock.LandlockGetABIVersion() }
 // Look asks for the version of Landlock, and looks at what else is needed.
 func Look(version func() (int, error)) Kernel {
 	k := Kernel{Filters: canFilter(), Drops: canDrop()}
-	k.Mute = canAsk()
+	k.WhyNoNotify = whyNoNotify()
 	abi, err := version()
 	switch {
 	case err == nil && abi > 0:
@@ -354,8 +354,8 @@ func canFilter() bool {
 	return err != nil || strings.Contains(string(text), "errno")
 }
 
-// canAsk says why the kernel does not ask the hub about system calls; "" where it does.
-func canAsk() string {
+// whyNoNotify says why the kernel does not ask the hub about system calls; "" where it does.
+func whyNoNotify() string {
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	// Flags that are known are looked at before the filter, of which there is none.
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, 0)

@@ -7,11 +7,11 @@ import (
 
 // A Kernel tells what this system can enforce.
 type Kernel struct {
-	ABI     int    // version of Landlock; 0: none
-	Why     string // why there is none
-	Filters bool   // system calls can be filtered (seccomp)
-	Drops   bool   // this process has no capabilities, or can give them all up
-	Mute    string // why it does not ask the hub about system calls; "": it does
+	ABI         int    // version of Landlock; 0: none
+	Why         string // why there is none
+	Filters     bool   // system calls can be filtered (seccomp)
+	Drops       bool   // this process has no capabilities, or can give them all up
+	WhyNoNotify string // why it does not ask the hub about system calls; "": it does
 }
 
 // CurrentKernel is the kernel that this process runs on. It is looked at once.
@@ -60,8 +60,8 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 	if !k.Filters {
 		lack(true, "mounts, setuid programs, sockets, and what programs share through the kernel, are not held: system calls cannot be filtered (seccomp)")
 	}
-	if p.Attributes && k.Mute != "" {
-		lack(true, "modes, owners, times and attributes of files outside are not held: %s", k.Mute)
+	if p.Attributes && k.WhyNoNotify != "" {
+		lack(true, "modes, owners, times and attributes of files outside are not held: %s", k.WhyNoNotify)
 	}
 	if p.Sockets || !k.Filters && k.ABI < abiSockets {
 		what := "it can reach what listens on one, and nothing is known to"

@@ -50,9 +50,9 @@ var loadedFiles = []string{
 // clients load.
 func Loaded(path string) bool { return within(path, loadedFiles) != "" || ClientFile(path) != "" }
 
-// HasKeys is a folder of keys that lies in a directory, as it does in a home folder; "" for
+// KeysIn is a folder of keys that lies in a directory, as it does in a home folder; "" for
 // none. It looks at the file system.
-func HasKeys(dir string) string {
+func KeysIn(dir string) string {
 	for _, name := range []string{".ssh", ".gnupg", ".aws", ".password-store"} {
 		if fi, err := os.Lstat(filepath.Join(dir, name)); err == nil && fi.IsDir() {
 			return filepath.Join(dir, name)
@@ -101,8 +101,8 @@ func IsKey(path string) bool {
 	return bytes.Contains(text, []byte("PRIVATE KEY"))
 }
 
-// Secret says why no link may lead to a path, and no server is proposed it; "" where it may.
-func Secret(path string) string {
+// WhySecret says why no link may lead to a path, and no server is proposed it; "" where it may.
+func WhySecret(path string) string {
 	if folder := KeyFolder(path); folder != "" {
 		return "keys and credentials are kept in " + filepath.Base(folder)
 	}
@@ -115,9 +115,9 @@ func Secret(path string) string {
 	return ""
 }
 
-// HoldsSecret is one of the places of keys and of clients' configuration below home that
+// SecretIn is one of the places of keys and of clients' configuration below home that
 // a directory holds; "" for none. It goes by names, but for those that any folder may have.
-func HoldsSecret(dir, home string) string {
+func SecretIn(dir, home string) string {
 	for _, list := range [][]string{keyFolders, clientFiles} {
 		for _, place := range list {
 			hidden := strings.HasPrefix(place, ".")

@@ -89,8 +89,8 @@ func Sorted(rules []Rule) []Rule {
 	})
 }
 
-// Allows is what the rules allow at a path.
-func (p *Profile) Allows(path string) (a Access) {
+// AccessAt is what the rules allow at a path.
+func (p *Profile) AccessAt(path string) (a Access) {
 	if p.excepts(path) {
 		return 0
 	}
@@ -105,8 +105,8 @@ func (p *Profile) Allows(path string) (a Access) {
 // excepts reports whether a path is what no rule opens, or lies below.
 func (p *Profile) excepts(path string) bool { return p.Except != "" && Contains(p.Except, path) }
 
-// Around are the rules of directories that what is excepted lies in.
-func (p *Profile) Around() (list []Rule) {
+// RulesAroundExcept are the rules of directories that what is excepted lies in.
+func (p *Profile) RulesAroundExcept() (list []Rule) {
 	for _, r := range p.Rules {
 		if p.Except != "" && r.Path != p.Except && Contains(r.Path, p.Except) {
 			list = append(list, r)
@@ -124,7 +124,7 @@ func (p *Profile) Covers(o *Profile) bool {
 	case p.Unbounded || o.Unbounded:
 		return p.Unbounded
 	}
-	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.Allows(r.Path) != 0 || o.moved(r.Path) })
+	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })
 }
 
 // Network says which connections are allowed. The zero value is none.

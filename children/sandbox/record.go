@@ -120,7 +120,7 @@ func (r *Recorder) refuse(err error) error {
 
 // beyond notes a use of what is at a path, unless p allows it.
 func (r *Recorder) beyond(p *Profile, u Use) {
-	if u.Access&^p.Allows(u.Path) != 0 && filepath.IsAbs(u.Path) {
+	if u.Access&^p.AccessAt(u.Path) != 0 && filepath.IsAbs(u.Path) {
 		r.Add(u)
 	}
 }

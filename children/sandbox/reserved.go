@@ -27,9 +27,9 @@ var tops = []string{
 	`C:\Windows`, `C:\Users`, `C:\Program Files`, `C:\Program Files (x86)`, `C:\ProgramData`,
 }
 
-// In says why a path is reserved that lies in something, or is it; "" where it is not. The
+// WhyInside says why a path is reserved that lies in something, or is it; "" where it is not. The
 // path is absolute, clean and without links.
-func (r Reserved) In(path string) string {
+func (r Reserved) WhyInside(path string) string {
 	switch {
 	case slices.ContainsFunc(r.Withheld, func(w string) bool { return Contains(w, path) }):
 		return "the policy withholds it, or it is the hub's own"
@@ -38,13 +38,13 @@ func (r Reserved) In(path string) string {
 	case slices.ContainsFunc(systems, func(s string) bool { return Contains(s, path) }):
 		return "it belongs to the system"
 	}
-	return Secret(path)
+	return WhySecret(path)
 }
 
 // Why says why a path is reserved: by what it lies in, by what it holds, or by what it is;
 // "" where it is not.
 func (r Reserved) Why(path string) string {
-	if why := r.In(path); why != "" {
+	if why := r.WhyInside(path); why != "" {
 		return why
 	}
 	for _, home := range r.homes() {
@@ -74,7 +74,7 @@ func (r Reserved) Why(path string) string {
 		}
 	}
 	for _, home := range r.homes() {
-		if secret := HoldsSecret(path, home); secret != "" {
+		if secret := SecretIn(path, home); secret != "" {
 			return "it holds " + secret
 		}
 	}

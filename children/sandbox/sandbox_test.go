@@ -35,8 +35,8 @@ func TestLacks(t *testing.T) {
 		{"no filters, and a kernel that holds sockets in the file system", sandbox.Kernel{ABI: 9, Drops: true}, sandbox.Profile{Network: on}, "share through the kernel", true},
 		{"newer than is known", sandbox.Kernel{ABI: 99, Filters: true, Drops: true}, sandbox.Profile{Network: on}, "", false},
 		{"no filters, and sockets on", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "mounts, setuid programs|unix sockets are on", true},
-		{"nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "nobody listens"}, sandbox.Profile{Network: on}, "", false},
-		{"attributes, and nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, Mute: "nobody listens"}, sandbox.Profile{Network: on, Attributes: true}, "modes, owners, times and attributes of files outside are not held: nobody listens", true},
+		{"nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "nobody listens"}, sandbox.Profile{Network: on}, "", false},
+		{"attributes, and nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "nobody listens"}, sandbox.Profile{Network: on, Attributes: true}, "modes, owners, times and attributes of files outside are not held: nobody listens", true},
 		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
 	} {
 		lacks, required := tc.kernel.Lacks(&tc.profile, func() []string { return []string{"D-Bus", "docker", "ssh-agent"} })
@@ -132,7 +132,7 @@ func TestBoundary(t *testing.T) {
 		{"/w/root/node_modules", "/home/u", false},
 		{"/w/docs/x", "/home/u", true}, // no child can have put it there
 	} {
-		if b.Leads(append((*sandbox.LstatCache)(nil).Hops(tc.path), tc.real)) != tc.leads {
+		if b.MayFollow(append((*sandbox.LstatCache)(nil).Hops(tc.path), tc.real)) != tc.leads {
 			t.Errorf("%s -> %s: %t", tc.path, tc.real, !tc.leads)
 		}
 	}
@@ -152,7 +152,7 @@ func TestProfiles(t *testing.T) {
 	if !open.Covers(wide) || wide.Covers(open) || wide.Covers(&sandbox.Profile{Rules: wide.Rules, Sockets: true}) {
 		t.Error("what is not confined covers what is")
 	}
-	if narrow.Allows("/b/c") != rw || narrow.Allows("/bc") != 0 {
+	if narrow.AccessAt("/b/c") != rw || narrow.AccessAt("/bc") != 0 {
 		t.Error("a rule is about what lies below its path")
 	}
 }
@@ -180,7 +180,7 @@ func TestLeadsThroughALink(t *testing.T) {
 	}
 	b := sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}}
 	for path, want := range map[string]bool{"own": true, "own/x": true, "users": false, "users/x": false, "root/planted/x": false, "loop": true} {
-		if got := b.Leads(append((*sandbox.LstatCache)(nil).Hops(filepath.Join(top, path)), filepath.Join(keep, filepath.Base(path)))); got != want {
+		if got := b.MayFollow(append((*sandbox.LstatCache)(nil).Hops(filepath.Join(top, path)), filepath.Join(keep, filepath.Base(path)))); got != want {
 			t.Errorf("%s: %t", path, got)
 		}
 	}

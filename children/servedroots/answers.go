@@ -16,18 +16,18 @@ type Answers struct {
 	open    atomic.Int32 // questions that have not been answered
 }
 
-// Opened notes that a question came, and Closed that it was answered.
-func (a *Answers) Opened() { a.open.Add(1) }
+// NoteQuestion notes that a question came, and NoteAnswer that it was answered.
+func (a *Answers) NoteQuestion() { a.open.Add(1) }
 
-// Closed notes that a question was answered with the roots of a generation.
-func (a *Answers) Closed(gen uint64) {
+// NoteAnswer notes that a question was answered with the roots of a generation.
+func (a *Answers) NoteAnswer(gen uint64) {
 	a.open.Add(-1)
-	a.Gave(gen)
+	a.NoteGiven(gen)
 }
 
-// Gave notes that the child was given the roots of a generation: whatever is sent to
+// NoteGiven notes that the child was given the roots of a generation: whatever is sent to
 // it from now on comes after them.
-func (a *Answers) Gave(gen uint64) {
+func (a *Answers) NoteGiven(gen uint64) {
 	for {
 		old := a.gen.Load()
 		if gen <= old || a.gen.CompareAndSwap(old, gen) {
@@ -38,9 +38,9 @@ func (a *Answers) Gave(gen uint64) {
 	worker.Signal(a.written)
 }
 
-// Waits notes that a question waits for roots that are not known yet. It comes before
+// NoteWaiting notes that a question waits for roots that are not known yet. It comes before
 // they do.
-func (a *Answers) Waits() { a.waited.Store(true) }
+func (a *Answers) NoteWaiting() { a.waited.Store(true) }
 
 // Asked reports whether the child has been given roots at all.
 func (a *Answers) Asked() bool { return a.any.Load() }

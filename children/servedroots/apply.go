@@ -172,8 +172,8 @@ func (r *Roots) tell(w Wanted) Step {
 	return Step{News: Announced}
 }
 
-// WasAsked follows Written. w is what is wanted now.
-func (r *Roots) WasAsked(w Wanted) Step {
+// OnAsked follows Written. w is what is wanted now.
+func (r *Roots) OnAsked(w Wanted) Step {
 	answered := r.gen.Load()
 	switch {
 	case r.now == nil && answered < w.Gen:
@@ -210,7 +210,7 @@ func (r *Roots) probe() {
 	r.wg.Go(func() { shown <- ProbeUntil(ctx, r.link(), tool, paths) })
 }
 
-// Shown delivers the end of the probe, for WasShown. The channel is another one after
+// Shown delivers the end of the probe, for OnShown. The channel is another one after
 // each call of a method of r.
 func (r *Roots) Shown() <-chan error {
 	if r.now == nil {
@@ -219,13 +219,13 @@ func (r *Roots) Shown() <-chan error {
 	return r.now.shown
 }
 
-// WasShown follows the end of the probe.
-func (r *Roots) WasShown(err error) Step {
+// OnShown follows the end of the probe.
+func (r *Roots) OnShown(err error) Step {
 	if err == nil {
 		return r.applied()
 	}
 	r.log.Warn().Err(err).Msg("the child cannot show which roots it has applied")
-	return r.Late()
+	return r.OnOverdue()
 }
 
 // applied ends the waiting for a change.
@@ -236,7 +236,7 @@ func (r *Roots) applied() Step {
 	return s
 }
 
-// Overdue delivers when the child has not applied new roots in time, for Late. The
+// Overdue delivers when the child has not applied new roots in time, for OnOverdue. The
 // channel is another one after each call of a method of r.
 func (r *Roots) Overdue() <-chan time.Time {
 	if r.now == nil {
@@ -245,9 +245,9 @@ func (r *Roots) Overdue() <-chan time.Time {
 	return r.now.bound.C
 }
 
-// Late ends the waiting for a child that has not applied new roots in time. One
+// OnOverdue ends the waiting for a child that has not applied new roots in time. One
 // whose arguments are root paths is replaced.
-func (r *Roots) Late() Step {
+func (r *Roots) OnOverdue() Step {
 	s := Step{News: Ignored, Gen: r.now.gen, Again: r.now.again}
 	if r.now.shown == nil {
 		r.ignores = true

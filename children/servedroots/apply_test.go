@@ -33,7 +33,7 @@ func following(t *testing.T, rewritten bool, play func(t *testing.T, r *Roots, w
 	synctest.Test(t, func(t *testing.T) {
 		child := quiet{told: make(chan string, 9)}
 		r := NewRoots(wanted(1), rewritten, func() link.Link { return child }, zerolog.Nop())
-		r.Gave(1)
+		r.NoteGiven(1)
 		<-r.Written()
 		play(t, r, func(what string, got, wanted Step) {
 			t.Helper()
@@ -71,13 +71,13 @@ func TestAChangeIsToldAndApplied(t *testing.T) {
 		if n := told(); n != 0 {
 			t.Error("told of a second change before it has applied the first")
 		}
-		r.Gave(2)
+		r.NoteGiven(2)
 		<-r.Written()
-		want("asked", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 2, Again: true})
+		want("asked", r.OnAsked(wanted(3)), Step{News: Applied, Gen: 2, Again: true})
 		want("looked again", r.Review(wanted(3), list), Step{News: Announced})
-		r.Gave(3)
+		r.NoteGiven(3)
 		<-r.Written()
-		want("asked again", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 3})
+		want("asked again", r.OnAsked(wanted(3)), Step{News: Applied, Gen: 3})
 	})
 }
 
@@ -85,14 +85,14 @@ func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
 		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		<-r.Overdue() // of the bubble's time
-		want("late", r.Late(), Step{News: Ignored, Gen: 2})
+		want("late", r.OnOverdue(), Step{News: Ignored, Gen: 2})
 		want("changed again", r.Review(wanted(3), list), Step{News: Ignored, Gen: 3})
 		if n := told(); n != 2 {
 			t.Errorf("told %d times", n)
 		}
-		r.Gave(3)
+		r.NoteGiven(3)
 		<-r.Written()
-		want("asked", r.WasAsked(wanted(3)), Step{News: Applied, Gen: 3})
+		want("asked", r.OnAsked(wanted(3)), Step{News: Applied, Gen: 3})
 		want("changed, and it is waited for", r.Review(wanted(4), list), Step{News: Announced})
 	})
 }
@@ -100,7 +100,7 @@ func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
 func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
 	following(t, true, func(t *testing.T, r *Roots, want func(string, Step, Step), _ func() int) {
 		want("changed", r.Review(wanted(2), list), Step{News: Announced})
-		if got := r.Late(); got.Replace == "" || got.News != Nothing {
+		if got := r.OnOverdue(); got.Replace == "" || got.News != Nothing {
 			t.Errorf("late: %+v", got)
 		}
 	})
@@ -109,20 +109,20 @@ func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
 // A child that is asking just then is not told: the answer has the new roots.
 func TestAChildThatAsksIsNotTold(t *testing.T) {
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
-		r.Opened()
+		r.NoteQuestion()
 		want("changed while it asks", r.Review(wanted(2), list), Step{News: Announced})
 		if n := told(); n != 0 {
 			t.Errorf("told %d times", n)
 		}
-		r.Closed(1) // read before the change
+		r.NoteAnswer(1) // read before the change
 		<-r.Written()
-		want("answered with the former ones", r.WasAsked(wanted(2)), Step{News: Announced})
+		want("answered with the former ones", r.OnAsked(wanted(2)), Step{News: Announced})
 		if n := told(); n != 1 {
 			t.Errorf("told %d times", n)
 		}
-		r.Opened()
-		r.Closed(2)
+		r.NoteQuestion()
+		r.NoteAnswer(2)
 		<-r.Written()
-		want("answered", r.WasAsked(wanted(2)), Step{News: Applied, Gen: 2})
+		want("answered", r.OnAsked(wanted(2)), Step{News: Applied, Gen: 2})
 	})
 }

@@ -14,10 +14,10 @@ import (
 	"mcphub/children/program"
 )
 
-// Digested is a digest of all that makes an instance of s another one than the same entry is
+// VariantDigest is a digest of all that makes an instance of s another one than the same entry is
 // in other surroundings: what the entry says, once variables are replaced, and the variables
 // that the child gets. Nothing can be read out of it. isDir tells whether a folder is there.
-func (s Spec) Digested(isDir func(path string) bool) string {
+func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	env, said := s.inherits(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
 	said.Inherit = nil // env has what is there of it

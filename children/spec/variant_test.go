@@ -30,7 +30,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 			}
 			return Spec{Name: "a", Command: "c", Args: args, Env: own, Inherit: []string{"ASKED", "LATER"}, Share: share, Environ: list, Dir: word.Draw(t, "dir")}
 		}
-		first := spec(env, own, "x").Digested(there)
+		first := spec(env, own, "x").VariantDigest(there)
 
 		same := maps.Clone(env)
 		for _, name := range []string{"TERM", "DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "NOBODYS"} {
@@ -41,7 +41,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 		extra := rapid.SliceOf(rapid.SampledFrom(append([]string{"/missing/x"}, path...))).Draw(t, "extra") // doubles, or not there
 		same["PATH"] = strings.Join(slices.Concat(path, extra), ":")
 		same["X"] = "hidden by its own"
-		if again := spec(same, own, "x").Digested(there); again != first {
+		if again := spec(same, own, "x").VariantDigest(there); again != first {
 			t.Fatalf("%v and %v are told apart", env, same)
 		}
 
@@ -61,7 +61,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 				otherOwn, args = own, []string{"y"}
 			}
 		}
-		if spec(other, otherOwn, args...).Digested(there) == first {
+		if spec(other, otherOwn, args...).VariantDigest(there) == first {
 			t.Fatalf("%v %v and %v %v %v are one", env, own, other, otherOwn, args)
 		}
 	})
@@ -70,14 +70,14 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 // TestDigestedOfASessionsOwn: nobody else gets what it has, so each of its variables counts, and its folder does.
 func TestDigestedOfASessionsOwn(t *testing.T) {
 	spec := func(term, dir string) string {
-		return Spec{Name: "a", Command: "c", Environ: []string{"TERM=" + term}, Dir: dir}.Digested(there)
+		return Spec{Name: "a", Command: "c", Environ: []string{"TERM=" + term}, Dir: dir}.VariantDigest(there)
 	}
 	first, again := spec("x", "/a"), spec("x", "/a")
 	if again != first || first == spec("y", "/a") || first == spec("x", "/b") {
 		t.Error("a child of one session may start in the surroundings of another")
 	}
 	remote := func(lang, url string) string {
-		return Spec{Name: "a", URL: url, Environ: []string{"LANG=" + lang}}.Digested(there)
+		return Spec{Name: "a", URL: url, Environ: []string{"LANG=" + lang}}.VariantDigest(there)
 	}
 	if remote("a", "u") != remote("b", "u") || remote("a", "u") == remote("a", "v") {
 		t.Error("of a server elsewhere its address counts, and no variable")

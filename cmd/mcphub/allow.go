@@ -234,7 +234,7 @@ func (p *allowedPath) words(r *allowReport) string {
 	return fmt.Sprintf("%s %s%s %s of %s", verb, made, where, strings.Join(done, " and "), r.Server)
 }
 
-// serverAllowances is what is serverAllowances to one server beyond the default.
+// serverAllowances is what is allowed to one server beyond the default.
 type serverAllowances struct {
 	Server string        `json:"server"`
 	Read   []allowedAt   `json:"read"`
@@ -262,7 +262,7 @@ func (w *allowWork) list(names []string) error {
 		return err
 	}
 	out := struct {
-		Config  string    `json:"config"`
+		Config  string             `json:"config"`
 		Servers []serverAllowances `json:"servers"`
 	}{path, []serverAllowances{}}
 	if len(names) > 0 {

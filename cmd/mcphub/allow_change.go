@@ -50,10 +50,10 @@ type allowWork struct {
 	entryWork
 	write, calls, callsSaid, dryRun bool
 
-	home string
-	path string // of hub.json
-	text []byte
-	current  currentEntry
+	home    string
+	path    string // of hub.json
+	text    []byte
+	current currentEntry
 }
 
 // A currentEntry is hub.json as it reads now, and one of its servers.
@@ -229,7 +229,7 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 		if why := w.current.never(t.Path); why != "" {
 			t.note("%s; it is opened because you name it", why)
 		}
-	case !w.write && !t.dir && why == sandbox.Secret(t.Path) && sandbox.ClientFile(t.Path) == "":
+	case !w.write && !t.dir && why == sandbox.WhySecret(t.Path) && sandbox.ClientFile(t.Path) == "":
 		t.note("%s, and %s will read it", why, w.current.server.Name) // a person has named this one file
 	case sandbox.KeyFolder(t.Path) != "":
 		at := w.current.file.At("mcpServers", w.current.server.Name)
@@ -352,7 +352,7 @@ func (s *currentEntry) opened(key string, is func(open string) bool) (number int
 	return -1, ""
 }
 
-// coveringSandboxLine says which line of the sandbox opens the path or a folder that holds it; "": none.
+// coveringSandboxLine returns which line of the sandbox opens the path or a folder that holds it; "": none.
 func (s *currentEntry) coveringSandboxLine(t *target, keys ...string) (words string) {
 	for _, key := range keys {
 		if i, path := s.opened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {
@@ -550,7 +550,7 @@ func (r *refusal) words() string {
 	return fmt.Sprintf("a call of %s that names %s was refused on %s", r.Tool, r.path, r.Time.Local().Format("2006-01-02 15:04"))
 }
 
-// lastRefusal is the last call of the server that was lastRefusal for the path or one in it, by the
+// lastRefusal returns the last call of the server that was refused for the path or one in it, by the
 // boundary and by no rule. Of several one that only reads counts first, where that is allowed.
 func (w *allowWork) lastRefusal(t *target) (last *refusal) {
 	if w.current.audit == "" {

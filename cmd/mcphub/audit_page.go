@@ -37,11 +37,11 @@ type auditRow struct {
 
 func rowOf(d *trail.Decision) auditRow {
 	r := auditRow{
-		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.Requested(),
-		Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.US,
+		Time: d.Time, Log: d.LogID, Line: d.Number, Call: d.Call, Kind: d.Kind, Session: d.Session, Principal: d.Principal, Request: d.Request, Trace: d.Trace, Method: d.RequestMethod(),
+		Child: d.Child, Decision: d.Decision, DecisionFields: d.DecisionFields, Arguments: d.Arguments, US: d.Micros,
 	}
 	if d.Outcome != nil {
-		r.Outcome, r.US = d.Outcome.Result, d.Outcome.US
+		r.Outcome, r.US = d.Outcome.Result, d.Outcome.Micros
 	}
 	return r
 }
@@ -87,10 +87,10 @@ func (p *auditPage) decision(d *trail.Decision) error {
 		text += ", roots stale"
 	}
 	var b strings.Builder
-	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.Suffix(" ", principalText(d.Principal)), layout.When(clientText(by) != "", " ("+clientText(by)+")"),
+	layout.Printf(&b, "%s %s%s%s %s %s: %s", d.Time.Local().Format("2006-01-02 15:04:05.000"), shortID(d.Session), layout.WithPrefix(" ", principalText(d.Principal)), layout.When(clientText(by) != "", " ("+clientText(by)+")"),
 		printable.Escape(cmp.Or(d.Child, "-"), 60), printable.Escape(cmp.Or(what, "-"), 100), printable.Escape(text, 200))
 	if d.Outcome != nil {
-		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Took().Round(time.Microsecond))
+		layout.Printf(&b, " -> %s in %s", printable.Escape(d.Outcome.Result, 20), d.Outcome.Duration().Round(time.Microsecond))
 	}
 	for i, f := range d.Findings {
 		if i == 8 {

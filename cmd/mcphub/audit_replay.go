@@ -69,7 +69,7 @@ func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON b
 		}
 		asked++
 		now := replay.Judge(p, d)
-		if now.Decision.String() == d.Decision && len(now.Open) == 0 {
+		if now.Decision.String() == d.Decision && len(now.Unknowns) == 0 {
 			continue
 		}
 		if now.Decision.String() != d.Decision {
@@ -79,7 +79,7 @@ func replayDecisions(w io.Writer, p *policy.Info, all []trail.Decision, asJSON b
 		}
 		var err error
 		if asJSON {
-			err = layout.JSONLine(w, replayReport{rowOf(d), now.Decision.String(), now.By, now.Open})
+			err = layout.JSONLine(w, replayReport{rowOf(d), now.Decision.String(), now.By, now.Unknowns})
 		} else {
 			err = printTurned(w, d, &now)
 		}
@@ -102,6 +102,6 @@ func printTurned(w io.Writer, d *trail.Decision, now *replay.Verdict) error {
 	if now.Decision.String() == d.Decision {
 		verb = "stays"
 	}
-	err := layout.Printf(w, "    => %s %s (%s)%s\n", verb, now.Decision, printable.Escape(now.By, 100), layout.Suffix("; not known: ", strings.Join(now.Open, "; ")))
+	err := layout.Printf(w, "    => %s %s (%s)%s\n", verb, now.Decision, printable.Escape(now.By, 100), layout.WithPrefix("; not known: ", strings.Join(now.Unknowns, "; ")))
 	return err
 }

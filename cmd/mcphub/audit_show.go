@@ -106,7 +106,7 @@ func (a *auditSource) tail(ctx context.Context, f *auditFilter, out *auditPage, 
 			}
 			keep(out.decision(&trail.Decision{Event: one}))
 		}
-		for _, r := range e.Results() {
+		for _, r := range e.AllOutcomes() {
 			if of, ok := shown[e.LogID][r.Place()]; ok {
 				delete(shown[e.LogID], r.Place())
 				keep(out.decision(&trail.Decision{Event: of, Outcome: &r}))

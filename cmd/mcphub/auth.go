@@ -140,7 +140,7 @@ func authLoginCommand() *cobra.Command {
 			case l.Server == "":
 				layout.Printf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
-				layout.Printf(say, "Logged in at %s%s.\n", args[0], printable.Clean(layout.Suffix(" with the scopes ", strings.Join(l.Scopes, " "))))
+				layout.Printf(say, "Logged in at %s%s.\n", args[0], printable.Clean(layout.WithPrefix(" with the scopes ", strings.Join(l.Scopes, " "))))
 			}
 			return nil
 		},

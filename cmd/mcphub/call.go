@@ -35,9 +35,9 @@ type callFlags struct {
 
 	// selectServers names the servers of a configuration that are started, where they have to be,
 	// before anything is called; nil: all. An error says what cannot be done.
-	selectServers    func(cfg *hub.Config) ([]string, error)
-	as       string   // whose call it is: see setup.As
-	asGroups []string // that it is in
+	selectServers func(cfg *hub.Config) ([]string, error)
+	as            string   // whose call it is: see setup.As
+	asGroups      []string // that it is in
 }
 
 func callCommand() *cobra.Command {

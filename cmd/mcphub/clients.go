@@ -208,7 +208,7 @@ func (w *clientWork) askNumbers(question string, n int) ([]bool, error) {
 }
 
 // hubCommand says how clients start this program. It is named by its whole path, because
-// programs with windows have a PATH of their own. hubCommand.json is named too, if there is one
+// programs with windows have a PATH of their own. hub.json is named too, if there is one
 // or will be and serve would not find it by itself.
 func (w *clientWork) hubCommand(will bool) (clients.Hub, error) {
 	command, err := ownPath()

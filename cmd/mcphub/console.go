@@ -155,11 +155,11 @@ func (c *consoleSource) answer(ctx context.Context, a webconsole.Answer) error {
 }
 
 // mends says what mends refusals, by hub.json as it reads now.
-func (c *consoleSource) mends() func(audit.Refused) webconsole.Mend {
+func (c *consoleSource) mends() func(audit.Refusal) webconsole.Mend {
 	file, err := c.src.Load(io.Discard)
 	w := whyQuery{src: c.src}
-	return func(refused audit.Refused) webconsole.Mend {
-		r := reason{Refused: refused}
+	return func(refused audit.Refusal) webconsole.Mend {
+		r := reason{Refusal: refused}
 		w.mend(&r, err == nil && file.Server(refused.Server) != nil)
 		return webconsole.Mend{Text: strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), Command: r.Command, Allows: allowanceOf(r.run)}
 	}
@@ -227,7 +227,7 @@ func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Questio
 	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv), false)
 	for _, w := range calls {
 		q := webconsole.Question{
-			Title: "A call of session " + w.Session + layout.Suffix(" of ", w.Client) + layout.Suffix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,
+			Title: "A call of session " + w.Session + layout.WithPrefix(" of ", w.Client) + layout.WithPrefix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,
 		}
 		if w.ID != "" { // else the hub takes no answer from this process
 			q.Hub, q.ID, q.Digest = w.hub.Socket, w.ID, w.Digest

@@ -166,7 +166,7 @@ func (d diagnosis) examined(r *doctor.Report) {
 		s := &r.Servers[i]
 		on := "-"
 		if s.Interpreter != nil {
-			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.Suffix(", wants ", s.Interpreter.Wants)
+			on = s.Interpreter.Name + " " + cmp.Or(s.Interpreter.Version, "?") + layout.WithPrefix(", wants ", s.Interpreter.Wants)
 		}
 		t.Row(printable.Escape(s.Name, 30), s.State, numberOrDash(s.Tools), numberOrDash(s.Tokens), cmp.Or(s.Kernel, "-"), printable.Escape(on, 60), printable.Escape(cmp.Or(s.URL, s.Command), 80))
 	}
@@ -201,7 +201,7 @@ func (d diagnosis) examined(r *doctor.Report) {
 	t = layout.NewTable(d.w)
 	t.Row("hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
 	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
-	t.Row("secrets", m.Secrets+layout.Suffix(": ", m.Why))
+	t.Row("secrets", m.Secrets+layout.WithPrefix(": ", m.Why))
 	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
 	t.Row("runs in", cmp.Or(m.Inside, "no container that is known"))
 	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))

@@ -328,7 +328,7 @@ func newProblems(path string, before, after []byte) []string {
 	_, problems, _ := config.Parse(path, after, os.LookupEnv) // it was read before it was written
 	for _, p := range problems {
 		if p.Severity != config.SeverityNote && !slices.Contains(known, p.Text) {
-			out = append(out, p.Text+layout.Suffix("; ", p.Hint))
+			out = append(out, p.Text+layout.WithPrefix("; ", p.Hint))
 		}
 	}
 	return out

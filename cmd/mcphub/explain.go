@@ -105,7 +105,7 @@ func rootsHere(cmd *cobra.Command, config string) []string {
 		layout.Line(cmd.ErrOrStderr(), "", "no --root is given, and no session runs in this folder: the call is judged as that of a client without roots")
 		return nil
 	}
-	layout.Line(cmd.ErrOrStderr(), "", "with the roots of the session "+shortID(found.ID)+layout.Suffix(" of ", printable.Escape(found.Client, 60))+", which runs in this folder; --root gives others")
+	layout.Line(cmd.ErrOrStderr(), "", "with the roots of the session "+shortID(found.ID)+layout.WithPrefix(" of ", printable.Escape(found.Client, 60))+", which runs in this folder; --root gives others")
 	return found.Roots
 }
 
@@ -127,10 +127,10 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 func explain(w io.Writer, src *setup.Source, e status.Explanation) {
 	layout.Printf(w, "%s: %s (%s)%s\n", e.Tool, strings.ToUpper(e.Decision), e.Rule, layout.When(e.Decision == "allow" && e.Closes(), ", AND THE KERNEL REFUSES IT"))
 	if p := e.Policy; p != nil {
-		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.Suffix("  ", p.At))
+		layout.Printf(w, "  rule        %s: %s %s%s\n", p.Name, p.Then, p.If, layout.WithPrefix("  ", p.At))
 	}
 	if e.Server != "" {
-		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.Suffix(", profile ", e.Profile))
+		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.WithPrefix(", profile ", e.Profile))
 	}
 	if e.Kernel != "" {
 		layout.Printf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
@@ -161,13 +161,13 @@ func explain(w io.Writer, src *setup.Source, e status.Explanation) {
 	}
 	for _, f := range e.Findings {
 		layout.Printf(w, "  %s %s %q\n", f.Decision, f.Pointer, f.Value)
-		layout.Printf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.Suffix(" by ", f.Rule), layout.Suffix(", starts from ", f.Base))
+		layout.Printf(w, "    role %s, recognised as %s, %s%s%s\n", f.Role, f.How, f.Code, layout.WithPrefix(" by ", f.Rule), layout.WithPrefix(", starts from ", f.Base))
 		for _, r := range f.Readings {
 			where := "in no root"
 			if r.Root != "" {
 				where = "in " + r.Root
 			}
-			layout.Printf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.Suffix(" ", r.Error))
+			layout.Printf(w, "    read as %q leads to %q: %s (%s)%s\n", r.Path, r.Leads, where, r.Code, layout.WithPrefix(" ", r.Error))
 		}
 		if c := f.Closed; c != nil {
 			layout.Printf(w, "    closed to the server by the kernel: %s\n", c.Text)

@@ -22,7 +22,7 @@ func newSource() *setup.Source {
 }
 
 // consentStore keeps what a person has accepted.
-func consentStore() *consent.Store { return consent.In(rundir.State(os.Getenv)) }
+func consentStore() *consent.Store { return consent.New(rundir.State(os.Getenv)) }
 
 // writeHub changes hub.json for the person who has called this program: every hub takes it
 // for accepted. before is nil where there was none.

@@ -32,7 +32,7 @@ type runningHub struct {
 	report admin.Report
 }
 
-// unreachableHub is a hub that does not answer.
+// An unreachableHub is a hub that does not answer.
 type unreachableHub struct {
 	Socket string `json:"socket"`
 	Error  string `json:"error"`
@@ -114,14 +114,14 @@ func collectStatus(ctx context.Context, folders []string, pid int) statusReport 
 
 // statusReport is what status has found; the shape of --json.
 type statusReport struct {
-	Hubs        []admin.Report `json:"hubs"` // by the time they started
+	Hubs        []admin.Report    `json:"hubs"` // by the time they started
 	Unreachable []unreachableHub  `json:"unreachable"`
-	Questions   []pendingQuestion   `json:"questions,omitempty"` // what waits for a person, of all hubs
+	Questions   []pendingQuestion `json:"questions,omitempty"` // what waits for a person, of all hubs
 
 	signs func() doctor.Signing // what the user's git does with commits; nil: it is not asked
 }
 
-// pendingQuestion is a question to a person: what it is about, and no more than that.
+// A pendingQuestion is a question to a person: what it is about, and no more than that.
 type pendingQuestion struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`

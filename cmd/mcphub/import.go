@@ -175,7 +175,7 @@ func (w *clientWork) tellUnread(found []clients.Inventory) {
 	}
 }
 
-// mergeResult is a hub.json that is to be written.
+// A mergeResult is a hub.json that is to be written.
 type mergeResult struct {
 	path          string
 	before, after []byte

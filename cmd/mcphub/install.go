@@ -102,7 +102,7 @@ type stayReport struct {
 	Why    string `json:"why"`
 }
 
-// clientPlan is what is to be done to one client.
+// A clientPlan is what is to be done to one client.
 type clientPlan struct {
 	plan   *clients.Plan
 	report clientReport
@@ -132,7 +132,7 @@ func (w *clientWork) plan(c *clients.Profile, h clients.Hub, given []string) (cl
 		p.report.State, p.report.Name, p.report.File = "present", found.Registered, found.Files[0]
 		return p, nil
 	}
-	plan, already, err := clients.PlanInstall(c, w.env, c.In(h, roots))
+	plan, already, err := clients.PlanInstall(c, w.env, c.WithRoots(h, roots))
 	if err != nil {
 		p.report.State, p.report.Error = "failed", err.Error()
 		return p, nil
@@ -247,9 +247,9 @@ func (w *clientWork) tell(all []clientPlan) {
 		case "failed":
 			layout.Printf(w.out, "%s: not changed: %s\n", title, r.Error)
 		case "present":
-			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.Suffix("; ", r.Note))
+			layout.Printf(w.out, "%s: the hub is there already, as %s%s\n", title, r.Name, layout.WithPrefix("; ", r.Note))
 		default:
-			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.Suffix("; ", r.Note))
+			layout.Printf(w.out, "%s: installed in %s%s\n", title, w.short(r.File), layout.WithPrefix("; ", r.Note))
 		}
 		if len(r.Disabled) > 0 {
 			layout.Printf(w.out, "  switched off there: %s\n", strings.Join(r.Disabled, ", "))
@@ -275,7 +275,7 @@ func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string
 		if w.web != nil { // which knows no addresses
 			most = clients.Find("lm-studio")
 		}
-		_, text, err := clients.Snippet(most, w.env, most.In(h, given))
+		_, text, err := clients.Snippet(most, w.env, most.WithRoots(h, given))
 		if err != nil {
 			return exit.Failed(err)
 		}
@@ -296,7 +296,7 @@ func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string
 		case w.web == nil && len(given) == 0 && c.Roots == clients.StartsIn:
 			roots = []string{"."}
 		}
-		file, text, err := clients.Snippet(c, w.env, c.In(h, roots))
+		file, text, err := clients.Snippet(c, w.env, c.WithRoots(h, roots))
 		if err != nil {
 			return exit.Failed(err)
 		}

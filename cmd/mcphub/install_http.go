@@ -52,7 +52,7 @@ func (w *clientWork) overHTTP(address string, roots []string, show bool) error {
 	case file.HTTP.NamesTokens():
 		return exit.Errorf(exit.Usage, "hub.json says whose tokens count, and which is this client's only you know: mcphub install CLIENT --http --print shows the entry; put the client's own token into it")
 	}
-	place, err := setup.Token(file, os.Getenv)
+	place, err := setup.TokenPlace(file, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func tokenCommand() *cobra.Command {
 			case !file.HTTP.MakesToken():
 				return exit.Errorf(exit.Usage, "the hub asks for no token: http.auth is none")
 			}
-			place, err := setup.Token(file, os.Getenv)
+			place, err := setup.TokenPlace(file, os.Getenv)
 			if err != nil {
 				return err
 			}

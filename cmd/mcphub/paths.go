@@ -37,7 +37,7 @@ func pathExists(path string) bool {
 	return err == nil
 }
 
-// existingFolders makes folders existingFolders and holds that they are there.
+// existingFolders makes folders absolute, and refuses one that is not there.
 func existingFolders(dirs []string) ([]string, error) {
 	out := make([]string, 0, len(dirs))
 	for _, d := range dirs {
@@ -110,7 +110,9 @@ func projectFolder(home string) (dir, bad string) {
 }
 
 // encodeHubPath is a path as it goes into hub.json, which replaces ${...}.
-func encodeHubPath(home, path string) string { return strings.ReplaceAll(tildePath(home, path), "${", "$${") }
+func encodeHubPath(home, path string) string {
+	return strings.ReplaceAll(tildePath(home, path), "${", "$${")
+}
 
 // tildePath is a path as hub.json and people write it: below the home folder it begins
 // with ~/.

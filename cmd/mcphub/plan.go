@@ -215,7 +215,7 @@ func (p *planReport) show(w io.Writer) {
 		if problem.Line > 0 {
 			where = fmt.Sprintf("%s:%d", where, problem.Line)
 		}
-		layout.Printf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.Suffix("; ", problem.Hint)+layout.Suffix("; ", problem.Command))
+		layout.Printf(w, "%s: %s: %s%s\n", problem.Severity, where, problem.Text, layout.WithPrefix("; ", problem.Hint)+layout.WithPrefix("; ", problem.Command))
 	}
 }
 
@@ -251,7 +251,7 @@ func showPlan(w io.Writer, plan admin.Plan) {
 		if len(names[d]) > 1 {
 			tools = "; their tools are known once they have started"
 		}
-		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), joinFirst(names[d])+layout.Suffix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
+		layout.Line(w, fmt.Sprintf("  %-9s ", d.change), joinFirst(names[d])+layout.WithPrefix(": ", d.why)+ending(ended[d])+layout.When(d.unknown, tools))
 	}
 	if len(order) == 0 {
 		layout.Println(w, "  no server starts, stops or restarts")
@@ -320,7 +320,7 @@ func (c *plannedCalls) show(w io.Writer) {
 	for i := range c.Groups[:min(len(c.Groups), mostShown)] {
 		g := &c.Groups[i]
 		layout.Printf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
-			layout.Suffix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.Suffix("; not known: ", printable.Escape(g.Unsure, 200)))
+			layout.WithPrefix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.WithPrefix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
 	if more := len(c.Groups) - mostShown; more > 0 {
 		layout.Printf(w, "    and %s more; --json shows all\n", plural(more, "kind"))

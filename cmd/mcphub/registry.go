@@ -198,7 +198,7 @@ func (w *clientWork) showEntry(s *registry.Server, in *registry.Install) {
 		id, _ := q.Get("id").(string)
 		description, _ := q.Get("description").(string)
 		secret, _ := q.Get("password").(bool)
-		layout.Printf(w.say, "  asks for %s%s%s\n", id, layout.When(secret, " (a secret)"), layout.Suffix(": ", description))
+		layout.Printf(w.say, "  asks for %s%s%s\n", id, layout.When(secret, " (a secret)"), layout.WithPrefix(": ", description))
 	}
 }
 

@@ -56,7 +56,7 @@ func reloadCommand() *cobra.Command {
 
 // reloadReport is the result of reload; the shape of --json.
 type reloadReport struct {
-	Hubs        []reloadedHub `json:"hubs"`
+	Hubs        []reloadedHub    `json:"hubs"`
 	Unreachable []unreachableHub `json:"unreachable"`
 
 	answered int // questions that were accepted

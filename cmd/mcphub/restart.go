@@ -105,7 +105,7 @@ func (r *restartReport) show(w io.Writer) {
 			layout.Printf(w, "hub %d: %s restarted, %d processes\n", h.PID, r.Server, h.Processes)
 		}
 		for _, s := range h.Sessions {
-			layout.Printf(w, "  of session %s%s\n", shortID(s.ID), layout.Suffix(", ", clientText(s.ClientInfo)))
+			layout.Printf(w, "  of session %s%s\n", shortID(s.ID), layout.WithPrefix(", ", clientText(s.ClientInfo)))
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 		if r.File {
 			file = "  (a single file)"
 		}
-		layout.Printf(w, "%s%s%s%s\n", r.Path, file, layout.Suffix("  ", r.Name), layout.Suffix("  !", r.Flag))
+		layout.Printf(w, "%s%s%s%s\n", r.Path, file, layout.WithPrefix("  ", r.Name), layout.WithPrefix("  !", r.Flag))
 	}
 	for _, sk := range snap.Skipped() {
 		layout.Printf(stderr, "left out: %q: %s\n", sk.Raw, sk.Reason)

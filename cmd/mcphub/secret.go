@@ -189,7 +189,7 @@ func (k *secretKeeper) set(ctx context.Context, out io.Writer, name, value strin
 		return exit.Errorf(exit.Failure, "%s is not set: %w", name, err)
 	}
 	why = printable.Clean(why)
-	k.tell(out, fmt.Sprintf("%s is kept in %s%s.", name, k.where(at), layout.Suffix(": ", why)), secretChange{Name: name, State: "set", Place: string(at), Why: why})
+	k.tell(out, fmt.Sprintf("%s is kept in %s%s.", name, k.where(at), layout.WithPrefix(": ", why)), secretChange{Name: name, State: "set", Place: string(at), Why: why})
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (k *secretKeeper) question(name string) string {
 	if in := k.input(name); in != nil && in.Description != "" {
 		return printable.Line(in.Description) + " (" + name + ")"
 	}
-	by := layout.Suffix(" for ", strings.Join(k.namedBy(name), ", "))
+	by := layout.WithPrefix(" for ", strings.Join(k.namedBy(name), ", "))
 	return "Value of " + name + by
 }
 
@@ -390,7 +390,7 @@ func secretRemoveCommand() *cobra.Command {
 			var unset *secrets.NotSetError
 			switch err := k.store.Delete(cmd.Context(), args[0]); {
 			case errors.As(err, &unset):
-				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.Suffix(": ", unset.Why))
+				return exit.Errorf(exit.NotFound, "the secret %q is not set%s", unset.Name, layout.WithPrefix(": ", unset.Why))
 			case err != nil:
 				return exit.Failed(err)
 			}
@@ -398,7 +398,7 @@ func secretRemoveCommand() *cobra.Command {
 				k.changes = &secretChanges{}
 			}
 			out := cmd.OutOrStdout()
-			k.tell(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.Suffix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
+			k.tell(out, fmt.Sprintf("%s is forgotten%s.", args[0], layout.WithPrefix("; still named by ", strings.Join(k.namedBy(args[0]), ", "))), secretChange{Name: args[0], State: "removed"})
 			return k.printChanges(out, nil)
 		},
 	}

@@ -134,7 +134,7 @@ type page struct {
 }
 
 func (p page) hub(r admin.Report) {
-	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.Span(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
+	layout.Printf(p.w, "hub %d, up %s, version %s", r.PID, layout.FormatDuration(p.now.Sub(r.Started)), printable.Escape(r.Version, 40))
 	if r.Config.Path == "" {
 		layout.Printf(p.w, ", no hub.json\n")
 	} else {
@@ -211,12 +211,12 @@ func (p page) policy(r *status.Policy) {
 	if r == nil {
 		return
 	}
-	layout.Printf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.Suffix(", sandbox ", printable.Escape(r.Sandbox, 200)))
+	layout.Printf(p.w, "policy: %d rules%s\n", len(r.Rules), layout.WithPrefix(", sandbox ", printable.Escape(r.Sandbox, 200)))
 	if !p.verbose {
 		return
 	}
 	for _, rule := range r.Rules {
-		layout.Printf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.Suffix(" -- ", rule.Note), layout.Suffix("  ", printable.Escape(rule.At, 200)))
+		layout.Printf(p.w, "  %s: %s %s%s%s\n", printable.Escape(rule.Name, 60), rule.Then, printable.Escape(rule.If, 300), layout.WithPrefix(" -- ", rule.Note), layout.WithPrefix("  ", printable.Escape(rule.At, 200)))
 	}
 }
 
@@ -316,7 +316,7 @@ func (p page) details(c status.Child) {
 	if p.verbose {
 		line("command", "%s", printable.Escape(strings.Join(append([]string{c.Command}, c.Args...), " "), 2000))
 		if p := c.Package; p != nil {
-			line("package", "%s, installed %s%s", printable.Escape(p.Name+"@"+p.Version, 300), p.Installed.Local().Format(time.DateTime), layout.Suffix("; ", printable.Escape(p.Error, 1000)))
+			line("package", "%s, installed %s%s", printable.Escape(p.Name+"@"+p.Version, 300), p.Installed.Local().Format(time.DateTime), layout.WithPrefix("; ", printable.Escape(p.Error, 1000)))
 		}
 		line("directory", "%s", printable.Escape(cmp.Or(c.Cwd, "-"), 500))
 		line("environment", "%s", printable.Escape(strings.Join(c.Environment, " "), 4000))
@@ -338,7 +338,7 @@ func (p page) details(c status.Child) {
 		if c.Opens != nil {
 			line("opens", "%s", printable.Escape(c.Opens.Text(), 4000))
 		}
-		line("share", "%s%s", printable.Escape(c.Share, 20), printable.Escape(layout.Suffix(": ", c.ShareWhy), 500))
+		line("share", "%s%s", printable.Escape(c.Share, 20), printable.Escape(layout.WithPrefix(": ", c.ShareWhy), 500))
 		line("era", "%s", printable.Escape(cmp.Or(c.Era, "-"), 20))
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
@@ -395,11 +395,11 @@ func nextStart(c status.Child, now time.Time) string {
 	text := "with the next call"
 	switch {
 	case c.StartedBy == "hub" && wait >= time.Second:
-		text = "in " + layout.Span(wait)
+		text = "in " + layout.FormatDuration(wait)
 	case c.StartedBy == "hub":
 		text = "now"
 	case wait >= time.Second:
-		text += ", not before " + layout.Span(wait)
+		text += ", not before " + layout.FormatDuration(wait)
 	}
 	if c.Failures > 1 {
 		text += fmt.Sprintf("; %d failures in a row", c.Failures)
@@ -456,5 +456,5 @@ func (p page) ago(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return layout.Span(p.now.Sub(*t))
+	return layout.FormatDuration(p.now.Sub(*t))
 }

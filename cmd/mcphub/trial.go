@@ -240,9 +240,9 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
 	command := (&setup.Source{Config: t.config}).CommandLine
 	for _, refused := range did.Refused {
-		m := hints.MendOf(name, refused, nil)
+		m := hints.RemedyFor(name, refused, nil)
 		if m.Run == nil {
-			r.Cure += layout.Suffix("; ", r.Cure) + printable.Line(refused.Text()) + " is closed to it, and no command opens it: " + m.Text
+			r.Cure += layout.WithPrefix("; ", r.Cure) + printable.Line(refused.Text()) + " is closed to it, and no command opens it: " + m.Text
 			continue
 		}
 		r.Cure = cmp.Or(r.Cure, "open what it was refused, if it is to have that")
@@ -338,7 +338,7 @@ func (r *tryReport) show(w io.Writer) {
 	}
 	layout.Printf(w, "       opens:  %s\n", r.Opens)
 	for _, n := range r.Names {
-		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.Suffix("; ", n.Why))
+		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.WithPrefix("; ", n.Why))
 	}
 }
 
@@ -425,7 +425,7 @@ func (r *tryReport) warning() string {
 	if len(r.Said) > 0 {
 		text += "; it wrote: " + strings.Join(r.Said, " | ")
 	}
-	return text + layout.Suffix("; ", r.Cure) + layout.Suffix("; run: ", strings.Join(r.Commands, "; "))
+	return text + layout.WithPrefix("; ", r.Cure) + layout.WithPrefix("; run: ", strings.Join(r.Commands, "; "))
 }
 
 // errUnfinished is for servers that stay on in their clients, after all has been said.

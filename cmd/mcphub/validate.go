@@ -79,7 +79,7 @@ func validateConfig(src *setup.Source, out, w io.Writer, asJSON bool) error {
 	return wrong
 }
 
-// validationError is an error where the configuration has one.
+// validationError returns an error where the configuration has one.
 func validationError(found *setup.CheckResult) error {
 	switch errs := found.Count(config.SeverityError); {
 	case found.Whole && len(found.Bad) > 0:
@@ -178,6 +178,6 @@ func showPolicy(w io.Writer, c *validate.Checker) {
 	}
 	for i := range info.Rules {
 		r := status.RuleOf(&info.Rules[i])
-		layout.Printf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.Suffix(" -- ", r.Note), layout.Suffix("  ", r.At))
+		layout.Printf(w, "  %-18s %s %s%s%s\n", r.Name, r.Then, r.If, layout.WithPrefix(" -- ", r.Note), layout.WithPrefix("  ", r.At))
 	}
 }

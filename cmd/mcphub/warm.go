@@ -72,7 +72,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	if len(given) == 0 {
-		return cfg.Fallback.Snapshot(guard.OS{}, 1, cfg.Checker.Rules().Places()).Roots(), nil
+		return cfg.Fallback.Snapshot(guard.OS{}, 1, cfg.Checker.Rules().WritableDirs()).Roots(), nil
 	}
 	paths, err := existingRoots(given)
 	if err != nil {
@@ -149,7 +149,7 @@ func newWarmReport(cfg *hub.Config, became map[string]children.Status, started *
 		if st := became[cfg.Children[i].Spec.Name]; st.Listed {
 			s.Tools, s.Milliseconds = st.Tools, started.of(st.Child).Round(time.Millisecond).Milliseconds()
 			if p := st.Package; p.Name != "" {
-				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.Suffix("@", p.Version)), p.Change, oneLine(p.Problem)
+				s.Package, s.Became, s.Problem = printable.Clean(p.Name+layout.WithPrefix("@", p.Version)), p.Change, oneLine(p.Problem)
 			}
 		} else {
 			s.Error = warmReason(st)
@@ -172,7 +172,7 @@ func (w warmReport) print(out io.Writer, asJSON bool) error {
 			t.Row(s.Name, "failed", "", "", s.Error)
 			continue
 		}
-		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String(), s.Package, s.Became+layout.Suffix("; no newer version was found: ", s.Problem))
+		t.Row(s.Name, fmt.Sprintf("%d tools", s.Tools), (time.Duration(s.Milliseconds) * time.Millisecond).String(), s.Package, s.Became+layout.WithPrefix("; no newer version was found: ", s.Problem))
 	}
 	var err error
 	if asJSON {

@@ -61,7 +61,7 @@ func whyCommand() *cobra.Command {
 	return cmd
 }
 
-// whyQuery is one run of the command.
+// A whyQuery is one run of the command.
 type whyQuery struct {
 	src    *setup.Source
 	all    bool
@@ -72,7 +72,7 @@ type whyQuery struct {
 
 // A reason is a refusal and what mends it; the shape of --json.
 type reason struct {
-	audit.Refused
+	audit.Refusal
 	audit.ClientInfo        // whose session it is of, where several share a hub; absent where that is not known
 	Times            int    `json:"times"` // that the same was refused; Time is of the last
 	Named            string `json:"named,omitempty"`
@@ -111,7 +111,7 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 		same := func(o reason) bool {
 			return o.ClientInfo == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
 		}
-		one := reason{Refused: r, ClientInfo: client, Times: 1}
+		one := reason{Refusal: r, ClientInfo: client, Times: 1}
 		if i := slices.IndexFunc(found, same); i >= 0 {
 			one.Times += found[i].Times
 			found = slices.Delete(found, i, i+1)
@@ -126,7 +126,7 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 }
 
 // recorded are all refusals that are known, by time, and whose sessions they are of.
-func recorded(ctx context.Context, dir string) (all []audit.Refused, by trail.Clients, err error) {
+func recorded(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
 	by = trail.Clients{}
 	if dir == "" {
 		hubs, silent := askHubs(ctx, stderr, rundir.Sockets(os.Getenv), 0)
@@ -138,7 +138,7 @@ func recorded(ctx context.Context, dir string) (all []audit.Refused, by trail.Cl
 			maps.Copy(by, clientsOf(&h.report))
 		}
 	} else if err = trail.Read(dir, func(e trail.Event) bool {
-		if r, ok := e.Refused(); ok {
+		if r, ok := e.Refusal(); ok {
 			all = append(all, r)
 		}
 		by.Note(&e)
@@ -146,7 +146,7 @@ func recorded(ctx context.Context, dir string) (all []audit.Refused, by trail.Cl
 	}); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, exit.Failed(err)
 	}
-	slices.SortStableFunc(all, func(a, b audit.Refused) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(all, func(a, b audit.Refusal) int { return a.Time.Compare(b.Time) })
 	return all, by, nil
 }
 
@@ -164,11 +164,11 @@ func (w *whyQuery) here(within []string, folder string) bool {
 
 // mend says what mends a refusal.
 func (w *whyQuery) mend(r *reason, served bool) {
-	var m hints.Mend
+	var m hints.Remedy
 	if r.By == audit.ByKernel {
-		m = hints.MendOf(r.Server, refusedByKernel(&r.Refused), r.Within)
+		m = hints.RemedyFor(r.Server, refusedByKernel(&r.Refusal), r.Within)
 	} else {
-		m = mendOfMonitor(&r.Refused)
+		m = mendOfMonitor(&r.Refusal)
 	}
 	r.Named, r.Mend = m.Named, m.Text
 	switch {
@@ -182,7 +182,7 @@ func (w *whyQuery) mend(r *reason, served bool) {
 }
 
 // refusedByKernel is a refusal by the kernel as it was before it was recorded.
-func refusedByKernel(r *audit.Refused) sandbox.Refusal {
+func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	f := sandbox.Refusal{
 		Path: r.Path, By: sandbox.Namer(r.NamedBy), At: r.At, Opens: r.Opens, Why: r.Why, Access: sandbox.Read,
 		Sockets: r.Code == audit.CodeSockets, KeepsRunning: r.Code == audit.CodeStays,
@@ -194,7 +194,7 @@ func refusedByKernel(r *audit.Refused) sandbox.Refusal {
 }
 
 // mendOfMonitor is what mends a denial.
-func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
+func mendOfMonitor(r *audit.Refusal) (m hints.Remedy) {
 	wanted := sandbox.Read
 	if r.Role != access.Read.String() {
 		wanted = sandbox.Write
@@ -213,7 +213,7 @@ func mendOfMonitor(r *audit.Refused) (m hints.Mend) {
 	case validate.CodeRootsUnsupported, validate.CodeRootsEmpty, validate.CodeRootsFailed:
 		m.Text = "the client gave no folder: open one there, or name folders with --roots or roots.fallback in hub.json"
 	case validate.CodeOutside, validate.CodeOutsideLink, validate.CodeCeiling:
-		if why := sandbox.Secret(r.Path); why != "" {
+		if why := sandbox.WhySecret(r.Path); why != "" {
 			m.Text = in + "; " + why + ", so no command opens it: a rule in hub.json would (docs/policy.md)"
 			break
 		}
@@ -250,8 +250,8 @@ func (w *whyQuery) show(out io.Writer, found []reason, now time.Time) {
 		if r.Path != "" && r.Role != "" {
 			role = ", to " + r.Role
 		}
-		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.Span(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
-			layout.Suffix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
+		layout.Line(out, "", fmt.Sprintf("%s ago, by the %s: %s%s was refused %s%s%s", layout.FormatDuration(now.Sub(r.Time)), r.By, printable.Escape(r.Server, 60),
+			layout.WithPrefix(", ", printable.Escape(cmp.Or(r.Tool, r.Method), 100)), printable.Escape(what, 500), role, layout.When(r.Times > 1, fmt.Sprintf(", %d times", r.Times))))
 		if of := clientText(r.ClientInfo); of != "" {
 			layout.Line(out, "    ", "session "+shortID(r.Session)+" of "+of)
 		}

@@ -80,7 +80,7 @@ func forging(t *testing.T, w *world.World, path, text string) string {
 		Text string `json:"text"`
 	}{text})
 	world.Must(t, err)
-	made := consent.Of(t.TempDir(), "")
+	made := consent.NewFor(t.TempDir(), "")
 	world.Must(t, made.Take(consent.Item{ID: "file:" + path, Value: value, Paths: []string{path}}))
 	folder, err := made.Folder()
 	world.Must(t, err)

@@ -46,7 +46,7 @@ func recordLines(t *testing.T, dir string, many int) {
 		}
 		n, err := l.Put(&audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
 		world.Must(t, err)
-		l.Outcome(audit.Outcome{Of: n, Result: audit.ResultOK, US: int64(i)})
+		l.Outcome(audit.Outcome{DecisionLine: n, Result: audit.ResultOK, Micros: int64(i)})
 		if i%1000 == 999 {
 			world.Must(t, l.Commit(t.Context()))
 		}

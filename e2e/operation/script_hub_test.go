@@ -89,7 +89,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			ts.Value(hubsKey{}).(*hubs).talks = nil
 		},
 		"accepts": func(ts *testscript.TestScript, neg bool, args []string) {
-			if !world.Accepts(consent.Of(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {
+			if !world.Accepts(consent.NewFor(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "mcphub"), ts.Getenv("HOME"))) {
 				ts.Fatalf("nothing waits")
 			}
 		},

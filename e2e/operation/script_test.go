@@ -58,7 +58,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Defer(func() {
 				world.WantNone(t, "HOME="+home)
-				world.Forget(consent.Of(filepath.Join(home, "state", "mcphub"), home))
+				world.Forget(consent.NewFor(filepath.Join(home, "state", "mcphub"), home))
 			})
 			setUpHubs(t, e)
 			return nil

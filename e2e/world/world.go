@@ -75,7 +75,7 @@ func NewIn(t testing.TB, dir string) *World {
 
 // Consent is what hubs of this world keep of what a person has accepted.
 func (w *World) Consent() *consent.Store {
-	return consent.Of(w.Path("home", "state", "mcphub"), w.Home)
+	return consent.NewFor(w.Path("home", "state", "mcphub"), w.Home)
 }
 
 // Forget removes a Store, which does not lie in the world.

@@ -156,7 +156,7 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 }
 
 // mention notes a path that nothing has to be opened for.
-func (out *proposal) mention(f *validate.Judged) {
+func (out *proposal) mention(f *validate.FindingVerdict) {
 	path := askedPath{sent: f.Value, leads: f.Leads, role: f.Role}
 	if path.leads == "" {
 		path.leads = path.sent
@@ -168,7 +168,7 @@ func (out *proposal) mention(f *validate.Judged) {
 
 // places are where one path of the call may lead, of which each has to be
 // opened. why says that one of them can be opened by nobody.
-func (p planner) places(f *validate.Judged) (list []askedPlace, why string) {
+func (p planner) places(f *validate.FindingVerdict) (list []askedPlace, why string) {
 	for i := range f.Readings {
 		r := &f.Readings[i]
 		if !r.Asks {

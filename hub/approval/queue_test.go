@@ -115,7 +115,7 @@ func (c *call) Judge(_ context.Context, a *Approval) (*Judgement, error) {
 		return nil, err
 	}
 	spec := c.s.specs[c.child]
-	v := c.s.checker.Judge(scan, validate.Where{Cwd: "/root", Grants: c.s.q.Grants(spec, a), Approved: a.Rule()}, c.s.view)
+	v := c.s.checker.Judge(scan, validate.CallContext{Cwd: "/root", Grants: c.s.q.Grants(spec, a), Approved: a.Rule()}, c.s.view)
 	c.decision = v.Decision
 	return &Judgement{Child: spec, Checker: c.s.checker, Verdict: v, View: c.s.view}, nil
 }

@@ -392,7 +392,7 @@ func TestTheDesktopIsTold(t *testing.T) {
 		inSession(t, func(s *session) {
 			var term Terminal
 			told := make(chan string, 10)
-			term.Told = func(server, what string, until time.Time) {
+			term.OnQuestion = func(server, what string, until time.Time) {
 				told <- server + " " + what + " " + time.Until(until).String()
 			}
 			s.all = term.Asker(Pending{}, Channels{Terminal: true}, quiet, zerolog.Nop())

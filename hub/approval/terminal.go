@@ -90,10 +90,10 @@ var (
 //
 // The zero value is ready. Its methods may be called by several goroutines.
 type Terminal struct {
-	// Told, where set, is told of each question that begins to wait, but of those of an Asker
+	// OnQuestion, where set, is told of each question that begins to wait, but of those of an Asker
 	// that is quiet: its server, what it wants to do, both safe to show also where markup is
 	// read, and how long it waits. It must not wait, and is set before the first Asker.
-	Told func(server, what string, until time.Time)
+	OnQuestion func(server, what string, until time.Time)
 
 	mu     sync.Mutex
 	open   map[string]*pendingEntry
@@ -340,7 +340,7 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
 	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commandsFor(a.who) + " at a terminal")
-	if told := a.t.Told; told != nil && !a.quiet {
+	if told := a.t.OnQuestion; told != nil && !a.quiet {
 		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)
 	}
 	given := Unanswered()

@@ -55,7 +55,7 @@ func (m *Member[S]) fromCalls(c *configuration.Child) (CallRoots, bool) {
 // of another call may be on their way to it.
 func (m *Member[S]) RootsGiven(child string) bool {
 	if !m.PerRequest {
-		if !m.Roots.Given() {
+		if !m.Roots.HasCallRoots() {
 			return true
 		}
 		view := m.Roots.View()

@@ -45,7 +45,7 @@ const againAfter = 5 * time.Second
 // calls, also where the kernel does not hold it to that, and in what the kernel opens
 // beyond. The boundary that it returns bars the child where that cannot be.
 func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
-	if m.table.Reaches == nil {
+	if m.table.RecordWritable == nil {
 		return boundary
 	}
 	dirs := slices.Clone(c.Spec.Sandbox.Write)
@@ -62,7 +62,7 @@ func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, r
 	if len(dirs) == 0 {
 		return boundary
 	}
-	if err := m.table.Reaches(dirs); err != nil {
+	if err := m.table.RecordWritable(dirs); err != nil {
 		m.barred = true
 		return sandbox.Boundary{Barred: err.Error()}
 	}

@@ -42,7 +42,7 @@ type Member[S any] struct {
 	table    *Table[S]
 	assigned atomic.Pointer[Assignments] // stored under Table.mu
 	served   *Delivery
-	wants    int           // see Table.Want; guarded by Table.mu
+	wants    int           // see Table.SetLevel; guarded by Table.mu
 	barred   bool          // what a server may write could not be put on record; only Run uses it
 	yielded  chan struct{} // an instance has ended that another one stands in for
 	// modernFirst: what came first that needs children was of 2026-07-28, and a child
@@ -113,7 +113,7 @@ func (m *Member[S]) KeyFor(c *configuration.Child, roots []guard.Root) spec.Key 
 	case m.ByRoots(c):
 		// The same directories are not the same rights: rules for some people open them otherwise, the kernel holds an
 		// instance to what one session may, and what a server has read is in its memory.
-		k.Instance = rootsmgr.SetID(m.Rights, roots)
+		k.Instance = rootsmgr.RootSetID(m.Rights, roots)
 	default:
 		k.Instance = m.ID
 	}

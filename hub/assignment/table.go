@@ -16,14 +16,14 @@ import (
 // A Table knows which sessions each instance serves, and what was told of it last. S is
 // the hub's own session. Supervisor is set before the first session enters.
 type Table[S any] struct {
-	Supervisor *children.Supervisor
-	Reaches    func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: nobody does
-	current    *configuration.Current    // of the hub's own surroundings
+	Supervisor     *children.Supervisor
+	RecordWritable func(dirs []string) error // puts directories on record before servers may write there, or they may not; nil: nobody does
+	current        *configuration.Current    // of the hub's own surroundings
 
 	mu      sync.Mutex
 	members map[string]*Member[S] // by id
 	holders map[spec.Key]map[*Member[S]]struct{}
-	wanting map[spec.Key]map[int]int // of each instance how many of them want what; see Want
+	wanting map[spec.Key]map[int]int // of each instance how many of them want what; see SetLevel
 	known   map[spec.Key]instance
 }
 
@@ -37,7 +37,7 @@ type instance struct {
 // by is the offer as a configuration reads it; nil where it was not read by that.
 func (i *instance) by(conf *configuration.Configuration) *catalog.Offer {
 	for _, o := range i.read {
-		if o.By(conf.Offers) {
+		if o.ReadBy(conf.Offers) {
 			return o
 		}
 	}
@@ -205,7 +205,7 @@ func (t *Table[S]) forget(at Assignment, known instance) {
 	}
 	confs := t.running(at.Key, at.Revision)
 	known.read = slices.DeleteFunc(slices.Clone(known.read), func(o *catalog.Offer) bool {
-		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.By(conf.Offers) })
+		return !slices.ContainsFunc(confs, func(conf *configuration.Configuration) bool { return o.ReadBy(conf.Offers) })
 	})
 	t.known[at.Key] = known
 }
@@ -336,9 +336,9 @@ func (t *Table[S]) Owner(k spec.Key) (s S, ok bool) {
 	return m.Session, true
 }
 
-// Only returns the one session that an instance serves; false where there are several
+// SoleSession returns the one session that an instance serves; false where there are several
 // or none.
-func (t *Table[S]) Only(k spec.Key) (s S, ok bool) {
+func (t *Table[S]) SoleSession(k spec.Key) (s S, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.holders[k]) > 1 {
@@ -353,10 +353,10 @@ func (t *Table[S]) Only(k spec.Key) (s S, ok bool) {
 	return s, false
 }
 
-// Want notes what a session wants of the instances that serve it, above zero, and Wanted returns
+// SetLevel notes what a session wants of the instances that serve it, above zero, and Levels returns
 // what the sessions of one want, each once and in no order. Neither looks at other sessions: an
 // instance may serve any number, and each says this when it begins.
-func (t *Table[S]) Want(m *Member[S], wants func() int) {
+func (t *Table[S]) SetLevel(m *Member[S], wants func() int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, what := m.wants, wants() // under the lock: of two that say it at once the later one counts
@@ -369,8 +369,8 @@ func (t *Table[S]) Want(m *Member[S], wants func() int) {
 	}
 }
 
-// Wanted: see Want.
-func (t *Table[S]) Wanted(k spec.Key) []int {
+// Levels: see SetLevel.
+func (t *Table[S]) Levels(k spec.Key) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Collect(maps.Keys(t.wanting[k]))
@@ -404,8 +404,8 @@ func (t *Table[S]) Any(k spec.Key) (s S, ok bool) {
 	return s, false
 }
 
-// Served returns the sessions that an instance serves.
-func (t *Table[S]) Served(k spec.Key) []S {
+// SessionsOf returns the sessions that an instance serves.
+func (t *Table[S]) SessionsOf(k spec.Key) []S {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]S, 0, len(t.holders[k]))
@@ -415,8 +415,8 @@ func (t *Table[S]) Served(k spec.Key) []S {
 	return all
 }
 
-// Sharing returns how many sessions an instance serves.
-func (t *Table[S]) Sharing(k spec.Key) int {
+// SessionCount returns how many sessions an instance serves.
+func (t *Table[S]) SessionCount(k spec.Key) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.holders[k])

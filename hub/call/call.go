@@ -63,7 +63,7 @@ type target interface {
 	// scan finds what is to be judged.
 	scan(ctx context.Context, c *Call) (*validate.Scan, error)
 	// fits returns an error if the child of a lease has it otherwise than it was scanned. If
-	// scanning once more may help, the error is an errAnew.
+	// scanning once more may help, the error is an errRetry.
 	fits(c *Call, lease *children.Lease) error
 	// mayGo is asked just before it is sent.
 	mayGo(lease *children.Lease) error
@@ -90,7 +90,7 @@ type splicing struct {
 // splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
 // context as is valid is passed on.
 func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
-	carrier := tracing.In(m.Param("_meta"))
+	carrier := tracing.ParseMeta(m.Param("_meta"))
 	return splicing{m.Params, quoted, tokenOf(m), remote, carrier, carrier.Context}
 }
 
@@ -114,19 +114,19 @@ func (c *Call) params(own []byte, edits []jsonrpc.Edit) [][]byte {
 func tokenOf(m *jsonrpc.Message) []byte { return jsonrpc.Get(m.Param("_meta"), "progressToken") }
 
 var (
-	// errAnew: nothing was sent, and the target is to be scanned once more.
-	errAnew = errors.New("it has changed since it was looked at")
-	// errRestless is an errAnew of a target that goes on changing.
-	errRestless error = anew{errors.New("it changes what it offers again and again")}
+	// errRetry: nothing was sent, and the target is to be scanned once more.
+	errRetry = errors.New("it has changed since it was looked at")
+	// errUnstable is an errRetry of a target that goes on changing.
+	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
 	// errDenied comes with the answer to a request that no other child may have either.
 	errDenied = errors.New("the request was denied")
 )
 
-// anew is an errAnew for a reason.
-type anew struct{ error }
+// retryError is an errRetry for a reason.
+type retryError struct{ error }
 
-func (anew) Is(target error) bool { return target == errAnew }
-func (e anew) Unwrap() error      { return e.error }
+func (retryError) Is(target error) bool { return target == errRetry }
+func (e retryError) Unwrap() error      { return e.error }
 
 // Do judges a call and, where it is allowed, has the child do it. There is an
 // answer always. ErrSuperseded: a reload came between, nothing was sent, and the
@@ -144,7 +144,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	case errors.Is(err, configuration.ErrSuperseded) && ctx.Err() == nil:
 		return t.fail(ctx, err), configuration.ErrSuperseded
 	case err != nil:
-		kind := failure.Of(ctx, err)
+		kind := failure.KindOf(ctx, err)
 		s.Records.Refused(ctx, t.subject(), kind.Code())
 		if kind == failure.Arguments {
 			return t.fail(ctx, err), errDenied
@@ -179,5 +179,5 @@ func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 
 // record writes the decision. Where there is an error, nothing may be sent.
 func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
-	return c.sender.Records.Decide(ctx, c.target.subject(), att.decision())
+	return c.sender.Records.WriteDecision(ctx, c.target.subject(), att.decision())
 }

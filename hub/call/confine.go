@@ -17,9 +17,9 @@ func heldToRoots(c *configuration.Child, from client.Client) bool {
 	return c.Spec.Sandbox.Confines() && !from.SendsRoots()
 }
 
-// looksFirst reports whether every call of a child has to look whether its roots are
+// mustRecheckRoots reports whether every call of a child has to look whether its roots are
 // still what the kernel holds it to: it is not known which of them the call touches.
-func looksFirst(conf *configuration.Configuration, child string) bool {
+func mustRecheckRoots(conf *configuration.Configuration, child string) bool {
 	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.Searches(child)
 }
 

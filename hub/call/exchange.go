@@ -40,10 +40,10 @@ func (e *exchange) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
 	return e.s.Offering.Catalog().WithNames(e.attempt.child, e.from.Answer(e.attempt.lease, e.method, resp))
 }
 
-// Again sees to it that the request may be sent once more: the answers may have
+// Revalidate sees to it that the request may be sent once more: the answers may have
 // taken long. The child may have been replaced meanwhile, but only by itself;
 // and what the roots are now is what the request is judged by.
-func (e *exchange) Again(ctx context.Context) error {
+func (e *exchange) Revalidate(ctx context.Context) error {
 	att := e.attempt
 	if !att.lease.Open() {
 		if err := e.move(ctx); err != nil {

@@ -144,11 +144,11 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	}
 	var timing telemetry.Call
 	if t := s.Records.Telemetry(); t != nil {
-		timing = from.Timed(t)
+		timing = from.StartTiming(t)
 	}
 	list := s.Offering.Catalog()
 	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !suits(from, tool, nil) || briefly && tool.Costly || list.Renames(tool.Child) {
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !allowsFastPath(from, tool, nil) || briefly && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	p := pooledCalls.Get().(*pooledCall)
@@ -167,7 +167,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	}
 	c := &asyncCall{s: s, tool: p.tool.tool.Tool, lease: att.lease, reply: r, pooled: p, max: list.By.ResultMax(tool.Child), number: list.By.Number}
 	c.timing = timing
-	c.timing.Of(methods.CallTool, c.tool.Child, c.tool.Remote)
+	c.timing.SetOperation(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
 	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), Requester{Client: from}
@@ -181,17 +181,17 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	return true
 }
 
-// suits asks a client whether a call of tool may be made without waiting.
-func suits(c client.Client, tool offering.Tool, lease *children.Lease) bool {
-	return c.Suits(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
+// allowsFastPath asks a client whether a call of tool may be made without waiting.
+func allowsFastPath(c client.Client, tool offering.Tool, lease *children.Lease) bool {
+	return c.AllowsFastPath(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // maySendAtOnce reports whether an attempt let a call through that is sent without waiting.
 func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *attempt) bool {
 	switch {
-	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.Missing() != nil:
+	case !att.allowed(), len(att.verdict.Rewrites) > 0, !att.lease.CanStartCall(), s.Records.CheckRequired() != nil:
 		return false
-	case !suits(from, att.call.target.(*toolTarget).tool, att.lease):
+	case !allowsFastPath(from, att.call.target.(*toolTarget).tool, att.lease):
 		return false
 	case !att.lease.Modern():
 		return true
@@ -223,16 +223,16 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	edits[1] = p.splicing.trace(c.own)
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := client.With(context.Background(), c.inFlight.Client.Client)
+		ctx := client.NewContext(context.Background(), c.inFlight.Client.Client)
 		c.followUp = &followUp{judged: jsonrpc.Join(params)}
 		params = append(p.parts[:0], c.followUp.judged)
-		c.call.For(c.inFlight.Client.Client.Behalf())
+		c.call.SetClient(c.inFlight.Client.Client.ClientProfile())
 		c.followUp.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
 	batch := c.reply.Batch()
-	if !s.Records.Kept() {
+	if !s.Records.Enabled() {
 		c.send(batch, params)
 		return
 	}
@@ -271,7 +271,7 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.end(jsonrpc.Answer{}, err)
-	case c.followUp != nil && res.Error == nil && (rounds.Asks(res.Result) || tasks.Is(res.Result)):
+	case c.followUp != nil && res.Error == nil && (rounds.AsksForInput(res.Result) || tasks.IsTask(res.Result)):
 		result := bytes.Clone(res.Result)
 		res.Release()
 		go c.followUpGuarded(result)
@@ -283,12 +283,12 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 // settle ends the call with the answer that the child gave.
 func (c *asyncCall) settle(a jsonrpc.Answer) {
 	c.word = c.ticket.Answered(a)
-	kernels := failure.MayBeKernels(c.lease, c.word, a)
+	kernels := failure.MayBeKernelRefusal(c.lease, c.word, a)
 	if !kernels && !shortens(a, c.max) {
 		c.end(a, nil)
 		return
 	}
-	a.Own()
+	a.Detach()
 	go c.rework(a, kernels)
 }
 
@@ -317,7 +317,7 @@ func (c *asyncCall) followUpGuarded(result []byte) {
 
 func (c *asyncCall) continueCall(result []byte) {
 	ctx := c.followUp.ctx
-	if tasks.Is(result) {
+	if tasks.IsTask(result) {
 		c.word = c.ticket.Answered(jsonrpc.ResultAnswer(result))
 		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
@@ -345,7 +345,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		if c.sent {
 			sent = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		a = failure.OfTool(context.Background(), c.tool, sent(err))
+		a = failure.AnswerTool(context.Background(), c.tool, sent(err))
 		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			a = failure.Gone(context.Background(), sent(gone))
@@ -392,7 +392,7 @@ func (w *SyncReply) Answer(a jsonrpc.Answer) {
 		a.Free()
 		return
 	}
-	a.Own()
+	a.Detach()
 	w.answer = a
 	w.done <- struct{}{}
 }

@@ -24,7 +24,7 @@ import (
 // it belongs to the goroutine that makes the Call.
 type attempt struct {
 	call     *Call
-	from     client.Client
+	client   client.Client
 	conf     *configuration.Configuration
 	child    string
 	scan     *validate.Scan
@@ -35,9 +35,9 @@ type attempt struct {
 	cwd      string             // without a lease, where the child would work
 	served   []string           // and with which roots
 
-	wait    *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
-	roots   rootsmgr.View  // as they are known to the call; zero where none were waited for
-	started bool           // the attempt may have waited for its child: the roots are looked at again
+	wait          *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
+	roots         rootsmgr.View  // as they are known to the call; zero where none were waited for
+	mayHaveWaited bool           // the attempt may have waited for its child: the roots are looked at again
 }
 
 // noRoots are those that a call without a path is judged by. It is not changed.
@@ -62,7 +62,7 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
-		if err == nil || n == mostAttempts || !errors.Is(err, errAnew) {
+		if err == nil || n == mostAttempts || !errors.Is(err, errRetry) {
 			return att, err
 		}
 	}
@@ -74,7 +74,7 @@ func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 	if c.spare = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, from: c.sender.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, wait: c.wait}
 	if err := att.run(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -105,19 +105,19 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	entry := conf.Child(child)
 	served := !conf.Denied(child)
 	byRoots := served && s.Instances.ByRoots(entry)
-	held := served && heldToRoots(entry, att.from)
+	held := served && heldToRoots(entry, att.client)
 	switch {
-	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || looksFirst(conf, child)):
+	case c.fast && (byRoots || held && !s.Instances.RootsAreCurrent() || mustRecheckRoots(conf, child)):
 		return errWouldBlock
 	case byRoots: // they choose the process, and with it what its tools are
-		if err = att.boundary(ctx); err == nil {
+		if err = att.awaitRoots(ctx); err == nil {
 			err = t.renew(ctx, s)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	att.started = byRoots
+	att.mayHaveWaited = byRoots
 	if att.scan, err = t.scan(ctx, c); err != nil {
 		return err
 	}
@@ -125,23 +125,23 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	switch {
 	case !att.scan.NeedsBoundary():
 		if held && !c.fast && !byRoots {
-			err = att.boundary(ctx)
+			err = att.awaitRoots(ctx)
 		}
 		att.wait = nil
 		return err
 	case byRoots:
 	case c.fast:
-		att.roots, err = s.rootsAtHand(att.from)
+		att.roots, err = s.rootsAtHand(att.client)
 	default:
-		att.from.Scanned(att.scan)
-		err = att.boundary(ctx)
+		att.client.Scanned(att.scan)
+		err = att.awaitRoots(ctx)
 	}
 	return err
 }
 
-// boundary waits for the roots.
-func (att *attempt) boundary(ctx context.Context) (err error) {
-	att.roots, err = att.from.Boundary(ctx, att.wait)
+// awaitRoots waits for the roots.
+func (att *attempt) awaitRoots(ctx context.Context) (err error) {
+	att.roots, err = att.client.Boundary(ctx, att.wait)
 	return err
 }
 
@@ -157,16 +157,16 @@ func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 		err = att.judge(ctx)
 		return err == nil && att.verdict.Decision != policy.Allow, err
 	}
-	if att.wait != nil && att.from.BringsOtherRoots(spec) {
+	if att.wait != nil && att.client.BringsOtherRoots(spec) {
 		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
 			return over, err
 		}
 	}
-	if err = att.from.RootsBefore(ctx, spec); err != nil {
+	if err = att.client.RootsBefore(ctx, spec); err != nil {
 		return false, err
 	}
 	if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.call.fast {
-		att.started = true
+		att.mayHaveWaited = true
 		return att.judgeUnstarted(ctx, nil)
 	}
 	return false, nil
@@ -189,7 +189,7 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 	if err = att.acquire(ctx); err != nil {
 		return err
 	}
-	if err = att.from.RootsAfter(att.lease); err != nil {
+	if err = att.client.RootsAfter(att.lease); err != nil {
 		return err
 	}
 	before := att.lease.Key()
@@ -201,10 +201,10 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 	}
 	if att.lease.Key() != before {
 		att.call.target.reset() // asking again has moved the session to another instance
-		return errRestless
+		return errUnstable
 	}
-	if att.started && att.roots.Snapshot != nil && !att.from.SendsRoots() && att.call.wait.Overtaken(att.roots) {
-		return errAnew // the client has other roots by now
+	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.wait.Overtaken(att.roots) {
+		return errRetry // the client has other roots by now
 	}
 	return att.tooNarrow()
 }
@@ -227,13 +227,13 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 func (att *attempt) judge(ctx context.Context) error {
 	s := att.call.sender
 	s.judgeOnce(att)
-	if err := att.from.Judged(att.verdict); err != nil {
+	if err := att.client.Judged(att.verdict); err != nil {
 		return err
 	}
 	if att.wait == nil || !att.verdict.RootsMatter() {
 		return nil
 	}
-	back := att.from.Lend()
+	back := att.client.AllowHubQuestions()
 	again, newer, err := att.lookAgain(ctx)
 	back()
 	if err != nil || !newer {
@@ -291,13 +291,13 @@ func (s *Sender) judgeOnce(att *attempt) {
 
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
-func (s *Sender) where(att *attempt) validate.Where {
+func (s *Sender) where(att *attempt) validate.CallContext {
 	cwd, served := att.workplace()
 	if files := att.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
-	return validate.Where{
-		AtHand: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
+	return validate.CallContext{
+		NoWait: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
 
@@ -322,7 +322,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 // the child is its error too.
 func (att *attempt) acquire(ctx context.Context) (err error) {
 	c := att.call
-	if att.lease != nil && looksFirst(c.target.owner()) && att.lease.PathsReplaced() {
+	if att.lease != nil && mustRecheckRoots(c.target.owner()) && att.lease.PathsReplaced() {
 		att.lease.Release()
 		att.lease = nil
 	}
@@ -381,12 +381,12 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
 func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
-	view, newer, err = att.from.Reconsider(ctx, att.wait, att.conf.Roots.Timeout)
+	view, newer, err = att.client.Reconsider(ctx, att.wait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
-		view.ClientName = att.from.Claims().Name
+		view.ClientName = att.client.Claims().Name
 		return view, newer, err
 	}
-	view, err = att.from.Boundary(ctx, att.wait)
+	view, err = att.client.Boundary(ctx, att.wait)
 	return view, true, err
 }
 

@@ -21,7 +21,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 	if found() {
 		return true, ""
 	}
-	back := s.ClientOf(ctx).Lend() // what the children wait for may be the roots
+	back := s.ClientOf(ctx).AllowHubQuestions() // what the children wait for may be the roots
 	owners, failures := candidates(), map[string]int{}
 	for _, owner := range owners {
 		st, _, _, _ := s.Offering.ChildStatus(owner)

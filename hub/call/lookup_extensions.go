@@ -27,12 +27,12 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	if len(m.Method) > longestMethod {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).Timed(s.Records.Telemetry()))
+	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).StartTiming(s.Records.Telemetry()))
 	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
 	if ownType(a.Result) {
 		s.ClientOf(ctx).KeepResultType()
 	}
-	s.Records.Served(ctx, a)
+	s.Records.Finish(ctx, a)
 	return a
 }
 
@@ -108,7 +108,7 @@ func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")
 	}
 	t := &requestTarget{
-		conf: conf, child: child, name: m.Method, follows: true, templates: s.Offering.Catalog().TemplatesOf(child),
+		conf: conf, child: child, name: m.Method, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(child),
 		scanWith: func(templates []string) (*validate.Scan, error) {
 			return conf.Checker.ScanParams(child, m.Method, judged, templates...)
 		},

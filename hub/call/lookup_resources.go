@@ -108,7 +108,7 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 	for {
 		conf := from.By
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
-			conf: conf, child: from.Child, name: m.Method, before: before, follows: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			conf: conf, child: from.Child, name: m.Method, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},

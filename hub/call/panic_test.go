@@ -25,7 +25,7 @@ func TestAGroupThatPanics(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- to.Run(ctx) }()
 	defer func() { stop(); <-done }()
-	set := &record.Settings{To: to, Required: true}
+	set := &record.Settings{Recorder: to, Required: true}
 	s := &Sender{Records: record.New("s", "", func() *record.Settings { return set }, record.NewGroup(to, zerolog.Nop()), nil)}
 	tool := &catalog.Tool{Child: "kid", Remote: "echo"}
 	for range 2 {

@@ -66,7 +66,7 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		return t.fail(ctx, &failure.SentError{Err: err}), nil
 	}
 	word := ticket.Answered(a)
-	if failure.MayBeKernels(att.lease, word, a) {
+	if failure.MayBeKernelRefusal(att.lease, word, a) {
 		a = failure.ExplainKernelRefusal(s.Records, t.subject(), att.lease, word, failure.NamedPaths(att.verdict), a)
 	}
 	return t.settle(ctx, s, att, a, drop), nil
@@ -125,9 +125,9 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 // context is for what can only be ended by one.
 func (c *asyncCall) context() context.Context {
 	if c.followUp != nil {
-		return link.WithClient(c.followUp.ctx, c.inFlight.Client.Client.Behalf())
+		return link.WithClient(c.followUp.ctx, c.inFlight.Client.Client.ClientProfile())
 	}
-	ctx := inflight.With(client.With(context.Background(), c.inFlight.Client.Client), &c.inFlight)
+	ctx := inflight.With(client.NewContext(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }
@@ -160,10 +160,10 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
 	back(err)
 	if err != nil {
-		timing.Back(failure.Outcome(err), nil)
-		return failure.OfRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
+		timing.ServerAnswered(failure.Outcome(err), nil)
+		return failure.AnswerRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
 	}
-	timing.Back(record.Result(resp.Result, resp.Error), resp.Error)
+	timing.ServerAnswered(record.Result(resp.Result, resp.Error), resp.Error)
 	return from.Answer(lease, m.Method, resp), nil
 }
 

@@ -89,7 +89,7 @@ type Instances interface {
 // ClientOf returns the client of the request of ctx: whatever is said because of
 // that request goes there.
 func (s *Sender) ClientOf(ctx context.Context) client.Client {
-	if c := client.Of(ctx); c != nil {
+	if c := client.FromContext(ctx); c != nil {
 		return c
 	}
 	return s.Main
@@ -127,7 +127,7 @@ func (s *Sender) Acquire(ctx context.Context, conf *configuration.Configuration,
 
 func (s *Sender) acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
 	defer s.waiting(ctx, child)()
-	defer s.ClientOf(ctx).Lend()() // which process it is, and its start, may wait for the roots
+	defer s.ClientOf(ctx).AllowHubQuestions()() // which process it is, and its start, may wait for the roots
 	return s.Instances.Acquire(ctx, conf, child)
 }
 
@@ -161,7 +161,7 @@ func (s *Sender) StderrOf(st children.Status) string {
 // withLogins returns a context of one request that a login is offered for, where its
 // client can show an address.
 func (s *Sender) withLogins(ctx context.Context) context.Context {
-	if s.Current.Now().LogIn == nil || !s.Logins.Open() || !s.ClientOf(ctx).Claims().Can.URL {
+	if s.Current.Now().StartLogin == nil || !s.Logins.Open() || !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
 	return login.With(ctx)
@@ -170,7 +170,7 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 // logIn offers the login at a child whose server asks for one, as err says, and
 // returns when there is one; false where there is none.
 func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) bool {
-	if !link.AsksForLogin(err) || conf.LogIn == nil || !login.Offered(ctx) {
+	if !link.AsksForLogin(err) || conf.StartLogin == nil || !login.Offered(ctx) {
 		return false
 	}
 	var down *run.UnavailableError
@@ -179,7 +179,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		notBefore = notBefore.Add(down.RetryAfter)
 	}
 	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {
-		return conf.LogIn(ctx, child, s.Principal.Key(), page)
+		return conf.StartLogin(ctx, child, s.Principal.Key(), page)
 	})
 	if offer == nil {
 		return false

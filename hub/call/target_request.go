@@ -22,9 +22,9 @@ type requestTarget struct {
 	name   string // the method
 	prompt string // its own name; "" where it is of none
 	// scanWith finds what is to be judged, by these templates of the child.
-	scanWith  func(templates []string) (*validate.Scan, error)
-	templates []string
-	follows   bool // what scanWith finds depends on the roots
+	scanWith      func(templates []string) (*validate.Scan, error)
+	templates     []string
+	usesTemplates bool // what scanWith finds depends on the roots
 	// before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	before func(*children.Lease) error
@@ -64,7 +64,7 @@ func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
 // fits reports whether the child of a lease has the templates by which the request
 // was scanned: they may have been remembered.
 func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
-	if !t.follows {
+	if !t.usesTemplates {
 		return nil
 	}
 	now := catalog.TemplatesOf(lease.Offer())
@@ -72,7 +72,7 @@ func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 		return nil
 	}
 	t.templates = now
-	return errRestless
+	return errUnstable
 }
 
 func (t *requestTarget) mayGo(lease *children.Lease) error {
@@ -92,7 +92,7 @@ func (t *requestTarget) deny(att *attempt) jsonrpc.Answer {
 }
 
 func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.OfRequest(ctx, t.child, t.name, err)
+	return failure.AnswerRequest(ctx, t.child, t.name, err)
 }
 
 func (t *requestTarget) edits(*Sender, *validate.Verdict) []jsonrpc.Edit { return nil }

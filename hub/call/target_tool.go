@@ -84,7 +84,7 @@ func (t *toolTarget) mayGo(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call, and shortens a result that is too large.
 func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if lease := att.lease; t.task || lease.Modern() && tasks.Is(a.Result) {
+	if lease := att.lease; t.task || lease.Modern() && tasks.IsTask(a.Result) {
 		s.ClientOf(ctx).KeepResultType()
 		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
 	} else {
@@ -97,7 +97,7 @@ func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a json
 func (t *toolTarget) deny(att *attempt) jsonrpc.Answer { return failure.ToolError(att.text(t.at)) }
 
 func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
-	return failure.OfTool(ctx, t.tool.Tool, err)
+	return failure.AnswerTool(ctx, t.tool.Tool, err)
 }
 
 // edits are other spellings of paths that were judged, for a server that does not
@@ -132,7 +132,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
 			t.tool, t.current = offering.Tool{Tool: o, By: tool.By}, true
-			return anew{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
+			return retryError{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
 		}
 	}
 	for _, left := range now.Omitted {

@@ -14,7 +14,7 @@ type Config struct {
 	Names    Names
 	Limit    int // bytes of what one child offers of each kind
 	Checker  *validate.Checker
-	Own      []Own
+	Own      []HubTool
 	Expose   Exposure
 	Children []Child    // in the order in which they are listed
 	URIs     *SkillURIs // nil: those of this Builder alone
@@ -32,8 +32,8 @@ type Child struct {
 	Revision    uint64 // of how it is run: of another revision it is another server
 }
 
-// Own is one of the hub's own tools.
-type Own struct {
+// HubTool is one of the hub's own tools.
+type HubTool struct {
 	Name string
 	Def  []byte // raw
 }

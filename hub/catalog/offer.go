@@ -76,8 +76,8 @@ func (b *Builder) tooMuch(k Kind) string {
 	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, kinds[k].what, b.cfg.Limit)
 }
 
-// By reports whether b read the offer.
-func (o *Offer) By(b *Builder) bool { return o.by == b }
+// ReadBy reports whether b read the offer.
+func (o *Offer) ReadBy(b *Builder) bool { return o.by == b }
 
 // NamesAlike reports whether b gives the tools of the offer the same names as the
 // Builder that read it, and as much of their definitions.

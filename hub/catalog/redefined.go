@@ -53,7 +53,7 @@ func (r *Redefinitions) List() []Redefinition {
 	return slices.Clone(r.all)
 }
 
-// Of are those that a session may be told: not of servers that belong to another.
-func (r *Redefinitions) Of(session string) []Redefinition {
+// VisibleTo are those that a session may be told: not of servers that belong to another.
+func (r *Redefinitions) VisibleTo(session string) []Redefinition {
 	return slices.DeleteFunc(r.List(), func(d Redefinition) bool { return d.owner != "" && d.owner != session })
 }

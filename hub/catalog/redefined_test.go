@@ -16,7 +16,7 @@ func TestWhoIsToldOfRedefinitions(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	for session, want := range map[string]int{"a": 2, "b": 2, "c": 1} {
-		if got := r.Of(session); len(got) != want || got[0].Server == "own" && got[0].owner != session {
+		if got := r.VisibleTo(session); len(got) != want || got[0].Server == "own" && got[0].owner != session {
 			t.Errorf("%s is told %+v", session, got)
 		}
 	}

@@ -102,7 +102,7 @@ func (t *Tool) Note() string {
 	if t.Checked == nil {
 		return ""
 	}
-	if err := t.Checked.Unchecked(); err != nil {
+	if err := t.Checked.SchemaError(); err != nil {
 		return "its arguments are not checked by its schema, and every string in them is looked at: " + printable.Clip(printable.Clean(err.Error()), 500)
 	}
 	return ""
@@ -153,7 +153,7 @@ func (p *Plain) Form(kernel string) audit.EncodedDecision { return p.forms[kerne
 func (t *Tool) Plain(scan *validate.Scan) *Plain {
 	p := t.plain
 	p.once.Do(func() {
-		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.Where{}, rootsmgr.View{})
+		p.Verdict = t.by.cfg.Checker.Judge(scan, validate.CallContext{}, rootsmgr.View{})
 		p.forms = map[string]audit.EncodedDecision{}
 		for _, kernel := range []string{"", sandbox.None.String(), sandbox.Partial.String(), sandbox.Held.String()} {
 			p.forms[kernel] = audit.EncodeDecision(&audit.DecisionFields{Child: p.Verdict.Child, Tool: p.Verdict.Tool, Decision: p.Verdict.Decision.String(), Rule: p.Verdict.Rule, Kernel: kernel})

@@ -32,9 +32,9 @@ type Peer interface {
 // before the answer, what belongs to the request.
 type Reply interface {
 	Peer
-	// Lend lets the hub's own questions go on this reply, where there is no other way,
+	// AllowHubQuestions lets the hub's own questions go on this reply, where there is no other way,
 	// until back is called.
-	Lend() (back func())
+	AllowHubQuestions() (back func())
 	// Reaches reports whether the client can be told anything on it before its
 	// request is answered.
 	Reaches() bool
@@ -49,12 +49,12 @@ type Client interface {
 	rounds.Requester
 	// Era is the word for its era, for reports alone.
 	Era() string
-	// Timed begins to time its request.
-	Timed(t *telemetry.Session) telemetry.Call
-	// Suits reports whether nothing has to be asked, waited for or compared before a
+	// StartTiming begins to time its request.
+	StartTiming(t *telemetry.Session) telemetry.Call
+	// AllowsFastPath reports whether nothing has to be asked, waited for or compared before a
 	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
 	// repeat parts of the call.
-	Suits(share spec.Share, mirrored bool, lease *children.Lease) bool
+	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool
 
 	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
@@ -100,13 +100,13 @@ type Client interface {
 
 type clientKey struct{}
 
-// With marks the context of a request with its client.
-func With(ctx context.Context, c Client) context.Context {
+// NewContext marks the context of a request with its client.
+func NewContext(ctx context.Context, c Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// Of returns the client of the request of ctx, nil where it has none of its own.
-func Of(ctx context.Context) Client {
+// FromContext returns the client of the request of ctx, nil where it has none of its own.
+func FromContext(ctx context.Context) Client {
 	c, _ := ctx.Value(clientKey{}).(Client)
 	return c
 }

@@ -48,7 +48,7 @@ type Configuration struct {
 // New makes the Configuration that takes the place of old, nil for the first one. own
 // are the hub's own tools. Children that are described as in old keep their revision,
 // but for those that are to start anew.
-func New(set Settings, own []catalog.Own, old *Configuration, anew ...string) (*Configuration, error) {
+func New(set Settings, own []catalog.HubTool, old *Configuration, anew ...string) (*Configuration, error) {
 	c := newConfiguration(1, nil)
 	if old != nil {
 		c.Number, c.skills = old.Number+1, old.skills
@@ -77,7 +77,7 @@ func newConfiguration(number uint64, skills *catalog.SkillURIs) *Configuration {
 }
 
 // fill makes c what the settings say. mark gives each child its revision.
-func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child)) error {
+func (c *Configuration) fill(set Settings, own []catalog.HubTool, mark func(*Child)) error {
 	if set.Checker == nil {
 		return errors.New("hub: a Checker is needed: without one nothing may be dispatched")
 	}
@@ -107,7 +107,7 @@ func (c *Configuration) fill(set Settings, own []catalog.Own, mark func(*Child))
 }
 
 // builder makes the Builder of what is on offer.
-func (c *Configuration) builder(own []catalog.Own) *catalog.Builder {
+func (c *Configuration) builder(own []catalog.HubTool) *catalog.Builder {
 	offered := make([]catalog.Child, len(c.Children))
 	for i := range c.Children {
 		child := &c.Children[i]

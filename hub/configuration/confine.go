@@ -13,7 +13,7 @@ import (
 // served is what the child is served: roots, directories of the policy, and grants.
 func (c *Configuration) Boundary(child *Child, roots, served []guard.Root, grants []policy.Grant) sandbox.Boundary {
 	name := child.Spec.Name
-	if rule := c.Checker.Rules().Unlimited(name); rule != "" {
+	if rule := c.Checker.Rules().UnlimitedRule(name); rule != "" {
 		return sandbox.Boundary{WhyOpen: "the rule " + rule + " of the policy allows paths anywhere"}
 	}
 	b := sandbox.Boundary{Withheld: c.Checker.ClosedPaths(name)}

@@ -35,7 +35,7 @@ func (c *Configuration) ownRoots() rootsmgr.Fallback {
 
 // commonSnapshot are the configured roots, as they are now.
 func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
-	return c.ownRoots().Snapshot(c.FS, 0, c.Checker.Rules().Places())
+	return c.ownRoots().Snapshot(c.FS, 0, c.Checker.Rules().WritableDirs())
 }
 
 // readCommonRoots reads what the children are served that serve everybody: the

@@ -38,30 +38,30 @@ type Settings struct {
 	Approval          approval.Options
 	FS                guard.FS // nil: this machine's
 	Log               zerolog.Logger
-	Said              func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
+	OnStderrLine      func(child spec.Key, pid int, line string) // takes each line of a child's stderr; must not block; may be nil
 	Record            *sandbox.Recorder                          // notes what confined children use beyond what they may; nothing is held then; may be nil
-	Reaches           func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
+	RecordWritable    func(dirs []string) error                  // puts directories on record before servers may write there, or they may not; may be nil
 	Inspect           bool                                       // serve the method that explains a call: for the program's own commands only
 	Audit             record.Settings
 
 	Telemetry *telemetry.Telemetry // of the hub, and of no other; nil: nobody watches
 
 	Login func(k spec.Key, s spec.Spec) (remote.Login, error) // gives the login of a child; nil: none has any
-	// LogIn logs in at the server of a child for a principal. page is given the address that
+	// StartLogin logs in at the server of a child for a principal. page is given the address that
 	// a person is to open, and the code to enter there, if any; it returns once the person
 	// has agreed. nil: nobody can log in this way.
-	LogIn     func(ctx context.Context, child, principal string, page func(address, code string) error) error
-	Secret    func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
-	Environ   []string                                                                                  // the hub's own environment, for the children's allow-list; what In gives: the client's
-	Home, Dir string                                                                                    // home folder and working directory of the hub
-	Cache     string                                                                                    // folder for what children offered last; "": it is not kept
+	StartLogin func(ctx context.Context, child, principal string, page func(address, code string) error) error
+	Secret     func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error) // gives what a reference to a secret stands for; nil: nothing
+	Environ    []string                                                                                  // the hub's own environment, for the children's allow-list; what SettingsFor gives: the client's
+	Home, Dir  string                                                                                    // home folder and working directory of the hub
+	Cache      string                                                                                    // folder for what children offered last; "": it is not kept
 
 	Launcher children.Launcher // runs the children; nil: as processes
 
-	// In gives these settings as they are in the surroundings of a client. Its error says what
+	// ForSurroundings gives these settings as they are in the surroundings of a client. Its error says what
 	// of them cannot differ from client to client, and what mends that. nil: they are the same
 	// in all.
-	In func(*Surroundings) (Settings, error)
+	ForSurroundings func(*Surroundings) (Settings, error)
 }
 
 // Host is what the children are started with.
@@ -132,8 +132,8 @@ func (c *Settings) RootsOf(principal string) rootsmgr.Settings {
 
 // keep takes from old what holds for as long as a hub lives.
 func (c Settings) keep(old *Settings) Settings {
-	c.Version, c.FS, c.Log, c.Said, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.Said, old.Record, old.Inspect, old.Launcher
+	c.Version, c.FS, c.Log, c.OnStderrLine, c.Record, c.Inspect, c.Launcher = old.Version, old.FS, old.Log, old.OnStderrLine, old.Record, old.Inspect, old.Launcher
 	c.Environ, c.Home, c.Dir, c.Cache = old.Environ, old.Home, old.Dir, old.Cache
-	c.Audit.To, c.Audit.Recent = old.Audit.To, old.Audit.Recent
+	c.Audit.Recorder, c.Audit.Recent = old.Audit.Recorder, old.Audit.Recent
 	return c
 }

@@ -21,18 +21,18 @@ import (
 // Surroundings are what a client's process brings to its session. The zero value is the
 // hub's own.
 type Surroundings struct {
-	Environ    []string        // its environment, NAME=value; nil: that of the hub
-	Dir        string          // its working directory; "": that of the hub
-	Roots      string          // what its --roots said
-	RootsGiven bool            // it had one, be it empty
-	Client     caller.Process  // the client itself
-	Adapter    caller.Process  // what the client has started, and has handed its streams over
-	Log        *zerolog.Logger // of its session; nil: the hub's
-	As         *As             // as whom it is served; nil: the user of this machine, as whoever has started the hub
+	Environ     []string        // its environment, NAME=value; nil: that of the hub
+	Dir         string          // its working directory; "": that of the hub
+	Roots       string          // what its --roots said
+	RootsGiven  bool            // it had one, be it empty
+	Client      caller.Process  // the client itself
+	Adapter     caller.Process  // what the client has started, and has handed its streams over
+	Log         *zerolog.Logger // of its session; nil: the hub's
+	Impersonate *Impersonation  // as whom it is served; nil: the user of this machine, as whoever has started the hub
 }
 
-// As is whom a session is served as, by a command that shows what another client would get.
-type As struct {
+// Impersonation is whom a session is served as, by a command that shows what another client would get.
+type Impersonation struct {
 	Principal principal.Principal
 	Ceiling   []rootsmgr.Entry // of everything that it may touch; nil: none
 }
@@ -44,13 +44,13 @@ func (s *Surroundings) SameAsHub() bool { return s.Environ == nil && s.Dir == ""
 // surroundings and serve others too.
 var ErrSurroundings = errors.New("this client cannot be served by a hub of several")
 
-// In returns the settings as they are in other surroundings. What differs is the children,
+// SettingsFor returns the settings as they are in other surroundings. What differs is the children,
 // what is broken or disabled, the judge, and the roots of clients that give none.
-func (c *Configuration) In(s *Surroundings) (Settings, error) {
-	if c.Settings.In == nil {
+func (c *Configuration) SettingsFor(s *Surroundings) (Settings, error) {
+	if c.Settings.ForSurroundings == nil {
 		return c.Settings, nil
 	}
-	set, err := c.Settings.In(s)
+	set, err := c.Settings.ForSurroundings(s)
 	if err != nil {
 		return Settings{}, fmt.Errorf("%w: %w", ErrSurroundings, err)
 	}
@@ -59,7 +59,7 @@ func (c *Configuration) In(s *Surroundings) (Settings, error) {
 
 // ForClient makes the Configuration of sessions in the surroundings that set is for. c is that
 // of the hub's own.
-func (c *Configuration) ForClient(set Settings, own []catalog.Own) (*Configuration, error) {
+func (c *Configuration) ForClient(set Settings, own []catalog.HubTool) (*Configuration, error) {
 	e := newConfiguration(c.Number, c.skills)
 	e.base, e.given = c, set.Children
 	environ, dir := set.Environ, set.Dir
@@ -69,7 +69,7 @@ func (c *Configuration) ForClient(set Settings, own []catalog.Own) (*Configurati
 	return e, e.fill(set, own, func(child *Child) {
 		s := &child.Spec
 		s.Environ, s.Dir = environ, dir
-		s.Variant = s.Digested(isDir)
+		s.Variant = s.VariantDigest(isDir)
 		if s.Variant == c.variants()[s.Name] {
 			s.Variant, s.Revision = "", c.Child(s.Name).Spec.Revision
 			return
@@ -94,7 +94,7 @@ func (c *Configuration) readVariants() map[string]string {
 	for i := range c.Children {
 		s := c.Children[i].Spec
 		s.Environ, s.Dir = c.Environ, c.Dir
-		out[s.Name] = s.Digested(isDir)
+		out[s.Name] = s.VariantDigest(isDir)
 	}
 	return out
 }

@@ -29,10 +29,10 @@ func (c *Claims) String() string {
 
 // Abilities are what a client can be asked for beside its roots.
 type Abilities struct {
-	Sampling, SamplingTools    bool
-	Form, URL                  bool // elicitation
-	Tasks, TaskList, TaskAbort bool
-	Extensions                 []string // keys of what this program does not know
+	Sampling, SamplingTools     bool
+	Form, URL                   bool // elicitation
+	Tasks, TaskList, TaskCancel bool
+	Extensions                  []string // keys of what this program does not know
 }
 
 // objectsIn are the members, where present, of a capability that must be
@@ -81,7 +81,7 @@ func (a *Abilities) note(name string, value []byte, known bool) {
 		// An empty object is the form of 2025-06-18.
 		a.Form, a.URL = has("form") || !has("url"), has("url")
 	case "tasks":
-		a.Tasks, a.TaskList, a.TaskAbort = true, has("list"), has("cancel")
+		a.Tasks, a.TaskList, a.TaskCancel = true, has("list"), has("cancel")
 	default:
 		if known { // extensions or experimental
 			_ = jsonrpc.Members(value, func(key string, _ []byte) bool {
@@ -126,7 +126,7 @@ func (a *Abilities) Refuses(m *jsonrpc.Message) (answer jsonrpc.Answer, ok bool)
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.list")
 		}
 	case methods.CancelTask:
-		if !a.TaskAbort {
+		if !a.TaskCancel {
 			return lacks(jsonrpc.CodeMethodNotFound, "tasks.cancel")
 		}
 	default:

@@ -33,8 +33,8 @@ const (
 	Cancelled                // while it was with the child
 )
 
-// Of is the kind of an error that ends a request of ctx.
-func Of(ctx context.Context, err error) Kind {
+// KindOf is the kind of an error that ends a request of ctx.
+func KindOf(ctx context.Context, err error) Kind {
 	switch {
 	case is[*record.UnrecordedError](err):
 		return NotRecorded
@@ -89,7 +89,7 @@ func (k Kind) Code() string {
 
 // Outcome is the record's word for a request that was sent, and that no answer came to.
 func Outcome(err error) string {
-	switch Of(context.Background(), err) {
+	switch KindOf(context.Background(), err) {
 	case TimedOut:
 		return audit.ResultTimeout
 	case NotAvailable:
@@ -129,9 +129,9 @@ func Gone(ctx context.Context, err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text)
 }
 
-// OfTool answers a call of a tool that was not judged, or that the child did not answer.
-func OfTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
-	kind := Of(ctx, err)
+// AnswerTool answers a call of a tool that was not judged, or that the child did not answer.
+func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answer {
+	kind := KindOf(ctx, err)
 	switch kind {
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
@@ -157,9 +157,9 @@ func withSent(kind Kind, err error, text string) string {
 	return text
 }
 
-// OfRequest answers another request that was not judged, or that the child did not answer.
-func OfRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
-	kind := Of(ctx, err)
+// AnswerRequest answers another request that was not judged, or that the child did not answer.
+func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
+	kind := KindOf(ctx, err)
 	text := fmt.Sprintf("the server %q did not answer %s: %s", child, method, err)
 	switch kind {
 	case NotRecorded:

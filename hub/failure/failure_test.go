@@ -40,7 +40,7 @@ func TestKinds(t *testing.T) {
 		{context.Canceled, Cancelled, record.CodeUnjudged, audit.ResultCancelled},
 	} {
 		for _, err := range []error{tc.err, fmt.Errorf("wrapped: %w", tc.err)} {
-			kind := Of(t.Context(), err)
+			kind := KindOf(t.Context(), err)
 			if kind != tc.want || kind.Code() != tc.code || Outcome(err) != tc.outcome {
 				t.Errorf("%T: kind %d, code %q, outcome %q", tc.err, kind, kind.Code(), Outcome(err))
 			}
@@ -48,7 +48,7 @@ func TestKinds(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if kind := Of(gone, &run.UnavailableError{}); kind != Abandoned || kind.Code() != record.CodeCancelled {
+	if kind := KindOf(gone, &run.UnavailableError{}); kind != Abandoned || kind.Code() != record.CodeCancelled {
 		t.Errorf("nobody waits for it: kind %d, code %q", kind, kind.Code())
 	}
 }
@@ -83,7 +83,7 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"its answer is of no use":    {&SentError{&jsonrpc.BrokenError{}}, false},
 		"it was refused unlooked at": {&SentError{errors.New("401")}, false},
 	} {
-		for _, a := range []jsonrpc.Answer{OfTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err), OfRequest(t.Context(), "kid", "prompts/get", tc.err)} {
+		for _, a := range []jsonrpc.Answer{AnswerTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err), AnswerRequest(t.Context(), "kid", "prompts/get", tc.err)} {
 			if told := strings.Contains(string(a.Result)+string(a.Error), mayHaveRun); told != tc.told {
 				t.Errorf("%s: %s%s", name, a.Result, a.Error)
 			}

@@ -17,9 +17,9 @@ import (
 // This file is about answers of a confined child that tell what the kernel has refused it:
 // the client is told so, and it is recorded.
 
-// MayBeKernels reports whether an answer, of which the record says word, may tell what the
+// MayBeKernelRefusal reports whether an answer, of which the record says word, may tell what the
 // kernel has refused to whom a lease is for.
-func MayBeKernels(lease *children.Lease, word string, a jsonrpc.Answer) bool {
+func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
 		return lease.StderrHints().MayExplain(a.Error)
@@ -39,7 +39,7 @@ func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *ch
 	if at == nil {
 		return a
 	}
-	f, ok := lease.StderrHints().Of(text, named, word == audit.ResultOK)
+	f, ok := lease.StderrHints().ReadResponse(text, named, word == audit.ResultOK)
 	if !ok {
 		return a
 	}

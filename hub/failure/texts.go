@@ -56,7 +56,7 @@ const mostRoots = 20
 func Denied(v *validate.Verdict, at string) string {
 	first := v.First
 	if first == nil {
-		first = &validate.Judged{} // a verdict that nobody reached denies all the same
+		first = &validate.FindingVerdict{} // a verdict that nobody reached denies all the same
 	}
 	path := first.Raw
 	switch first.How {
@@ -156,7 +156,7 @@ func ruleCure(v *validate.Verdict) string {
 }
 
 // writeFound says where a path was found, what the call would do there, and where it leads if that is not path.
-func writeFound(b *strings.Builder, f *validate.Judged, at, path string) {
+func writeFound(b *strings.Builder, f *validate.FindingVerdict, at, path string) {
 	if f.Code != "" {
 		fmt.Fprintf(b, "\nFound at %s (to %s; %s).", pointerText(at+f.Pointer), f.Does(), f.Code)
 	}

@@ -44,25 +44,25 @@ var _ client.Client = (*Client)(nil)
 // Era is the word for the era of the handshake.
 func (c *Client) Era() string { return Era }
 
-// Timed begins to time its request.
-func (c *Client) Timed(t *telemetry.Session) telemetry.Call { return t.Came() }
+// StartTiming begins to time its request.
+func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartCall() }
 
 // Claims is what the client declared in its handshake.
 func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }
 
-// Behalf is what a child without a handshake is shown of the client.
-func (c *Client) Behalf() link.ClientProfile {
+// ClientProfile is what a child without a handshake is shown of the client.
+func (c *Client) ClientProfile() link.ClientProfile {
 	return link.ClientProfile{Capabilities: c.Host.Capabilities().Shown, Level: c.Host.Level().String()}
 }
 
-// Suits is true: nothing has to be asked with the request.
-func (c *Client) Suits(spec.Share, bool, *children.Lease) bool { return true }
+// AllowsFastPath is true: nothing has to be asked with the request.
+func (c *Client) AllowsFastPath(spec.Share, bool, *children.Lease) bool { return true }
 
 // Boundary waits for the roots of the session, and until the children have been given
 // them.
 func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error) {
 	start := time.Now()
-	defer c.Lend()()
+	defer c.AllowHubQuestions()()
 	view, err := wait.Await(ctx)
 	if err != nil {
 		return view, err
@@ -102,8 +102,8 @@ func (c *Client) RootsAfter(*children.Lease) error { return nil }
 // BringsOtherRoots is false: no roots come with the request.
 func (c *Client) BringsOtherRoots(*spec.Spec) bool { return false }
 
-// Rootless is false: no roots come with the request.
-func (c *Client) Rootless() bool { return false }
+// RootsMissing is false: no roots come with the request.
+func (c *Client) RootsMissing() bool { return false }
 
 // SendsRoots is false: the client is asked for its roots at any time.
 func (c *Client) SendsRoots() bool { return false }

@@ -19,8 +19,8 @@ type MainPeer interface {
 // mainReply is that of a request which has none of its own.
 type mainReply struct{ MainPeer }
 
-func (mainReply) Lend() (back func()) { return func() {} }
-func (mainReply) Reaches() bool       { return true }
+func (mainReply) AllowHubQuestions() (back func()) { return func() {} }
+func (mainReply) Reaches() bool                    { return true }
 
 // NewMain makes the Client of requests that have no way of their own.
 func NewMain(main MainPeer, host Host) *Client { return &Client{mainReply{main}, host} }

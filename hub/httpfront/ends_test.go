@@ -273,7 +273,7 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 
 // A request that came in before the end, and is looked at after it, opens nothing that nobody would end.
 func TestStopOpensNothing(t *testing.T) {
-	f, err := New(newFakeHub(), Options{Local: "secret"})
+	f, err := New(newFakeHub(), Options{LocalToken: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}

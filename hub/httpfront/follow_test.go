@@ -118,7 +118,7 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 func TestPrepareRefuses(t *testing.T) {
 	hostile(t, Options{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		c := w.initialize(`{}`, as("secret")...).initialized()
-		for _, o := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, Local: "x"}} {
+		for _, o := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
 			if _, err := h.front.Load().Prepare(o); err == nil {
 				t.Errorf("%+v was taken", o)
 			}
@@ -136,7 +136,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 		f := h.front.Load()
 		was := f.now.Load().admission
 		who := admission.Caller{Basis: admission.Basis(token("leaked", "leaked-secret"))}
-		if !was.Stands(who) {
+		if !was.StillAdmits(who) {
 			t.Fatal("the token has another basis")
 		}
 		follow, err := f.Prepare(Options{Tokens: []admission.Token{token("other", "other-secret")}})

@@ -77,7 +77,7 @@ func (f *Front) Serve(ctx context.Context, ln net.Listener) error {
 		Handler: f, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: headerTime, IdleTimeout: keepAlive, MaxHeaderBytes: maxHeader,
 		// Both hold until a handler says otherwise, so for every refusal too.
 		ReadTimeout: bodyTime, WriteTimeout: events.WriteTimeout,
-		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.open.Met, ConnState: f.open.Left,
+		ErrorLog: stdlog.New(f.log, "", 0), ConnContext: f.open.Track, ConnState: f.open.OnStateChange,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
@@ -143,13 +143,13 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return
 	}
-	if key := who.Principal.Key(); !f.open.Know(r.Context(), key, f.mostOpen()) {
+	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.mostOpen()) {
 		closeAfterAnswer(w)
 		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answer(w, nil)
 		return
 	}
 	if !f.startRequest() {
-		if headers.SessionOf(r.Header) != "" && !headers.NameModern(r.Header) {
+		if headers.SessionOf(r.Header) != "" && !headers.IsModern(r.Header) {
 			refusedUnknown.answer(w, nil) // as it is from leaving on: its client opens another one, elsewhere
 			return
 		}
@@ -179,7 +179,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 // a handshake. A version that is not served is taken for a later one of that era,
 // but in a session: whoever has one has said initialize.
 func (f *Front) isModern(h http.Header, who admission.Caller) bool {
-	if !headers.NameModern(h) {
+	if !headers.IsModern(h) {
 		return false
 	}
 	id := headers.SessionOf(h)
@@ -236,7 +236,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		if err == nil {
 			err = headers.Mismatch(headers.Protocol, "names a version of the handshake, and the body is of another one")
 		}
-		answerWith(w, http.StatusBadRequest, m.ID, headers.Refuse(err))
+		answerWith(w, http.StatusBadRequest, m.ID, headers.MismatchAnswer(err))
 		return
 	}
 	switch {
@@ -296,7 +296,7 @@ func misdirected(w http.ResponseWriter, node string) {
 // find returns the session that a request names, if it is the caller's.
 // Somebody else's is no different from one that does not exist.
 func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Caller) *Peer {
-	if v := headers.NotOfHandshake(r.Header); v != "" {
+	if v := headers.NonHandshakeVersion(r.Header); v != "" {
 		refuse(w, http.StatusBadRequest, nil, fmt.Sprintf("the protocol version %q is not served", printable.Escape(v, 40)))
 		return nil
 	}

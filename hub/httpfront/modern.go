@@ -31,7 +31,7 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 	}
 	c := f.modernPeers[owner]
 	switch known := c != nil && c.ctx.Err() == nil; {
-	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.Stands(who):
+	case known && c.who.Basis != who.Basis, !known && !f.now.Load().admission.StillAdmits(who):
 		return nil, refusedRevoked // who was admitted a moment ago, before a reload
 	case !known:
 		c = newPeer("", who, f.hub.Limits().Calls, &f.slow)
@@ -103,7 +103,7 @@ func (f *Front) postModern(w http.ResponseWriter, r *http.Request, who admission
 // the body, and what _meta has to hold. Anything but 200 is a refusal.
 func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (ModernRequest, int, jsonrpc.Answer) {
 	if err := headers.CheckVersion(h, m); err != nil {
-		return nil, http.StatusBadRequest, headers.Refuse(err)
+		return nil, http.StatusBadRequest, headers.MismatchAnswer(err)
 	}
 	request, refusal, ok := s.Read(m)
 	if !ok {
@@ -115,7 +115,7 @@ func examine(h http.Header, m *jsonrpc.Message, s ModernSession, events bool) (M
 	}
 	switch {
 	case err != nil:
-		return nil, http.StatusBadRequest, headers.Refuse(err)
+		return nil, http.StatusBadRequest, headers.MismatchAnswer(err)
 	case m.Method == methods.Listen && !events:
 		return nil, http.StatusNotAcceptable, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, "accept text/event-stream: what is listened to comes as a stream")
 	}
@@ -139,7 +139,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 			return
 		}
 		c.share.Uncount() // it lasts: listen has counted it
-		defer k.Over()
+		defer k.Release()
 	} else {
 		if err := c.share.Count(m.Method); err != nil {
 			refusalOf(err).answer(w, m.ID)
@@ -243,7 +243,7 @@ func (mr *ModernReply) Fits(mirrors []mirror.Mark, args []byte) (refusal jsonrpc
 	if err == nil {
 		return jsonrpc.Answer{}, true
 	}
-	refusal = headers.Refuse(err)
+	refusal = headers.MismatchAnswer(err)
 	mr.base.mu.Lock()
 	mr.refusal = refusal
 	mr.base.mu.Unlock()

@@ -106,9 +106,9 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 	return true
 }
 
-// Lend lets the hub's own questions go on this reply, where the client has no stream
+// AllowHubQuestions lets the hub's own questions go on this reply, where the client has no stream
 // of its own, until back is called.
-func (reply *Reply) Lend() (back func()) {
+func (reply *Reply) AllowHubQuestions() (back func()) {
 	reply.c.mu.Lock()
 	reply.c.lent = append(reply.c.lent, reply)
 	reply.c.mu.Unlock()

@@ -108,7 +108,7 @@ type turn struct {
 
 // end lets the next one be served.
 func (t turn) end() {
-	t.c.share.Give(t.work)
+	t.c.share.ReleaseSlot(t.work)
 	<-t.c.slots
 }
 
@@ -118,7 +118,7 @@ func (c *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn
 	if !quota.Await(c.slots, w, ctx, conn) {
 		return turn{}, false
 	}
-	k, ok := c.share.Take(w, ctx, conn)
+	k, ok := c.share.AcquireSlot(w, ctx, conn)
 	if !ok {
 		<-c.slots
 		return turn{}, false

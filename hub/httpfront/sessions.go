@@ -41,7 +41,7 @@ func (f *Front) enter(c *Peer) *refusal {
 	switch {
 	case f.stage() >= draining:
 		return refusedStopping
-	case !f.now.Load().admission.Stands(c.who):
+	case !f.now.Load().admission.StillAdmits(c.who):
 		return refusedRevoked
 	}
 	now, principal := time.Now(), c.principal
@@ -174,7 +174,7 @@ func (f *Front) principalLimits() quota.Limits {
 	if l.Sessions <= 0 {
 		l.Sessions = f.o.Sessions
 		if f.now.Load().several() {
-			l.Sessions = quota.Part(f.o.Sessions)
+			l.Sessions = quota.DefaultPart(f.o.Sessions)
 		}
 	}
 	if l.Calls <= 0 {

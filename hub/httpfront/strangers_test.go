@@ -28,7 +28,7 @@ const secret = "mcphub_a-secret-of-this-user"
 // the hub. The control is the same without need of a token.
 func TestNobodyWithoutAToken(t *testing.T) {
 	for _, open := range []bool{false, true} {
-		o := Options{Local: secret}
+		o := Options{LocalToken: secret}
 		if open {
 			o = Options{Open: true}
 		}
@@ -88,7 +88,7 @@ func (b *countingBody) Close() error { return nil }
 // TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
-	f, err := New(newFakeHub(), Options{Local: secret})
+	f, err := New(newFakeHub(), Options{LocalToken: secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func (s *silent) WriteHeader(int)             {}
 // go. One that has shown its token stays, and a client that comes among them is served.
 func TestStrangersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, m, _ := bubbleWeb(t, newFakeHub(), Options{Local: secret})
+		w, m, _ := bubbleWeb(t, newFakeHub(), Options{LocalToken: secret})
 		right := []string{"Authorization", "Bearer " + secret}
 		mine := w.initialize(`{}`, right...)
 		own, err := m.Dial(t.Context(), "", "")
@@ -193,7 +193,7 @@ func TestAStrangerIsSentAway(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					m := &watched{Memory: fronttest.NewMemory(), cut: make(chan time.Time, 1)}
 					fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error {
-						return serve(ctx, m, newFakeHub(), Options{Local: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
+						return serve(ctx, m, newFakeHub(), Options{LocalToken: secret, Hosts: []string{"hub.test"}, Origins: []string{"https://page.test"}})
 					})
 					c, err := m.Dial(t.Context(), "", "")
 					if err != nil {

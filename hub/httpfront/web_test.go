@@ -24,7 +24,7 @@ type web struct {
 
 func serveWeb(t testing.TB, h *fakeHub, o Options) *web {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
+	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
 	ln := fronttest.Listen(t)
 	c, _ := fronttest.Run(t, &http.Transport{}, func(ctx context.Context) error { return serve(ctx, ln, h, o) })
 	return &web{t, "http://" + ln.Addr().String() + "/mcp", c}
@@ -102,7 +102,7 @@ func (c *webClient) frames(r *http.Response, each func(m *jsonrpc.Message, event
 // bubbleWeb is an HTTP front in a bubble of its own; stop ends it.
 func bubbleWeb(t *testing.T, h *fakeHub, o Options) (w *web, m *fronttest.Memory, stop func()) {
 	t.Helper()
-	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.Local == ""
+	o.Open = len(o.Tokens) == 0 && o.Resource == nil && o.LocalToken == ""
 	m = fronttest.NewMemory()
 	o.Hosts = append(o.Hosts, "hub.test")
 	c, stop := fronttest.Run(t, &http.Transport{DialContext: m.Dial}, func(ctx context.Context) error { return serve(ctx, m, h, o) })

@@ -21,7 +21,7 @@ const (
 // to the next, and the server's own, which begin at zero or above, follow: so
 // those of the hub are below zero, -1/n for the n-th.
 type notice struct {
-	to    Told
+	to    Recipient
 	token []byte // the client's, raw
 	sent  int    // belongs to the goroutine of the wait
 }
@@ -30,7 +30,7 @@ type noticeKey struct{}
 
 // WithNotice returns a context of one call whose waiting is told to its client, which gave
 // the token. What waits must do so one after the other.
-func WithNotice(ctx context.Context, to Told, token []byte) context.Context {
+func WithNotice(ctx context.Context, to Recipient, token []byte) context.Context {
 	if token == nil {
 		return ctx
 	}

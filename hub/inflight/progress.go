@@ -18,20 +18,20 @@ type Progress struct {
 	to   map[string]route
 }
 
-// A Told gets notifications of progress.
-type Told interface {
+// A Recipient gets notifications of progress.
+type Recipient interface {
 	// TryNotify tells it if there is room. It never blocks.
 	TryNotify(method string, params ...[]byte) bool
 }
 
 type route struct {
-	key   spec.Key // only this instance may speak for the token
-	to    Told     // of the request
-	token []byte   // the client's, raw
+	key   spec.Key  // only this instance may speak for the token
+	to    Recipient // of the request
+	token []byte    // the client's, raw
 }
 
 // Add opens a route and returns the hub's token, raw.
-func (p *Progress) Add(k spec.Key, to Told, token []byte) []byte {
+func (p *Progress) Add(k spec.Key, to Recipient, token []byte) []byte {
 	own := strconv.FormatUint(p.next.Add(1), 10)
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,7 @@ const (
 
 // Serve serves what t has counted, at /metrics, until ctx ends. It closes ln.
 func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zerolog.Logger, o Options) error {
-	admitted, err := admission.New(admission.Options{Hosts: o.Hosts, Local: o.Token, Open: o.Token == ""})
+	admitted, err := admission.New(admission.Options{Hosts: o.Hosts, LocalToken: o.Token, Open: o.Token == ""})
 	if err != nil {
 		_ = ln.Close()
 		return err
@@ -40,11 +40,11 @@ func Serve(ctx context.Context, ln net.Listener, t *telemetry.Telemetry, log zer
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if tell(t, admitted, w, r) && o.Token != "" { // else whoever reaches the address stays a stranger
-				open.Know(r.Context(), "", 0)
+				open.Assign(r.Context(), "", 0)
 			}
 		}),
 		ReadTimeout: requestTime, WriteTimeout: requestTime, IdleTimeout: idleTime, MaxHeaderBytes: headerSize, ErrorLog: stdlog.New(log, "", 0),
-		ConnContext: open.Met, ConnState: open.Left,
+		ConnContext: open.Track, ConnState: open.OnStateChange,
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(ln); ctx.Err() == nil {

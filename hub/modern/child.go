@@ -34,7 +34,7 @@ func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answe
 	}
 	b := []byte(`{"resultType":"input_required"`)
 	all := []byte{'{'}
-	if roots || c.given.roots != nil {
+	if roots || c.input.roots != nil {
 		all = append(all, `"`+RootsKey+`":{"method":"roots/list","params":{}}`...)
 	}
 	all = jsonrpc.AppendMembers(all, requests, notRoots)
@@ -52,8 +52,8 @@ func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answe
 // notRoots passes the keys of what is the child's to ask.
 func notRoots(key string) bool { return key != RootsKey }
 
-// Behalf is what a child of the same era is shown of the client of this request.
-func (c *Client) Behalf() link.ClientProfile {
+// ClientProfile is what a child of the same era is shown of the client of this request.
+func (c *Client) ClientProfile() link.ClientProfile {
 	meta := c.meta()
 	return link.ClientProfile{Capabilities: meta.Claims.Shown, Level: meta.Level.String()}
 }
@@ -71,7 +71,7 @@ func (c *Client) takeChild(payload []byte) (jsonrpc.Answer, bool) {
 	if !ok {
 		return refuseState("it is none of this version"), false
 	}
-	c.given.child = &childState{child: string(name), state: bytes.Clone(state)}
+	c.input.child = &childState{child: string(name), state: bytes.Clone(state)}
 	return jsonrpc.Answer{}, true
 }
 
@@ -133,9 +133,9 @@ func WithRoots(responses, roots []byte, served bool) []byte {
 // those of a client that knew the questions before, or was told them by a server that
 // had no state: the request was judged as any other, and they bind nobody.
 func (c *Client) Retried(child string) (state, responses []byte, ok bool) {
-	of := c.given.child
+	of := c.input.child
 	if of == nil {
-		return nil, c.given.answers, c.given.answers != nil
+		return nil, c.input.answers, c.input.answers != nil
 	}
-	return of.state, c.given.answers, of.child == child
+	return of.state, c.input.answers, of.child == child
 }

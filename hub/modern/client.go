@@ -42,8 +42,8 @@ type roundTrip struct {
 	reply Reply
 }
 
-// given is what came with the request that the work is on.
-type given struct {
+// requestInput is what came with the request that the work is on.
+type requestInput struct {
 	meta    Meta           // of the first round trip
 	roots   *rootsmgr.View // that the client gave with it; nil where it gave none
 	child   *childState    // that the client brings back; nil for none
@@ -57,9 +57,9 @@ type Client struct {
 	// These are not changed once the work has begun.
 	server  *Server
 	request *jsonrpc.Message
-	token   []byte // the progress token that the work knows, raw
-	asks    bool   // this kind of request can be answered with a question
-	given   given  // what came with the request
+	token   []byte       // the progress token that the work knows, raw
+	asks    bool         // this kind of request can be answered with a question
+	input   requestInput // what came with the request
 
 	judging judging // belongs to the work
 
@@ -103,22 +103,22 @@ type question struct {
 // Era is the word for the era of the client.
 func (c *Client) Era() string { return Era }
 
-// Timed begins to time its request.
-func (c *Client) Timed(t *telemetry.Session) telemetry.Call { return t.CameModern() }
+// StartTiming begins to time its request.
+func (c *Client) StartTiming(t *telemetry.Session) telemetry.Call { return t.StartModernCall() }
 
 // Claims is what the client says of itself.
 func (c *Client) Claims() declaration.Claims { return c.meta().Claims }
 
-// Lend does nothing: questions of the hub go into the answer.
-func (c *Client) Lend() (back func()) { return func() {} }
+// AllowHubQuestions does nothing: questions of the hub go into the answer.
+func (c *Client) AllowHubQuestions() (back func()) { return func() {} }
 
 // Reaches is true: the client can be told things before its request is answered.
 func (c *Client) Reaches() bool { return true }
 
-// Suits is false for a client that may have to be asked about roots first, or has
+// AllowsFastPath is false for a client that may have to be asked about roots first, or has
 // headers to compare.
-func (c *Client) Suits(share spec.Share, mirrored bool, lease *children.Lease) bool {
-	free := !c.given.meta.Claims.Roots || share == spec.ShareAll
+func (c *Client) AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool {
+	free := !c.input.meta.Claims.Roots || share == spec.ShareAll
 	return free && !mirrored && (lease == nil || !lease.Modern())
 }
 
@@ -140,7 +140,7 @@ func (c *Client) meta() Meta {
 	if t := c.now(); t != nil {
 		return t.meta
 	}
-	return c.given.meta
+	return c.input.meta
 }
 
 func (c *Client) now() *roundTrip {
@@ -149,10 +149,10 @@ func (c *Client) now() *roundTrip {
 	return c.state.current
 }
 
-// say picks the way of a notification. Only what belongs to a request may go out
+// route picks the way of a notification. Only what belongs to a request may go out
 // with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
-func (c *Client) say(method string, params [][]byte) (Reply, [][]byte) {
+func (c *Client) route(method string, params [][]byte) (Reply, [][]byte) {
 	t := c.now()
 	if t == nil {
 		return nil, nil
@@ -180,7 +180,7 @@ func (c *Client) say(method string, params [][]byte) (Reply, [][]byte) {
 // Notify tells the client with the round trip under way; what it is not to be told is
 // dropped.
 func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if reply, params := c.say(method, params); reply != nil {
+	if reply, params := c.route(method, params); reply != nil {
 		return reply.Notify(ctx, method, params...)
 	}
 	return nil
@@ -188,13 +188,13 @@ func (c *Client) Notify(ctx context.Context, method string, params ...[]byte) er
 
 // TryNotify is Notify that never blocks.
 func (c *Client) TryNotify(method string, params ...[]byte) bool {
-	reply, params := c.say(method, params)
+	reply, params := c.route(method, params)
 	return reply == nil || reply.TryNotify(method, params...)
 }
 
 // TryNotifyLeavingRoom is TryNotify that leaves room to others.
 func (c *Client) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	reply, params := c.say(method, params)
+	reply, params := c.route(method, params)
 	return reply == nil || reply.TryNotifyLeavingRoom(method, params...)
 }
 
@@ -347,7 +347,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Unlock()
 	if roots {
 		a.Free()
-		return c.askRoots()
+		return c.rootsQuestion()
 	}
 	var keep *Caching
 	if methods.Of(c.request.Method).Keeps && !typed {

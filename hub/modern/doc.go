@@ -13,7 +13,7 @@
 //   - Suspend. A child of the handshake's era waits for its answer, and so does an
 //     approval. The work waits, the client is answered with the questions, and the
 //     retry, which may come once, hands the answers over (client.go, suspended.go).
-//     So it is where such a child asks for roots in the middle of a call (query.go).
+//     So it is where such a child asks for roots in the middle of a call (roots_query.go).
 //
 // Every requestState is sealed, and bound to method, params, client and time
 // (state.go). What does not come again within [StateTime] is given up, and how many

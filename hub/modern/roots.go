@@ -50,7 +50,7 @@ func (c *Client) Scanned(scan *validate.Scan) {
 // matters.
 func (c *Client) Judged(v *validate.Verdict) error {
 	if c.judging.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
-		return c.wantRoots()
+		return c.endForRoots()
 	}
 	return nil
 }
@@ -69,17 +69,17 @@ func (c *Client) Standing(ctx context.Context) (rootsmgr.View, string, error) {
 func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 	host := c.server.o.Host
 	switch {
-	case c.given.roots != nil && c.server.standsAlone():
-		return *c.given.roots, nil // served when it is this request's turn, or never
-	case c.given.roots != nil:
-		return *c.given.roots, host.AwaitServed(ctx, *c.given.roots)
-	case !c.given.meta.Claims.Roots:
-		return c.server.silent(ctx)
+	case c.input.roots != nil && c.server.standsAlone():
+		return *c.input.roots, nil // served when it is this request's turn, or never
+	case c.input.roots != nil:
+		return *c.input.roots, host.AwaitServed(ctx, *c.input.roots)
+	case !c.input.meta.Claims.Roots:
+		return c.server.undeclaredView(ctx)
 	case c.asks && c.judging.unsure:
 		c.judging.provisional = true
 		return rootsmgr.AnsweredView(rootsmgr.NewSnapshot(host.FS(), 0, rootsmgr.OriginWithCall, nil), rootsmgr.NoRootsPolicy{}), nil
 	case c.asks:
-		return rootsmgr.View{}, c.wantRoots()
+		return rootsmgr.View{}, c.endForRoots()
 	}
 	if c.server.o.PerRequest {
 		return host.Roots().StandIn(), nil
@@ -92,10 +92,10 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 // those of the process.
 func (s *Server) standsAlone() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
 
-// silent is what a request is judged by that does not declare roots. Where the same
+// undeclaredView is what a request is judged by that does not declare roots. Where the same
 // process has said what its roots are, in its handshake or with another request,
 // those hold: saying nothing opens nothing. Over HTTP no request stands for another.
-func (s *Server) silent(ctx context.Context) (rootsmgr.View, error) {
+func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 	roots := s.o.Host.Roots()
 	switch {
 	case s.o.PerRequest:
@@ -105,14 +105,14 @@ func (s *Server) silent(ctx context.Context) (rootsmgr.View, error) {
 			return view, err
 		}
 		return view, s.o.Host.AwaitServed(ctx, view)
-	case roots.Given():
+	case roots.HasCallRoots():
 		return roots.View(), nil
 	}
 	return roots.Undeclared(), nil
 }
 
-// wantRoots ends the work: its client has to say first what its roots are.
-func (c *Client) wantRoots() error {
+// endForRoots ends the work: its client has to say first what its roots are.
+func (c *Client) endForRoots() error {
 	c.mu.Lock()
 	c.state.roots = true
 	c.mu.Unlock()
@@ -120,8 +120,8 @@ func (c *Client) wantRoots() error {
 	return ErrRootsFirst
 }
 
-// askRoots answers a request with the question for the roots.
-func (c *Client) askRoots() jsonrpc.Answer {
+// rootsQuestion answers a request with the question for the roots.
+func (c *Client) rootsQuestion() jsonrpc.Answer {
 	state, err := c.server.sealState(c.subject(), stateRoots, nil)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
@@ -143,13 +143,13 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 		return nil // it is served nobody's roots
 	}
 	if c.lacksRoots(child.Name) && (child.GivenRoots() || !c.server.o.PerRequest && (child.NeedsRoots() || child.Command != "" && child.Cwd == "")) {
-		return c.wantRoots()
+		return c.endForRoots()
 	}
 	switch {
 	case c.server.o.PerRequest:
 		return c.takeTurn(ctx, child.Name)
-	case c.given.roots != nil && !c.server.standsAlone(): // the child works with them, whatever it is sent
-		return c.server.o.Host.AwaitServed(ctx, *c.given.roots)
+	case c.input.roots != nil && !c.server.standsAlone(): // the child works with them, whatever it is sent
+		return c.server.o.Host.AwaitServed(ctx, *c.input.roots)
 	}
 	return nil
 }
@@ -161,38 +161,38 @@ func (c *Client) BringsOtherRoots(child *spec.Spec) bool {
 		return false
 	}
 	set, _ := c.server.o.Host.Served(child.Name)
-	return set != rootsmgr.SetID("", c.judging.view.Snapshot.Roots())
+	return set != rootsmgr.RootSetID("", c.judging.view.Snapshot.Roots())
 }
 
 // RootsAfter checks once more when the child runs, because only then is it known
 // whether it has asked for roots. A child of the same era asks by its result when it
-// needs them: see Rootless. Where there is an error the lease was released.
+// needs them: see RootsMissing. Where there is an error the lease was released.
 func (c *Client) RootsAfter(lease *children.Lease) error {
 	if !c.asks || lease.Key().Instance == "" || lease.Modern() || !lease.AskedRoots() || !c.lacksRoots(lease.Key().Child) {
 		return nil
 	}
 	lease.Release()
-	return c.wantRoots()
+	return c.endForRoots()
 }
 
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (c *Client) lacksRoots(child string) bool {
-	return c.given.roots == nil && c.given.meta.Claims.Roots && !c.server.given(child)
+	return c.input.roots == nil && c.input.meta.Claims.Roots && !c.server.given(child)
 }
 
-// Rootless reports whether the client could give roots and this request came
+// RootsMissing reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
-func (c *Client) Rootless() bool {
-	return c.asks && c.given.roots == nil && c.given.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.given(""))
+func (c *Client) RootsMissing() bool {
+	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.given(""))
 }
 
 // given reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
 func (s *Server) given(child string) bool {
 	if !s.o.PerRequest {
-		return s.o.Host.Roots().Given() || s.o.Host.DeclaredRoots()
+		return s.o.Host.Roots().HasCallRoots() || s.o.Host.DeclaredRoots()
 	}
 	set, _ := s.o.Host.Served(child)
 	return set != ""

@@ -124,7 +124,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	if responses != nil && !jsonrpc.IsObject(responses) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "inputResponses is to be an object, at /params/inputResponses")
 	}
-	c.given.answers = childAnswers(responses)
+	c.input.answers = childAnswers(responses)
 	if r.Message.Param(MemberState) != nil {
 		switch kind, payload, refusal := s.openState(c.subject(), r.Message); {
 		case refusal.Error != nil:
@@ -140,7 +140,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 			if a, ok := s.resume(ctx, id, responses, c.state.current); ok {
 				return a
 			}
-			c.given.answers = nil // to questions that will be asked once more
+			c.input.answers = nil // to questions that will be asked once more
 		default:
 			if a, ok := c.take(kind, payload, responses); !ok {
 				return a
@@ -159,7 +159,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 // NewClient is the client of a request that is answered by none of Serve's work. It
 // can be told things, and says of itself what came with the request.
 func (s *Server) NewClient(meta Meta, reply Reply) *Client {
-	return &Client{server: s, given: given{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
+	return &Client{server: s, input: requestInput{meta: meta}, state: clientState{current: &roundTrip{meta, reply}}}
 }
 
 // resume goes on with a suspended request: its client has come again. ok is false
@@ -176,7 +176,7 @@ func (s *Server) resume(ctx context.Context, id string, responses []byte, t *rou
 	case c != nil:
 		c.proceed(responses, t)
 		return c.attend(ctx), true
-	case s.calls.gaveWay(id):
+	case s.calls.takeLapsed(id):
 		return jsonrpc.Answer{}, false
 	}
 	return refuseState("it was answered already, or the request was given up"), true
@@ -235,7 +235,7 @@ func (c *Client) proceed(responses []byte, t *roundTrip) {
 // take takes in what a client brings with a request that is not held here: the
 // roots, and for a child what it asked. ok false: the answer is why not.
 func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, ok bool) {
-	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.given.meta.Claims.Roots {
+	if raw := jsonrpc.Get(responses, RootsKey); raw != nil && c.input.meta.Claims.Roots {
 		page, err := declaration.ReadAllRoots(raw)
 		if err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
@@ -246,7 +246,7 @@ func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 		} else {
 			view = c.server.o.Host.Roots().WithCall(page)
 		}
-		c.given.roots = &view
+		c.input.roots = &view
 	}
 	if kind == stateChild {
 		return c.takeChild(payload)

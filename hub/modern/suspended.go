@@ -205,9 +205,9 @@ func (l *calls) lapse(id string) {
 	l.lapsed = append(l.lapsed, id)
 }
 
-// gaveWay reports whether a request is one that gave way, the first time that it
+// takeLapsed reports whether a request is one that gave way, the first time that it
 // is asked.
-func (l *calls) gaveWay(id string) bool {
+func (l *calls) takeLapsed(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.lapsed, id)

@@ -144,7 +144,7 @@ func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 		l.lapse(fmt.Sprint(i))
 		l.mu.Unlock()
 	}
-	if len(l.lapsed) != MostSuspended || l.gaveWay("4") || !l.gaveWay("5") || l.gaveWay("5") {
+	if len(l.lapsed) != MostSuspended || l.takeLapsed("4") || !l.takeLapsed("5") || l.takeLapsed("5") {
 		t.Errorf("%q", l.lapsed)
 	}
 }

@@ -191,7 +191,7 @@ type turn struct {
 func (c *Client) takeTurn(ctx context.Context, child string) error {
 	view := c.judging.view
 	if view == nil {
-		view = c.given.roots
+		view = c.input.roots
 	}
 	if now := c.turnNow(); now.gate != nil && now.child == child {
 		return nil // one request brings one set
@@ -201,7 +201,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 	switch {
 	case view != nil:
 		serve = *view
-		set = rootsmgr.SetID("", view.Snapshot.Roots())
+		set = rootsmgr.RootSetID("", view.Snapshot.Roots())
 	case c.judging.provisional: // what was looked for among the roots served is to stay so
 		set, serve = c.server.o.Host.Served(child)
 	default:

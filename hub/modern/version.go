@@ -36,10 +36,10 @@ func Versions() []string { return slices.Clone(servedVersions) }
 // InHandshake reports whether a version is one that a handshake agrees on.
 func InHandshake(version string) bool { return slices.Contains(handshakeVersions, version) }
 
-// Is reports whether a request belongs to this era: by its method, which the
+// IsModern reports whether a request belongs to this era: by its method, which the
 // other one does not have, or by what its _meta says. One that says so badly
 // belongs to this era too, and is refused there.
-func Is(m *jsonrpc.Message) bool {
+func IsModern(m *jsonrpc.Message) bool {
 	if m.Method == methods.Discover || m.Method == methods.Listen {
 		return true
 	}
@@ -51,10 +51,10 @@ func Is(m *jsonrpc.Message) bool {
 	return !ok || !InHandshake(text)
 }
 
-// Resembles reports whether a request names no version, and says what only
+// DeclaresCapabilities reports whether a request names no version, and says what only
 // requests of this era say. From a client that has said initialize it is a
 // request of the handshake's era with something odd in it.
-func Resembles(m *jsonrpc.Message) bool {
+func DeclaresCapabilities(m *jsonrpc.Message) bool {
 	return inMeta(m, MetaCapabilities) != nil
 }
 

@@ -25,12 +25,12 @@ func TestEraOfARequest(t *testing.T) {
 		`{"_meta":{"progressToken":1}}`:                                           false,
 		`{"name":"x"}`:                                                            false,
 	} {
-		if got := Is(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)); got != want {
+		if got := IsModern(split(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)); got != want {
 			t.Errorf("%s: %t", params, got)
 		}
 	}
 	for _, method := range []string{"server/discover", "subscriptions/listen"} {
-		if !Is(split(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)) {
+		if !IsModern(split(`{"jsonrpc":"2.0","id":1,"method":"` + method + `"}`)) {
 			t.Errorf("%s is of the other era", method)
 		}
 	}

@@ -140,7 +140,7 @@ func (o *Offering) catalogNow() *Catalog {
 }
 
 // replacing reports an offer of a child that is being replaced. mu is held.
-func (o *Offering) replacing(of *catalog.Offer) bool { return !of.By(o.conf.Offers) }
+func (o *Offering) replacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
 
 // ChildStatus is one child as this session sees it. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.

@@ -30,7 +30,7 @@ const (
 
 // Start has what is put in passed on. ctx is what it is passed on with.
 func (o *Outbox) Start(ctx context.Context) {
-	o.passing.Do = o.empty
+	o.passing.Do = o.drain
 	o.passing.Start(ctx)
 }
 
@@ -53,8 +53,8 @@ func (o *Outbox) Put(size int, pass func(ctx context.Context)) bool {
 	return room
 }
 
-// empty passes on what is there until nothing is left, or ctx ends.
-func (o *Outbox) empty(ctx context.Context) {
+// drain passes on what is there until nothing is left, or ctx ends.
+func (o *Outbox) drain(ctx context.Context) {
 	for ctx.Err() == nil {
 		o.mu.Lock()
 		if len(o.pending) == 0 {

@@ -9,7 +9,7 @@
 //   - [Writer.Enqueue] is for a call that waits for nothing but its line. Calls that
 //     come together share a write, of whatever session they are, and those of a session
 //     share a line. The [Group] of all sessions is where they wait.
-//   - [Writer.Decide] is for every other decision. It writes a line for the decision,
+//   - [Writer.WriteDecision] is for every other decision. It writes a line for the decision,
 //     and returns when that is written.
 //
 // If the record is required, a request that was not recorded must not be sent.

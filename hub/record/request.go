@@ -34,13 +34,13 @@ type request struct {
 
 type requestKey struct{}
 
-// Start marks the context of a request of the client, whose answer Served is given.
+// Start marks the context of a request of the client, whose answer Finish is given.
 // timing is that of the request.
 func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call) context.Context {
-	if !r.Kept() && r.metrics == nil {
+	if !r.Enabled() && r.metrics == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.In(m.Param("_meta")).Context, timing: timing})
+	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing})
 }
 
 // Telemetry times the requests of the session; nil: nobody watches.
@@ -62,13 +62,13 @@ func (of *request) beginSpan() tracing.Context {
 // OwnTool says that a request of a client is of a tool of the hub's own.
 func (r *Writer) OwnTool(ctx context.Context, tool string) {
 	if of := requestOf(ctx); of != nil {
-		of.timing.Of(of.m.Method, "", tool)
+		of.timing.SetOperation(of.m.Method, "", tool)
 	}
 }
 
-// Served takes the answer of a request. One that was refused before anybody judged it is
+// Finish takes the answer of a request. One that was refused before anybody judged it is
 // recorded.
-func (r *Writer) Served(ctx context.Context, a jsonrpc.Answer) {
+func (r *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 	of := requestOf(ctx)
 	if of == nil {
 		return
@@ -102,7 +102,7 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 		return rec
 	}
 	of.told = true
-	rec.Request, rec.US = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
+	rec.Request, rec.Micros = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
 	rec.Trace = audit.Trace(of.beginSpan())
 	if what.Method == methods.CallTool {
 		rec.Method = ""

@@ -46,7 +46,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 	if len(v.Findings) == 0 {
 		return nil, 0
 	}
-	add := func(f *validate.Judged) {
+	add := func(f *validate.FindingVerdict) {
 		path := f.Leads
 		if path == "" && len(f.Readings) > 0 {
 			path = f.Readings[0].Path // it could not be found out where that leads
@@ -71,7 +71,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 
 // waysOf counts the places that a path may stand for, where it is not plain that
 // there is but one: rules look at each, and the record names one.
-func waysOf(f *validate.Judged, path string) int {
+func waysOf(f *validate.FindingVerdict, path string) int {
 	plain, linked := true, false
 	for i := range f.Readings {
 		r := &f.Readings[i]

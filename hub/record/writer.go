@@ -24,10 +24,10 @@ import (
 
 // Settings say how decisions are recorded.
 type Settings struct {
-	To        *audit.Recorder // nil: they are not
+	Recorder  *audit.Recorder // nil: they are not
 	Required  bool            // what cannot be recorded is denied
 	Arguments bool            // arguments are recorded, and not only the paths in them
-	Recent    *audit.Recent   // keeps the last refusals where To is nil; nil: nobody does
+	Recent    *audit.Recent   // keeps the last refusals where Recorder is nil; nil: nobody does
 }
 
 // Status is how the record of decisions stands.
@@ -40,8 +40,8 @@ type Status struct {
 // Status is how the record stands by these settings.
 func (s *Settings) Status() Status {
 	st := Status{Required: s.Required, Arguments: s.Arguments}
-	if s.To != nil {
-		st.State = s.To.State()
+	if s.Recorder != nil {
+		st.State = s.Recorder.State()
 	}
 	return st
 }
@@ -64,7 +64,7 @@ var errUnwritten = errors.New("the record that audit.required asks for cannot be
 // Ready returns an error while calls are refused because they cannot be recorded. It tries
 // to write what waits.
 func (s *Settings) Ready(ctx context.Context) error {
-	if s.Required && (s.To == nil || s.To.Ready(ctx) != nil) {
+	if s.Required && (s.Recorder == nil || s.Recorder.Ready(ctx) != nil) {
 		return errUnwritten
 	}
 	return nil
@@ -112,24 +112,24 @@ func NewGroup(to *audit.Recorder, log zerolog.Logger) *Group {
 }
 
 // New makes the Writer of a session, which belongs to a principal. now returns the settings in force, whose
-// To is always that of the group.
+// Recorder is always that of the group.
 func New(session, principal string, now func() *Settings, group *Group, metrics *telemetry.Session) *Writer {
 	return &Writer{session, principal, now, group, metrics}
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
 func (r *Writer) Session(by audit.ClientInfo) {
-	if to := r.now().To; to != nil {
+	if to := r.now().Recorder; to != nil {
 		to.Session(&audit.Record{Session: r.session, Principal: r.principal, ClientInfo: by})
 	}
 }
 
-// Kept reports whether decisions are recorded.
-func (r *Writer) Kept() bool { return r.now().To != nil }
+// Enabled reports whether decisions are recorded.
+func (r *Writer) Enabled() bool { return r.now().Recorder != nil }
 
-// Missing says why nothing may be sent: the record is required, and none is kept.
-func (r *Writer) Missing() error {
-	if r.Kept() {
+// CheckRequired says why nothing may be sent: the record is required, and none is kept.
+func (r *Writer) CheckRequired() error {
+	if r.Enabled() {
 		return nil
 	}
 	return r.now().may(errNoLog)
@@ -224,14 +224,14 @@ func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
 // Outcome notes what became of a request that its server did not answer.
 func (t Ticket) Outcome(word string) {
 	t.Ticket.Outcome(word)
-	t.timing.Back(word, nil)
+	t.timing.ServerAnswered(word, nil)
 }
 
 // Answered notes what its server answered, and returns the word for that.
 func (t Ticket) Answered(a jsonrpc.Answer) (word string) {
 	word = Result(a.Result, a.Error)
 	t.Ticket.Outcome(word)
-	t.timing.Back(word, a.Error)
+	t.timing.ServerAnswered(word, a.Error)
 	return word
 }
 
@@ -241,9 +241,9 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 	return t.timing.BeginClientSpan(in, version)
 }
 
-// Decide writes the line of a request that was judged, and counts the decision. Where there
+// WriteDecision writes the line of a request that was judged, and counts the decision. Where there
 // is an error, nothing may be sent.
-func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, error) {
+func (r *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (Ticket, error) {
 	of := requestOf(ctx)
 	if of == nil {
 		t, err := r.decide(ctx, what, d)
@@ -254,7 +254,7 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 	if !d.Allowed() {
 		decision = policy.Deny
 	}
-	of.timing.Of(of.m.Method, what.Child, what.Tool)
+	of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
 	of.timing.Prompt(what.Prompt)
 	of.timing.Decided(decision.String(), d.Verdict.Rule)
 	of.beginSpan()
@@ -267,14 +267,14 @@ func (r *Writer) Decide(ctx context.Context, what Subject, d Decision) (Ticket, 
 
 func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := r.now(), d.Verdict
-	if set.To == nil && d.Allowed() {
+	if set.Recorder == nil && d.Allowed() {
 		return r.MaySend(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
 	d.tell(&rec.DecisionFields, what.At)
 	switch {
 	case d.Allowed():
-		rec.US = 0
+		rec.Micros = 0
 	case v.Decision == policy.Allow:
 		rec.Decision, rec.Code = policy.Deny.String(), codeApproval
 	default:
@@ -285,11 +285,11 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 	if !d.Allowed() && d.View.Snapshot != nil {
 		rec.Within = d.View.Snapshot.Paths()
 	}
-	if set.To == nil {
+	if set.Recorder == nil {
 		set.remember(audit.KindDecision, &rec)
 		return audit.Ticket{}, nil
 	}
-	t, err := set.To.Append(ctx, &rec)
+	t, err := set.Recorder.Append(ctx, &rec)
 	if err != nil && ctx.Err() != nil {
 		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
@@ -306,23 +306,23 @@ func (r *Writer) Refused(ctx context.Context, what Subject, code string) {
 	if of := requestOf(ctx); of != nil {
 		of.told = true
 		if what.Child != "" {
-			of.timing.Of(of.m.Method, what.Child, what.Tool)
+			of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
 		}
 		of.timing.Decided(refused, code)
 	}
-	if set.To == nil {
+	if set.Recorder == nil {
 		return
 	}
 	rec := r.line(ctx, set, what)
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
-	_, _ = set.To.Append(context.WithoutCancel(ctx), &rec)
+	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
 }
 
 // remember keeps a refusal where no log does.
 func (s *Settings) remember(kind string, rec *audit.Record) {
 	if s.Recent != nil {
-		one, _ := rec.Refused(kind, time.Now())
+		one, _ := rec.Refusal(kind, time.Now())
 		s.Recent.Add(one)
 	}
 }
@@ -347,11 +347,11 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 		}
 		rec.Findings = []audit.Finding{{At: f.At, Role: role.String(), Path: f.Path}}
 	}
-	if s.To == nil {
+	if s.Recorder == nil {
 		s.remember(audit.KindRefusal, &rec)
 		return
 	}
-	s.To.Refusal(&rec)
+	s.Recorder.Refusal(&rec)
 }
 
 // KernelRefused records what the kernel has refused to a child while it served a request. It
@@ -360,10 +360,10 @@ func (r *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
 	set := r.now()
 	r.metrics.KernelRefused(what.Child)
 	set.KernelRefused(r.session, r.principal, what, f, dirs)
-	if set.To != nil {
+	if set.Recorder != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()
-		set.To.Flush(ctx)
+		set.Recorder.Flush(ctx)
 	}
 }
 
@@ -381,17 +381,17 @@ type Question struct {
 // what is then sent has a line of its own.
 func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
 	set := r.now()
-	if set.To == nil {
+	if set.Recorder == nil {
 		return
 	}
 	if of := requestOf(ctx); of != nil {
-		of.timing.Of(of.m.Method, what.Child, what.Tool)
+		of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
 		of.timing.Prompt(what.Prompt)
 	}
 	rec := r.line(ctx, set, what)
-	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.US = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
+	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)
 	rec.Findings, rec.More = findingsOf(d.Verdict, "")
-	_ = set.To.Question(ctx, &rec)
+	_ = set.Recorder.Question(ctx, &rec)
 }

@@ -201,10 +201,10 @@ func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
 		t.Errorf("got %+v, want %q", r.Content, want)
 	}
 	old := decoded(t, s.Cut(ofText(text), 200, "2025-03-26", nil).Result)
-	if len(old.Content) != 1 || !strings.Contains(old.Content[0].Text, place) {
+	if len(old.Content) != 1 || !strings.Contains(old.Content[0].Text, uriPrefix) {
 		t.Errorf("a client that knows no links got %+v", old.Content)
 	}
-	if back := all(t, s, strings.Fields(old.Content[0].Text[strings.Index(old.Content[0].Text, place):])[0][:len(place)+idLength]); back != text {
+	if back := all(t, s, strings.Fields(old.Content[0].Text[strings.Index(old.Content[0].Text, uriPrefix):])[0][:len(uriPrefix)+idLength]); back != text {
 		t.Errorf("by the name in the text it reads %q", back)
 	}
 }
@@ -222,7 +222,7 @@ func TestOldestGoFirst(t *testing.T) {
 	if a := s.Read(context.Background(), uris[1]); a.Error != nil {
 		t.Errorf("the second: %s", a.Error)
 	}
-	if a := s.Read(context.Background(), place+strings.Repeat("A", idLength)); a.Error == nil || !strings.Contains(string(a.Error), "there is no result") {
+	if a := s.Read(context.Background(), uriPrefix+strings.Repeat("A", idLength)); a.Error == nil || !strings.Contains(string(a.Error), "there is no result") {
 		t.Errorf("one that never was: %s%s", a.Result, a.Error)
 	}
 	for uri, want := range map[string]string{uris[1] + "?page=4": "pages 1 to 3", uris[1] + "?page=0": "pages 1 to 3", uris[1] + "?x": "pages 1 to 3"} {
@@ -302,8 +302,8 @@ func TestATimeLimit(t *testing.T) {
 func TestNamed(t *testing.T) {
 	id := strings.Repeat("A", idLength)
 	for uri, want := range map[string]bool{
-		place + id: true, place + id + "?page=2": true, place + id + "?": true,
-		place + id + "A": false, place + id + "/x": false, place + "note://1": false, "mcphub://one/" + id: false, place + strings.ToLower(id): false, "": false,
+		uriPrefix + id: true, uriPrefix + id + "?page=2": true, uriPrefix + id + "?": true,
+		uriPrefix + id + "A": false, uriPrefix + id + "/x": false, uriPrefix + "note://1": false, "mcphub://one/" + id: false, uriPrefix + strings.ToLower(id): false, "": false,
 	} {
 		if IsResult(uri) != want {
 			t.Errorf("%s: %t", uri, IsResult(uri))

@@ -191,10 +191,10 @@ func (s *Store) withhold(w *whole) {
 	}
 }
 
-// place begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
-const place = "mcphub://results/"
+// uriPrefix begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
+const uriPrefix = "mcphub://results/"
 
-func (w *whole) uri() string { return place + w.id }
+func (w *whole) uri() string { return uriPrefix + w.id }
 
 // page is the URI of one page; the first is 1.
 func (w *whole) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n) }
@@ -209,7 +209,7 @@ func IsResult(uri string) bool {
 
 // parse reads the URI of a result. page is 0 where it names one that cannot be.
 func parse(uri string) (id string, page int, ok bool) {
-	rest, ok := strings.CutPrefix(uri, place)
+	rest, ok := strings.CutPrefix(uri, uriPrefix)
 	if !ok {
 		return "", 0, false
 	}
@@ -240,7 +240,7 @@ func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 	w, was := s.find(id)
 	switch {
 	case was:
-		return notFound("the result " + place + id + " is kept no longer: newer ones have taken its room, or its time was over. Call the tool again.")
+		return notFound("the result " + uriPrefix + id + " is kept no longer: newer ones have taken its room, or its time was over. Call the tool again.")
 	case w == nil:
 		return notFound("there is no result " + printable.Quote(uri) + " in this session. Results are kept for the session whose call they answered, until it ends.")
 	case n < 1 || n > len(w.pages):
@@ -250,9 +250,9 @@ func (s *Store) Read(ctx context.Context, uri string) jsonrpc.Answer {
 		switch why, gone := w.of.Withheld(ctx); {
 		case gone:
 			s.withhold(w)
-			return notFound("the result " + place + id + " is kept no longer: " + why)
+			return notFound("the result " + uriPrefix + id + " is kept no longer: " + why)
 		case why != "":
-			return notFound("the result " + place + id + " cannot be read now: " + why)
+			return notFound("the result " + uriPrefix + id + " cannot be read now: " + why)
 		}
 	}
 	end := len(w.text)

@@ -16,8 +16,8 @@ import (
 // This file reads what a child asks for by its result, and puts it as its client
 // is asked.
 
-// Asks reports whether a result asks for input.
-func Asks(result []byte) bool {
+// AsksForInput reports whether a result asks for input.
+func AsksForInput(result []byte) bool {
 	if !bytes.Contains(result, []byte(link.ResultInput)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // as mostly; a name or value may be spelled in escapes
 	}
@@ -90,9 +90,9 @@ func (in *input) message() *jsonrpc.Message {
 	return &jsonrpc.Message{Method: in.method, Params: in.params, Members: jsonrpc.MembersOf(in.params)}
 }
 
-// pushed makes a question one of 2025-11-25: there a URL has an id, by which its
+// addElicitationID makes a question one of 2025-11-25: there a URL has an id, by which its
 // end could be told.
-func pushed(m *jsonrpc.Message) error {
+func addElicitationID(m *jsonrpc.Message) error {
 	if mode, _ := jsonrpc.String(m.Param("mode")); m.Method != methods.Elicit || mode != "url" || m.Param("elicitationId") != nil {
 		return nil
 	}

@@ -37,12 +37,12 @@ func badInput(format string, args ...any) error { return &inputError{fmt.Sprintf
 type Requester interface {
 	// Claims is what the client says of itself.
 	Claims() declaration.Claims
-	// Behalf is what a child without a handshake is shown of it. Such a child may be
+	// ClientProfile is what a child without a handshake is shown of it. Such a child may be
 	// shared and still ask the right one.
-	Behalf() link.ClientProfile
-	// Rootless reports whether roots could be given and none were that hold for this
+	ClientProfile() link.ClientProfile
+	// RootsMissing reports whether roots could be given and none were that hold for this
 	// request.
-	Rootless() bool
+	RootsMissing() bool
 	// Retried is what came with the request for a child: the requestState that was
 	// passed, raw, nil for none, and the answers, a raw object or nil.
 	Retried(child string) (state, responses []byte, ok bool)
@@ -56,18 +56,18 @@ type Requester interface {
 type Request interface {
 	// Params are the judged bytes.
 	Params() [][]byte
-	// Lease is the right to call the child; it may be another one after Again.
+	// Lease is the right to call the child; it may be another one after Revalidate.
 	Lease() *children.Lease
 	// Ask has a client of the handshake's era answer one question.
 	Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	// Answer is the child's as it is meant for the client.
 	Answer(resp *jsonrpc.Response) jsonrpc.Answer
-	// Again sees to it that the request may be sent once more. With an error it may not.
-	Again(ctx context.Context) error
+	// Revalidate sees to it that the request may be sent once more. With an error it may not.
+	Revalidate(ctx context.Context) error
 }
 
 // Run sends a request of a method, with what the client has brought for its child, until the
-// child does not ask any more. The error is one of Lease.Call, of Again, or says why the
+// child does not ask any more. The error is one of Lease.Call, of Revalidate, or says why the
 // child does not get what it asks for.
 func Run(ctx context.Context, r Request, c Requester, method string) (jsonrpc.Answer, error) {
 	d := &dialogue{r, c, method}
@@ -93,7 +93,7 @@ type dialogue struct {
 // run sends the request, with what a retry adds, until the child does not ask
 // any more. first, where set, is a result that asks already.
 func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.Answer, error) {
-	ctx = link.WithClient(ctx, d.client.Behalf())
+	ctx = link.WithClient(ctx, d.client.ClientProfile())
 	idle := 0
 	for round := 0; ; round++ {
 		result := first
@@ -107,7 +107,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			if err != nil {
 				return jsonrpc.Answer{}, err
 			}
-			if resp.Error != nil || !Asks(resp.Result) {
+			if resp.Error != nil || !AsksForInput(resp.Result) {
 				return d.Answer(resp), nil
 			}
 			result = bytes.Clone(resp.Result)
@@ -134,7 +134,7 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 		if answer != nil {
 			return *answer, nil
 		}
-		if err := d.Again(ctx); err != nil {
+		if err := d.Revalidate(ctx); err != nil {
 			return jsonrpc.Answer{}, err
 		}
 	}
@@ -201,7 +201,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 				return nil, nil, badInput("it asks for the roots, which are not served to it (\"roots\": \"none\")")
 			}
 			given[i] = roots
-			rootsMissing = rootsMissing || lease.Key().Instance != "" && c.Rootless()
+			rootsMissing = rootsMissing || lease.Key().Instance != "" && c.RootsMissing()
 			continue
 		}
 		if refusal, ok := able.Refuses(in.message()); !ok {
@@ -262,7 +262,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 		in := &inputs[i]
 		all.Go(func() {
 			m := in.message()
-			if err := pushed(m); err != nil {
+			if err := addElicitationID(m); err != nil {
 				errs[i] = err
 				cancel(err)
 				return

@@ -21,7 +21,7 @@ func TestAsks(t *testing.T) {
 		`{"resultType":["input_required"]}`:                  false,
 		`{"content":[],"inputRequests":{},"requestState":1}`: false,
 	} {
-		if got := Asks([]byte(result)); got != want {
+		if got := AsksForInput([]byte(result)); got != want {
 			t.Errorf("%s: %t", result, got)
 		}
 	}
@@ -141,7 +141,7 @@ func TestPushed(t *testing.T) {
 		`{"mode":"form"}`:                           false,
 	} {
 		m := (&input{method: "elicitation/create", params: []byte(params)}).message()
-		if err := pushed(m); err != nil {
+		if err := addElicitationID(m); err != nil {
 			t.Fatal(err)
 		}
 		id, _ := jsonrpc.String(m.Param("elicitationId"))

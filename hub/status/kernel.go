@@ -52,7 +52,7 @@ func (m *Mend) Told() string {
 
 // MendOf reports what can be done about a refusal. dirs are the roots that the child was served.
 func MendOf(server string, f sandbox.Refusal, dirs []string) *Mend {
-	m := Mend(hints.MendOf(server, f, dirs))
+	m := Mend(hints.RemedyFor(server, f, dirs))
 	return &m
 }
 
@@ -96,7 +96,7 @@ func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string, base f
 	if r.Profile.Sockets {
 		o.Sockets = "on"
 	}
-	for _, rule := range r.Profile.Beside(base()) {
+	for _, rule := range r.Profile.RulesBeyond(base()) {
 		if rule.Access&sandbox.Write != 0 {
 			o.Write = append(o.Write, rule.Path)
 		} else {

@@ -14,11 +14,11 @@ import (
 
 // Root is a directory or file in scope.
 type Root struct {
-	URI   string `json:"uri"`
-	Name  string `json:"name,omitempty"`
-	Flag  string `json:"flag,omitempty"`
-	File  bool   `json:"file,omitempty"` // a single file, and no directory
-	Below bool   `json:"redundant,omitempty"`
+	URI       string `json:"uri"`
+	Name      string `json:"name,omitempty"`
+	Flag      string `json:"flag,omitempty"`
+	File      bool   `json:"file,omitempty"` // a single file, and no directory
+	Redundant bool   `json:"redundant,omitempty"`
 }
 
 // Skipped is a root that was left out.
@@ -93,7 +93,7 @@ func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era str
 		Policy: PolicyOf(conf.Checker), Resources: conf.Checker.Resources(view), Audit: conf.Audit.Status(),
 	}
 	for _, root := range snap.Roots() {
-		r.Roots = append(r.Roots, Root{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Below: root.Redundant})
+		r.Roots = append(r.Roots, Root{URI: root.URI, Name: root.Name, Flag: root.Flag, File: root.File, Redundant: root.Redundant})
 		r.FilePaths = append(r.FilePaths, root.Path)
 	}
 	r.RootsCount = len(r.Roots)

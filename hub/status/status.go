@@ -33,7 +33,7 @@ type Hub struct {
 	Redefined []catalog.Redefinition `json:"redefinedTools,omitempty"` // tools that are defined otherwise than they were before
 	Audit     Audit                  `json:"audit"`
 	Policy    *Policy                `json:"policy,omitempty"`
-	Refusals  []audit.Refused        `json:"refusals,omitempty"` // the last, where no log is kept
+	Refusals  []audit.Refusal        `json:"refusals,omitempty"` // the last, where no log is kept
 
 	Extensions []Extension `json:"extensions,omitempty"` // beyond the protocol
 }

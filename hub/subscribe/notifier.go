@@ -17,9 +17,9 @@ import (
 	"mcphub/internal/worker"
 )
 
-// together is how long news is held back for more of it: when many children
+// announceDelay is how long news is held back for more of it: when many children
 // start, the client is told once.
-const together = 30 * time.Millisecond
+const announceDelay = 30 * time.Millisecond
 
 // A Listener is a way to tell a client something.
 type Listener interface {
@@ -188,7 +188,7 @@ func (n *Notifier) end() {
 // announce tells the client of lists that have changed since it asked for them,
 // and makes subscriptions anew at children that were started again.
 func (n *Notifier) announce(ctx context.Context) {
-	pause := time.NewTimer(together)
+	pause := time.NewTimer(announceDelay)
 	defer pause.Stop()
 	select {
 	case <-pause.C:

@@ -145,7 +145,7 @@ func (n *Notifier) Listen(ctx context.Context, listen Listen) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if len(l.ids) > 0 {
-		if refusal, ok := tasks.Declared(l.Capabilities); !ok {
+		if refusal, ok := tasks.RequireExtension(l.Capabilities); !ok {
 			return refusal
 		}
 	}

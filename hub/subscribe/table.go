@@ -38,8 +38,8 @@ type resource struct {
 // A subscriber is whoever of a session is told of resources: the client itself
 // after its handshake, or one stream.
 type subscriber struct {
-	of   *Notifier
-	tell func(method string, params ...[]byte)
+	notifier *Notifier
+	tell     func(method string, params ...[]byte)
 }
 
 // A subscription is what a subscriber has asked for.
@@ -57,10 +57,10 @@ func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool,
 		return false, nil
 	}
 	size := len(at.uri) + len(sub.uri)
-	for p := range t.its[who.of] {
+	for p := range t.its[who.notifier] {
 		size += len(p.at.uri) + len(t.by[p.at][p.who].uri)
 	}
-	if len(t.its[who.of]) >= maxSubscriptions || size > maxBytes {
+	if len(t.its[who.notifier]) >= maxSubscriptions || size > maxBytes {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	t.put(at, who, sub)
@@ -75,11 +75,11 @@ func (t *Table) put(at resource, who *subscriber, sub subscription) {
 	if t.by[at] == nil {
 		t.by[at] = map[*subscriber]subscription{}
 	}
-	if t.its[who.of] == nil {
-		t.its[who.of] = map[row]struct{}{}
+	if t.its[who.notifier] == nil {
+		t.its[who.notifier] = map[row]struct{}{}
 	}
 	t.by[at][who] = sub
-	t.its[who.of][row{at, who}] = struct{}{}
+	t.its[who.notifier][row{at, who}] = struct{}{}
 }
 
 // drop ends a subscription. last: nobody else wants the resource.
@@ -92,9 +92,9 @@ func (t *Table) drop(at resource, who *subscriber) (last bool) {
 // take is drop for callers that hold mu.
 func (t *Table) take(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
-	delete(t.its[who.of], row{at, who})
-	if len(t.its[who.of]) == 0 {
-		delete(t.its, who.of)
+	delete(t.its[who.notifier], row{at, who})
+	if len(t.its[who.notifier]) == 0 {
+		delete(t.its, who.notifier)
 	}
 	if len(t.by[at]) > 0 {
 		return false
@@ -157,7 +157,7 @@ func (t *Table) find(n *Notifier, pick func(resource, *subscriber, subscription)
 func (t *Table) of(who *subscriber) (all []resource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.its[who.of] {
+	for p := range t.its[who.notifier] {
 		if p.who == who {
 			all = append(all, p.at)
 		}

@@ -102,7 +102,7 @@ func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([
 	base := inForce[0]
 	c := &clientConfig{base: base}
 	var err error
-	if c.set, err = base.In(a.Surroundings); err != nil {
+	if c.set, err = base.SettingsFor(a.Surroundings); err != nil {
 		return nil, err
 	}
 	if c.conf = c.among(inForce); c.conf != nil {
@@ -161,7 +161,7 @@ func (a *Attachment) enter() bool {
 	a.prepared = nil
 	t.attachments = append(t.attachments, a)
 	if !known {
-		t.sup.Know(t.specs(), c.seen)
+		t.sup.SetSpecs(t.specs(), c.seen)
 		conf.PutInForce(nil)
 	}
 	return true
@@ -185,6 +185,6 @@ func (a *Attachment) leave() {
 	defer t.mu.Unlock()
 	t.attachments = slices.DeleteFunc(t.attachments, func(o *Attachment) bool { return o == a })
 	if !slices.Contains(t.inForce(), a.Current.Now()) {
-		t.sup.Know(t.specs())
+		t.sup.SetSpecs(t.specs())
 	}
 }

@@ -17,7 +17,7 @@ import (
 type Table struct {
 	own      *configuration.Current // of the hub's own surroundings
 	sup      *children.Supervisor
-	ownTools []catalog.Own
+	ownTools []catalog.HubTool
 
 	hung atomic.Int64 // sessions whose folders were looked at, and have not answered
 
@@ -26,7 +26,7 @@ type Table struct {
 }
 
 // NewTable makes a Table of a hub that goes by own, and whose tools are ownTools.
-func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []catalog.Own) *Table {
+func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []catalog.HubTool) *Table {
 	return &Table{own: own, sup: sup, ownTools: ownTools}
 }
 
@@ -62,8 +62,8 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 	}
 }
 
-// Would is what each would go by if conf was put in force.
-func (t *Table) Would(conf *configuration.Configuration) map[*configuration.Current]*configuration.Configuration {
+// Preview is what each would go by if conf was put in force.
+func (t *Table) Preview(conf *configuration.Configuration) map[*configuration.Current]*configuration.Configuration {
 	t.mu.Lock()
 	attached := t.unread(nil)
 	t.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 // cancelTime bounds how long cancelling a task that is refused may take.
 const cancelTime = 5 * time.Second
 
-// Is reports whether a result of a child without a handshake is a task of the
+// IsTask reports whether a result of a child without a handshake is a task of the
 // extension.
-func Is(result []byte) bool {
+func IsTask(result []byte) bool {
 	kind, _ := jsonrpc.String(jsonrpc.Get(result, "resultType"))
 	return kind == link.ResultTask
 }
@@ -30,7 +30,7 @@ func Is(result []byte) bool {
 // cancelled: the first one keeps it.
 func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	raw := jsonrpc.Get(a.Result, "task")
-	if raw == nil && Is(a.Result) {
+	if raw == nil && IsTask(a.Result) {
 		raw = a.Result // as the extension of 2026-07-28 spells it
 	}
 	id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId"))

@@ -40,9 +40,9 @@ type Session interface {
 	Serving(child string) (k spec.Key, own, ok bool)
 }
 
-// Declared refuses a request about tasks of a client whose raw capabilities do
+// RequireExtension refuses a request about tasks of a client whose raw capabilities do
 // not have the extension (2026-07-28, tasks, Protocol Errors).
-func Declared(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
+func RequireExtension(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
 	if jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), Extension)) {
 		return jsonrpc.Answer{}, true
 	}
@@ -57,14 +57,14 @@ func noTask(id string) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `there is no task "`+printable.Escape(id, 100)+`" here`)
 }
 
-// About answers a request about one task: the instance that made it does.
-func (t *Table) About(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
+// Serve answers a request about one task: the instance that made it does.
+func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
 	return t.about(ctx, s, m, false)
 }
 
-// AboutModern is About for a client of 2026-07-28. For it there are only tasks of
+// ServeModern is Serve for a client of 2026-07-28. For it there are only tasks of
 // children of the same era.
-func (t *Table) AboutModern(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
+func (t *Table) ServeModern(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
 	return t.about(ctx, s, m, true)
 }
 
@@ -175,7 +175,7 @@ func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (e
 	}
 	defer resp.Release()
 	_ = jsonrpc.Elements(jsonrpc.Get(resp.Result, "tasks"), func(raw []byte) bool {
-		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.lists(id, key, private) {
+		if id, ok := jsonrpc.String(jsonrpc.Get(raw, "taskId")); ok && t.admitListed(id, key, private) {
 			if made := t.find(id); made != nil && !s.Denies(name, made.tool) {
 				entries = append(entries, bytes.Clone(raw))
 			}

@@ -104,9 +104,9 @@ func oldest(ids []string, its func(id string) bool) int {
 	return first
 }
 
-// Told takes in what an instance tells of a task. known: there is a task of this
+// HandleStatus takes in what an instance tells of a task. known: there is a task of this
 // id. mine: that instance made it.
-func (t *Table) Told(k spec.Key, m *jsonrpc.Message) (mine, known bool) {
+func (t *Table) HandleStatus(k spec.Key, m *jsonrpc.Message) (mine, known bool) {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return false, true
@@ -121,10 +121,10 @@ func (t *Table) Told(k spec.Key, m *jsonrpc.Message) (mine, known bool) {
 	return true, true
 }
 
-// lists reports whether the client is shown a task that a child lists. An
+// admitListed reports whether the client is shown a task that a child lists. An
 // instance of the session's own may have made it at any time. One that several
 // sessions share must have made it for this one.
-func (t *Table) lists(id string, k spec.Key, own bool) bool {
+func (t *Table) admitListed(id string, k spec.Key, own bool) bool {
 	found := t.find(id)
 	if found == nil && own && len(id) <= maxID {
 		return t.add(id, &task{key: k, release: func() {}})

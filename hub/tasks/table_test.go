@@ -13,12 +13,12 @@ import (
 func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
 	bad, good := spec.Key{Child: "bad", Instance: "s"}, spec.Key{Child: "good", Instance: "s"}
 	var ts Table
-	if !ts.lists("mine", good, true) {
+	if !ts.admitListed("mine", good, true) {
 		t.Fatal("a task is not listed")
 	}
 	ts.note("asked", good)
 	for i := range maxTasks + 10 {
-		ts.lists(fmt.Sprint("x", i), spec.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
+		ts.admitListed(fmt.Sprint("x", i), spec.Key{Child: "bad", Instance: fmt.Sprint(i)}, true)
 		ts.note(fmt.Sprint("x", i), bad)
 	}
 	if ts.find("mine") == nil || ts.clients["asked"] != good {
@@ -35,10 +35,10 @@ func TestIDsAreBounded(t *testing.T) {
 	k := spec.Key{Child: "kid"}
 	var ts Table
 	long := strings.Repeat("x", maxID)
-	if !ts.lists(long, k, true) {
+	if !ts.admitListed(long, k, true) {
 		t.Error("an id as long as it may be is not listed")
 	}
-	if ts.lists(long+"x", k, true) || ts.find(long+"x") != nil {
+	if ts.admitListed(long+"x", k, true) || ts.find(long+"x") != nil {
 		t.Error("a longer one is kept")
 	}
 	ts.note(long, k)

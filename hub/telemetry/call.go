@@ -226,11 +226,11 @@ type Call struct {
 	spans   *spans        // nil: the hub does not trace
 }
 
-// Came begins to time a request after a handshake.
-func (s *Session) Came() Call { return s.came(0) }
+// StartCall begins to time a request after a handshake.
+func (s *Session) StartCall() Call { return s.came(0) }
 
-// CameModern begins to time a request without one.
-func (s *Session) CameModern() Call { return s.came(1) }
+// StartModernCall begins to time a request without one.
+func (s *Session) StartModernCall() Call { return s.came(1) }
 
 func (s *Session) came(era int) Call {
 	if s == nil {
@@ -240,9 +240,9 @@ func (s *Session) came(era int) Call {
 	return Call{c: c, began: s.t.now(), spans: s.spansOf(c)}
 }
 
-// Of says what the request is of: a method, a server of hub.json and one of its tools that is
+// SetOperation says what the request is of: a method, a server of hub.json and one of its tools that is
 // listed.
-func (c *Call) Of(method, child, tool string) {
+func (c *Call) SetOperation(method, child, tool string) {
 	if c.c == nil {
 		return
 	}
@@ -280,9 +280,9 @@ func (c *Call) Sent(version string) {
 	}
 }
 
-// Back notes that the server has answered, or will not: word is the record's, fault the error
+// ServerAnswered notes that the server has answered, or will not: word is the record's, fault the error
 // of the answer. Only the first counts.
-func (c *Call) Back(word string, fault []byte) {
+func (c *Call) ServerAnswered(word string, fault []byte) {
 	if c == nil {
 		return
 	}
@@ -306,7 +306,7 @@ func (c *Call) Answered(method, word string, fault []byte) {
 		if method == methods.CallTool {
 			tool = exposition.Other // a name of the client's making
 		}
-		c.Of(method, "", tool)
+		c.SetOperation(method, "", tool)
 	}
 	c.op.answered(outcomeOf(word, fault), c.c.t.now()-c.began)
 	if c.spans != nil {

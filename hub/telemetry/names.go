@@ -74,7 +74,7 @@ func known(method string) bool { return methods.OfProtocol(method) }
 type outcome uint8
 
 const (
-	ok outcome = iota
+	succeeded outcome = iota
 	toolError
 	cancelled
 	timeout
@@ -91,7 +91,7 @@ const outcomes = int(firstCode) + len(codes)
 // words are the attributes of an outcome.
 func (o outcome) words() (errorType, code string) {
 	switch o {
-	case ok:
+	case succeeded:
 		return "", ""
 	case toolError:
 		return "tool_error", ""
@@ -112,7 +112,7 @@ func (o outcome) words() (errorType, code string) {
 func outcomeOf(word string, fault []byte) outcome {
 	switch word {
 	case audit.ResultOK, audit.ResultAnswered:
-		return ok
+		return succeeded
 	case audit.ResultToolError:
 		return toolError
 	case audit.ResultCancelled:

@@ -142,5 +142,5 @@ func (sp *spans) answered(word string, fault []byte) {
 
 func end(s tracing.Span, at time.Time, as outcome, more ...tracing.Attribute) {
 	fault, code := as.words()
-	s.End(at, as != ok, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
+	s.End(at, as != succeeded, append(more, tracing.Attribute{Name: attrError, Value: fault}, tracing.Attribute{Name: attrCode, Value: code})...)
 }

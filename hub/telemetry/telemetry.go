@@ -113,8 +113,8 @@ type Owner struct {
 	Unrecorded func() uint64             // decisions whose line could not be written when it had to be
 }
 
-// For adds what the hub knows. It is called once, before anything else.
-func (t *Telemetry) For(o Owner) {
+// SetOwner adds what the hub knows. It is called once, before anything else.
+func (t *Telemetry) SetOwner(o Owner) {
 	if t == nil {
 		return
 	}
@@ -196,8 +196,8 @@ type childState struct {
 	restarts int
 }
 
-// Child takes in how an instance of a server stands. It is called by one goroutine for each.
-func (t *Telemetry) Child(st *children.Status) {
+// UpdateChild takes in how an instance of a server stands. It is called by one goroutine for each.
+func (t *Telemetry) UpdateChild(st *children.Status) {
 	if t == nil {
 		return
 	}

@@ -16,17 +16,17 @@ import (
 func watched(o Options) *Telemetry {
 	t := New(o)
 	zero := func() int64 { return 0 }
-	t.For(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Unrecorded: func() uint64 { return 0 }})
+	t.SetOwner(Owner{Transport: func(string) string { return Pipe }, Questions: zero, Suspended: zero, Unrecorded: func() uint64 { return 0 }})
 	return t
 }
 
 // request is one request of a tool that its server answers so.
 func request(s *Session, method, child, tool, word string, fault []byte) {
-	c := s.Came()
-	c.Of(method, child, tool)
+	c := s.StartCall()
+	c.SetOperation(method, child, tool)
 	c.Decided("allow", "rule")
 	c.Sent("2025-11-25")
-	c.Back(word, fault)
+	c.ServerAnswered(word, fault)
 	c.Answered(method, word, fault)
 }
 
@@ -50,7 +50,7 @@ func TestLabelsAreBounded(t *testing.T) {
 		s.Negotiated("2025-11-25")
 		request(s, methods.CallTool, "hostile", fmt.Sprintf("tool %d", i), audit.ResultError, fmt.Appendf(nil, `{"code":%d}`, i))
 		request(s, fmt.Sprintf("made/up/%d", i), "", "", audit.ResultOK, nil)
-		c := s.Came()
+		c := s.StartCall()
 		c.Answered(methods.CallTool, audit.ResultError, nil)
 		s.Leave()
 	}
@@ -101,17 +101,17 @@ func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 func TestACallEndsOnce(t *testing.T) {
 	w := watched(Options{})
 	s := w.Begin(Client{})
-	c := s.Came()
-	c.Of(methods.CallTool, "kid", "echo")
+	c := s.StartCall()
+	c.SetOperation(methods.CallTool, "kid", "echo")
 	c.Sent("")
 	for range 2 {
-		c.Back(audit.ResultOK, nil)
+		c.ServerAnswered(audit.ResultOK, nil)
 		c.Answered(methods.CallTool, audit.ResultOK, nil)
 	}
 	var zero Call
-	zero.Of("x", "y", "z")
+	zero.SetOperation("x", "y", "z")
 	zero.Sent("")
-	zero.Back("ok", nil)
+	zero.ServerAnswered("ok", nil)
 	zero.Answered("x", "ok", nil)
 	page := string(w.Append(nil))
 	for _, name := range []string{serverOperation, clientOperation} {
@@ -129,7 +129,7 @@ func TestChildren(t *testing.T) {
 		{Key: k, State: children.Starting}, {Key: k, State: children.Ready, Protocol: "2025-11-25"}, {Key: k, State: children.BackingOff, Protocol: "2025-11-25"},
 		{Key: k, State: children.Ready, Restarts: 1, Protocol: "2025-11-25"},
 	} {
-		w.Child(&st)
+		w.UpdateChild(&st)
 	}
 	page := string(w.Append(nil))
 	for _, l := range []string{
@@ -141,7 +141,7 @@ func TestChildren(t *testing.T) {
 			t.Errorf("no %s on\n%s", l, page)
 		}
 	}
-	w.Child(&children.Status{Key: k, State: children.Stopped, Final: true})
+	w.UpdateChild(&children.Status{Key: k, State: children.Stopped, Final: true})
 	if page = string(w.Append(nil)); strings.Contains(page, `mcphub_children{mcphub_server_name="kid",state="ready"} 1`) || len(w.children) != 0 {
 		t.Errorf("what has ended is still counted:\n%s", page)
 	}

@@ -21,19 +21,19 @@ var steps = []struct {
 	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.Prompt": ""}},
 	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.complete": ""}},
 	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.extendTo": ""}},
-	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.find": "whatever the target"}},
+	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
 		"hub/call Sender.judgeOnce": "",
 		"hub/catalog Tool.Plain":    "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
-		"hub/call attempt.judge":     "twice: again by what the client has said when it was asked once more",
-		"hub/call attempt.heldThere": "a root has been replaced, and another process serves the call",
-		"hub/call Sender.judgeAgain": "a call that was made, whose kept result is read after a reload",
-		"hub/call Sender.judgeBy":    "a request that is with its child, by roots that the child asks for now",
-		"hub/call exchange.Again":    "before a request is sent once more: the answers may have taken long",
+		"hub/call attempt.judge":       "twice: again by what the client has said when it was asked once more",
+		"hub/call attempt.heldThere":   "a root has been replaced, and another process serves the call",
+		"hub/call Sender.judgeAgain":   "a call that was made, whose kept result is read after a reload",
+		"hub/call Sender.judgeBy":      "a request that is with its child, by roots that the child asks for now",
+		"hub/call exchange.Revalidate": "before a request is sent once more: the answers may have taken long",
 	}},
-	{"record", []string{"Decide"}, "records", map[string]string{"hub/call Call.record": ""}},
+	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
 		"hub/call Call.Do":   "",
 		"hub/call Call.send": "a denial after it was sent, when the child asked for more: the decision to send it has its line, and this is another one",
@@ -114,19 +114,19 @@ func eachCall(t *testing.T, below string, each func(at string, s *ast.SelectorEx
 }
 
 // eras are the expressions that tell the era of a client, or a request of one era.
-var eras = []string{"modern.Is(", "modern.Resembles(", "modern.ReadMeta(", "modern.Version", "*modern.Client", "modernOf(", ".Era()", "modern.Era", "handshake.Era", "handshaken.Load()", ".(*handshake."}
+var eras = []string{"modern.IsModern(", "modern.DeclaresCapabilities(", "modern.ReadMeta(", "modern.Version", "*modern.Client", "modernOf(", ".Era()", "modern.Era", "handshake.Era", "handshaken.Load()", ".(*handshake."}
 
 // adapters are the files of the hub that may know the era of a client, and why. What knows
 // the era of a child is another matter.
 var adapters = map[string]string{
-	"hub/modern.go":        "serves requests of 2026-07-28",
-	"hub/stdio.go":         "a front: takes requests of both eras from one stream",
-	"hub/http.go":          "a front: tells requests of both eras apart",
-	"hub/subscriptions.go": "subscriptions/listen, which only one era has",
-	"hub/children.go":      "what belongs to no request goes only to a client that has said initialize",
-	"hub/report.go":        "reports: the word for the era",
-	"hub/status/status.go": "reports: the word for the era of a child",
-	"hub/explain.go":       "reports: the word for the era",
+	"hub/modern.go":          "serves requests of 2026-07-28",
+	"hub/stdio.go":           "a front: takes requests of both eras from one stream",
+	"hub/http.go":            "a front: tells requests of both eras apart",
+	"hub/subscriptions.go":   "subscriptions/listen, which only one era has",
+	"hub/child_callbacks.go": "what belongs to no request goes only to a client that has said initialize",
+	"hub/report.go":          "reports: the word for the era",
+	"hub/status/status.go":   "reports: the word for the era of a child",
+	"hub/explain.go":         "reports: the word for the era",
 }
 
 // TestOnlyAdaptersKnowTheEra: between the fronts and the children nothing asks for the era

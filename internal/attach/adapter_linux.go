@@ -147,8 +147,8 @@ func (a *Adapter) ends() bool {
 	return err == nil && gone[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
 }
 
-// Runs reports whether somebody listens at a socket.
-func Runs(path string) bool {
+// IsListening reports whether somebody listens at a socket.
+func IsListening(path string) bool {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return false

@@ -14,7 +14,7 @@ import (
 )
 
 func TestParseLine(t *testing.T) {
-	for text, want := range map[string]*Line{
+	for text, want := range map[string]*CommandLine{
 		"serve":                     {},
 		"serve --config a -c b":     {Config: "b"},
 		"serve -ca":                 {Config: "a"},
@@ -35,7 +35,7 @@ func TestParseLine(t *testing.T) {
 		"--config a serve":          nil,
 		"":                          nil,
 	} {
-		got, ok := ParseLine(strings.Fields(text))
+		got, ok := ParseCommandLine(strings.Fields(text))
 		if ok != (want != nil) || ok && !reflect.DeepEqual(got, *want) {
 			t.Errorf("%q: %+v %t", text, got, ok)
 		}
@@ -96,7 +96,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func endpoint(t *testing.T, l Line, environ ...string) Endpoint {
+func endpoint(t *testing.T, l CommandLine, environ ...string) Endpoint {
 	t.Helper()
 	p, err := EndpointOf(l, environ)
 	if err != nil && runtime.GOOS == "windows" {
@@ -120,25 +120,25 @@ func TestEndpointOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := []string{"HOME=" + dir, "PATH=/bin", "LANG=C"}
-	control := endpoint(t, Line{Config: config}, base...)
+	control := endpoint(t, CommandLine{Config: config}, base...)
 	for name, c := range map[string]struct {
-		line    Line
+		line    CommandLine
 		environ []string
 		same    bool
 	}{
-		"the same":             {Line{Config: config}, base, true},
-		"by a link":            {Line{Config: link}, base, true},
-		"by a variable":        {Line{}, append(slices.Clone(base), "MCPHUB_CONFIG="+config), true},
-		"other roots":          {Line{Config: config, Roots: "/a", RootsGiven: true}, append(slices.Clone(base), "MCPHUB_ROOTS=/b"), true},
-		"another level":        {Line{Config: config, LogLevel: "debug"}, base, true},
-		"variables of servers": {Line{Config: config}, []string{"HOME=" + dir, "PATH=/usr/bin", "SSH_AUTH_SOCK=/x"}, true},
-		"another TMPDIR":       {Line{Config: config}, append(slices.Clone(base), "TMPDIR="+dir), true},
-		"in another order":     {Line{Config: config}, []string{"LANG=C", "HOME=" + dir}, true},
-		"another file":         {Line{Config: filepath.Join(dir, "other.json")}, base, false},
-		"none":                 {Line{}, base, false},
-		"a key":                {Line{Config: config, Set: []string{"roots.timeout=1s"}}, base, false},
-		"a key by a variable":  {Line{Config: config}, append(slices.Clone(base), "MCPHUB_LIMITS__CALLS=1"), false},
-		"another home":         {Line{Config: config}, []string{"HOME=/"}, false},
+		"the same":             {CommandLine{Config: config}, base, true},
+		"by a link":            {CommandLine{Config: link}, base, true},
+		"by a variable":        {CommandLine{}, append(slices.Clone(base), "MCPHUB_CONFIG="+config), true},
+		"other roots":          {CommandLine{Config: config, Roots: "/a", RootsGiven: true}, append(slices.Clone(base), "MCPHUB_ROOTS=/b"), true},
+		"another level":        {CommandLine{Config: config, LogLevel: "debug"}, base, true},
+		"variables of servers": {CommandLine{Config: config}, []string{"HOME=" + dir, "PATH=/usr/bin", "SSH_AUTH_SOCK=/x"}, true},
+		"another TMPDIR":       {CommandLine{Config: config}, append(slices.Clone(base), "TMPDIR="+dir), true},
+		"in another order":     {CommandLine{Config: config}, []string{"LANG=C", "HOME=" + dir}, true},
+		"another file":         {CommandLine{Config: filepath.Join(dir, "other.json")}, base, false},
+		"none":                 {CommandLine{}, base, false},
+		"a key":                {CommandLine{Config: config, Set: []string{"roots.timeout=1s"}}, base, false},
+		"a key by a variable":  {CommandLine{Config: config}, append(slices.Clone(base), "MCPHUB_LIMITS__CALLS=1"), false},
+		"another home":         {CommandLine{Config: config}, []string{"HOME=/"}, false},
 	} {
 		if got := endpoint(t, c.line, c.environ...); (got.name == control.name) != c.same {
 			t.Errorf("%s: %s and %s", name, got.name, control.name)
@@ -155,7 +155,7 @@ func TestWanted(t *testing.T) {
 			t.Errorf("%s: %t", text, !want)
 		}
 	}
-	if Wanted(Line{}, nil) || !Wanted(Line{Set: []string{"attach=auto"}}, nil) || !Wanted(Line{}, []string{"MCPHUB_ATTACH=auto"}) {
+	if Wanted(CommandLine{}, nil) || !Wanted(CommandLine{Set: []string{"attach=auto"}}, nil) || !Wanted(CommandLine{}, []string{"MCPHUB_ATTACH=auto"}) {
 		t.Error("without a file")
 	}
 	config := filepath.Join(t.TempDir(), "hub.json")
@@ -163,7 +163,7 @@ func TestWanted(t *testing.T) {
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if Wanted(Line{Config: config}, nil) != want || Wanted(Line{}, []string{"MCPHUB_CONFIG=" + config}) != want {
+		if Wanted(CommandLine{Config: config}, nil) != want || Wanted(CommandLine{}, []string{"MCPHUB_CONFIG=" + config}) != want {
 			t.Errorf("%s: not %t", text, want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestWanted(t *testing.T) {
 
 // Two ends of a hub in ten minutes are too many; what many sessions tell of one end is one.
 func TestTooManyEnds(t *testing.T) {
-	p, dir, now := endpoint(t, Line{}), t.TempDir(), time.Now()
+	p, dir, now := endpoint(t, CommandLine{}), t.TempDir(), time.Now()
 	is := func(want bool, when time.Time) {
 		t.Helper()
 		if err := p.TooManyEnds(dir, when); (err != nil) != want {

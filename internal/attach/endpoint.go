@@ -29,7 +29,7 @@ type Endpoint struct {
 
 // EndpointOf is that of a command line in an environment: one for each hub.json, version of
 // this program and environment of a hub.
-func EndpointOf(l Line, environ []string) (Endpoint, error) {
+func EndpointOf(l CommandLine, environ []string) (Endpoint, error) {
 	program, err := identity()
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("this program's own file cannot be looked at: %w", err)
@@ -49,7 +49,7 @@ func EndpointOf(l Line, environ []string) (Endpoint, error) {
 }
 
 // configOf is the path of hub.json; "": there is none.
-func configOf(l Line, environ []string) string {
+func configOf(l CommandLine, environ []string) string {
 	path, _ := hubfile.Find(l.Config, hubfile.Lookup(environ), func(path string) bool { _, err := os.Stat(path); return err == nil })
 	return path
 }
@@ -166,7 +166,7 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it
 // says whether it does. It is asked at every start, so it looks at nothing else.
-func Wanted(l Line, environ []string) bool {
+func Wanted(l CommandLine, environ []string) bool {
 	for _, set := range l.Set {
 		if strings.HasPrefix(set, "attach") {
 			return true

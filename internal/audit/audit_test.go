@@ -56,7 +56,7 @@ func writeForEver(dir string) {
 				mu.Lock()
 				fmt.Println(n)
 				mu.Unlock()
-				l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1000})
+				l.Outcome(audit.Outcome{DecisionLine: n, Result: "ok", Micros: 1000})
 			}
 		}()
 	}
@@ -127,7 +127,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1500})
+			l.Outcome(audit.Outcome{DecisionLine: n, Result: "ok", Micros: 1500})
 		})
 	}
 	wg.Wait()
@@ -144,9 +144,9 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 		if e.Kind == audit.KindDecision {
 			decided++
 		}
-		for _, res := range e.Results() {
-			became[res.Of] = true
-			if res.Result != audit.ResultOK || res.US != 1500 || res.Of >= e.Number {
+		for _, res := range e.AllOutcomes() {
+			became[res.DecisionLine] = true
+			if res.Result != audit.ResultOK || res.Micros != 1500 || res.DecisionLine >= e.Number {
 				t.Errorf("%+v", res)
 			}
 		}
@@ -364,7 +364,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		newest := ""
 		files, _ := audit.LogFiles(dir)
 		for id := range files {
-			if audit.Held(dir, id) {
+			if audit.HasLock(dir, id) {
 				newest = id
 			}
 		}
@@ -447,7 +447,7 @@ func BenchmarkAppend(b *testing.B) {
 					if err != nil {
 						b.Error(err)
 					}
-					l.Outcome(audit.Outcome{Of: n, Result: "ok", US: 1000})
+					l.Outcome(audit.Outcome{DecisionLine: n, Result: "ok", Micros: 1000})
 				}
 			})
 		})
@@ -476,7 +476,7 @@ func TestCallsShareALine(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := len(some) - 1; i >= 0; i-- {
-			o := audit.Outcome{Of: n, Call: i + 1, Result: results[i]}
+			o := audit.Outcome{DecisionLine: n, Call: i + 1, Result: results[i]}
 			if len(some) == 1 {
 				o.Call = 0
 			}

@@ -63,7 +63,7 @@ func (c *chain) find() error {
 	switch {
 	case len(end.torn) > 0:
 		return c.write(end.closing(c.stamp.at(time.Now())), 1)
-	case end.open:
+	case end.unterminated:
 		err = put(c.file, []byte{'\n'})
 	}
 	return err
@@ -154,7 +154,7 @@ func (c *chain) closeLog(id string) error {
 		return errors.Join(fmt.Errorf("%w: %w", errUnreadable, err), file.Close())
 	case end.number == 0:
 		return errors.Join(file.Close(), os.Remove(file.Name()))
-	case end.open:
+	case end.unterminated:
 		err = put(file, []byte{'\n'})
 	case len(end.torn) > 0:
 		b := end.closing(c.stamp.at(time.Now()))
@@ -203,15 +203,15 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 // ending is where a file of lines ends.
 type ending struct {
 	link
-	torn []byte // what stands behind the last line end
-	open bool   // the last line lacks nothing but that
+	torn         []byte // what stands behind the last line end
+	unterminated bool   // the last line lacks nothing but that
 }
 
 // complete takes the bytes behind the last line end as a line, if only its line end
 // is missing.
 func (e *ending) complete() {
 	if entry, err := ReadLine(e.torn); err == nil {
-		e.link, e.torn, e.open = link{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
+		e.link, e.torn, e.unterminated = link{entry.Number, [64]byte([]byte(entry.Hash))}, nil, true
 	}
 }
 

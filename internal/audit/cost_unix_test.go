@@ -37,7 +37,7 @@ func BenchmarkGroup(b *testing.B) {
 					b.Fatal(err)
 				}
 				for i := range calls {
-					l.Outcome(audit.Outcome{Of: n, Call: i + 1, Result: audit.ResultOK, US: 1000})
+					l.Outcome(audit.Outcome{DecisionLine: n, Call: i + 1, Result: audit.ResultOK, Micros: 1000})
 				}
 			}
 			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")

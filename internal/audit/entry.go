@@ -44,7 +44,7 @@ var (
 	errNoLine    = errors.New("it is no whole line of an audit log")
 	errHash      = errors.New("it is not as it was written: its hash does not match")
 	errTooDeep   = errors.New("its hash is right, and it nests deeper than anything that mcphub writes")
-	errTwoSenses = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
+	errAmbiguous = errors.New("its hash is right, and it is nothing that mcphub writes: no JSON, or a name stands in it twice, or it is not UTF-8")
 )
 
 // ReadLine reads a line and checks its own hash. What the chain depends on must
@@ -57,7 +57,7 @@ func ReadLine(b []byte) (Entry, error) {
 	}
 	// Escaped halves of surrogates are let pass: an id of a client may hold one.
 	if !utf8.Valid(b) || !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
-		return e, errTwoSenses
+		return e, errAmbiguous
 	}
 	e.Raw = b
 	return e, nil
@@ -107,27 +107,27 @@ func (e *Entry) head(b []byte) (err error) {
 	}
 	e.Kind = s.take(n)
 	if s.lit(`"`); !s.ok || n == 0 {
-		return errTwoSenses
+		return errAmbiguous
 	}
 	if e.Time, err = time.Parse(TimeFormat, at); err != nil {
-		return errTwoSenses
+		return errAmbiguous
 	}
-	if s.has(`,"log":"`) {
+	if s.accept(`,"log":"`) {
 		e.Log = s.take(36)
 		s.lit(`"`)
 	}
-	if s.has(`,"at":`) {
+	if s.accept(`,"at":`) {
 		e.At = s.number()
 		e.Head = s.lit(`,"head":"`).hex()
 		s.lit(`"`)
 	}
-	if s.has(`,"bytes":`) {
+	if s.accept(`,"bytes":`) {
 		e.Bytes = s.number()
 		e.SHA256 = s.lit(`,"sha256":"`).hex()
 		s.lit(`"`)
 	}
 	if !s.ok {
-		return errTwoSenses
+		return errAmbiguous
 	}
 	return nil
 }
@@ -139,12 +139,12 @@ type scan struct {
 }
 
 func (s *scan) lit(text string) *scan {
-	s.ok = s.ok && s.has(text)
+	s.ok = s.ok && s.accept(text)
 	return s
 }
 
-// has passes over a text where it comes next.
-func (s *scan) has(text string) bool {
+// accept passes over a text where it comes next.
+func (s *scan) accept(text string) bool {
 	rest, ok := bytes.CutPrefix(s.b, []byte(text))
 	s.b = rest
 	return ok

@@ -29,7 +29,7 @@ func TestEveryLineCounts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.Outcome(audit.Outcome{Of: n, Result: audit.ResultOK})
+			l.Outcome(audit.Outcome{DecisionLine: n, Result: audit.ResultOK})
 		}
 		stop()
 	}

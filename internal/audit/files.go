@@ -69,9 +69,9 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// Held reports whether the lock of a log is there: its process lives, or had
+// HasLock reports whether the lock of a log is there: its process lives, or had
 // no time to close it.
-func Held(dir, id string) bool {
+func HasLock(dir, id string) bool {
 	_, err := os.Lstat(filepath.Join(dir, id+LockEnding))
 	return err == nil
 }

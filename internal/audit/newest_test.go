@@ -40,7 +40,7 @@ func fill(t testing.TB, dir string, logs, decisions, size int) {
 			}
 			if i%3 == 0 {
 				for call := range 4 {
-					l.Outcome(audit.Outcome{Of: at, Call: call + 1, Result: audit.ResultOK, US: int64(i)})
+					l.Outcome(audit.Outcome{DecisionLine: at, Call: call + 1, Result: audit.ResultOK, Micros: int64(i)})
 				}
 			}
 		}

@@ -72,7 +72,7 @@ func shared(i int) string {
 func (l *Log) claim(c *chain) error {
 	if l.o.Continue {
 		for i := range mostShared {
-			left := Held(l.o.Dir, shared(i))
+			left := HasLock(l.o.Dir, shared(i))
 			if err := l.hold(shared(i)); err != nil {
 				continue // another short run has it
 			}
@@ -124,7 +124,7 @@ func (c *chain) resumable(id string) (link, bool) {
 	end, err := c.logEnd(id, file)
 	err = errors.Join(err, file.Close())
 	return end.link, err == nil && known != nil && (known.Kind == KindClose || known.Kind == KindRecovered) &&
-		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.open
+		known.At == end.number && known.Head == string(end.head[:]) && len(end.torn) == 0 && !end.unterminated
 }
 
 // lastOf finds the last line about a log, or nil.

@@ -71,7 +71,7 @@ type Record struct {
 	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
 	Opens      string          `json:"opens"`     // of a refusal: what has to be opened for it
 	Why        string          `json:"why"`       // of a refusal: why nothing is
-	US         int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
+	Micros     int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer
 	ClientInfo                 // of a session
 }
 
@@ -149,14 +149,14 @@ func EncodeDecision(d *DecisionFields) EncodedDecision { return EncodedDecision(
 
 // An Outcome is what became of a request that was let through.
 type Outcome struct {
-	Of     uint64 `json:"of"`     // number of the decision's line
-	Call   int    `json:"call"`   // which of its calls, from 1; 0 where it has but one
-	Result string `json:"result"` // one of the Result constants
-	US     int64  `json:"us"`     // microseconds from the decision to the answer
+	DecisionLine uint64 `json:"of"`     // number of the decision's line
+	Call         int    `json:"call"`   // which of its calls, from 1; 0 where it has but one
+	Result       string `json:"result"` // one of the Result constants
+	Micros       int64  `json:"us"`     // microseconds from the decision to the answer
 }
 
-// Took is how long it was until the answer.
-func (o *Outcome) Took() time.Duration { return time.Duration(o.US) * time.Microsecond }
+// Duration is how long it was until the answer.
+func (o *Outcome) Duration() time.Duration { return time.Duration(o.Micros) * time.Microsecond }
 
 // A Place says where a decision stands in its log.
 type Place struct {
@@ -165,7 +165,7 @@ type Place struct {
 }
 
 // Place returns the place of the decision that o is the outcome of.
-func (o *Outcome) Place() Place { return Place{o.Of, o.Call} }
+func (o *Outcome) Place() Place { return Place{o.DecisionLine, o.Call} }
 
 // line is a line that is being written. Its parts are appended in place, because this
 // runs for every call.
@@ -308,7 +308,7 @@ func (r *Record) members(b line, form EncodedDecision) line {
 	}
 	b = r.Trace.members(b).arguments(r.Arguments)
 	b = b.texts("within", r.Within).text("namedBy", r.NamedBy).text("opens", redact.Text(r.Opens)).text("why", redact.Text(r.Why))
-	b = b.number("us", r.US)
+	b = b.number("us", r.Micros)
 	if r.ClientInfo == (ClientInfo{}) {
 		return b
 	}
@@ -347,7 +347,7 @@ func (g *Granted) members(b line) line {
 }
 
 func (o *Outcome) members(b line) line {
-	return b.number("of", int64(o.Of)).number("call", int64(o.Call)).text("result", o.Result).number("us", o.US)
+	return b.number("of", int64(o.DecisionLine)).number("call", int64(o.Call)).text("result", o.Result).number("us", o.Micros)
 }
 
 // list writes a list of objects.

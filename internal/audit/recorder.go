@@ -228,7 +228,7 @@ func (r *Recorder) commit(ctx context.Context, l *Log, of int) error {
 // Outcome notes what became of a request. The zero Ticket is of none.
 func (t Ticket) Outcome(result string) {
 	if t.log != nil {
-		t.log.Outcome(Outcome{Of: t.number, Call: t.call, Result: result, US: time.Since(t.at).Microseconds()})
+		t.log.Outcome(Outcome{DecisionLine: t.number, Call: t.call, Result: result, Micros: time.Since(t.at).Microseconds()})
 	}
 }
 

@@ -41,7 +41,7 @@ func TestScanIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l.Outcome(audit.Outcome{Of: uint64(i + 1), Result: audit.ResultOK})
+			l.Outcome(audit.Outcome{DecisionLine: uint64(i + 1), Result: audit.ResultOK})
 		}
 		if err := l.CloseNow(); err != nil {
 			t.Fatal(err)

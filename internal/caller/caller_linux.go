@@ -210,7 +210,7 @@ func (m procReader) refuse(pid int, want Want) error {
 	if err != nil {
 		than = none // who may have more than one that cannot be looked at?
 	}
-	if proctree.Filters(status, than) {
+	if proctree.HasMoreFilters(status, than) {
 		return errFiltered
 	}
 	if want.Alike {

@@ -32,10 +32,10 @@ func TestNotDelegated(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := delegated(dir); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
+	if err := checkDelegated(dir); err == nil || !strings.Contains(err.Error(), "Delegate=yes") {
 		t.Error(err)
 	}
-	if err := delegated(filepath.Dir(dir)); err != nil {
+	if err := checkDelegated(filepath.Dir(dir)); err != nil {
 		t.Error(err)
 	}
 }

@@ -46,7 +46,7 @@ func Delegated() (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := delegated(path); err != nil {
+	if err := checkDelegated(path); err != nil {
 		return nil, err
 	}
 	return prepare(path, os.Getpid(), os.Getppid())
@@ -82,9 +82,9 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// delegated says why the group may not be changed: systemd keeps those that it manages as
-// it wants them, but for those that it has delegated, which bear a mark since version 251.
-func delegated(path string) error {
+// checkDelegated says why the group may not be changed: systemd keeps those that it manages as
+// it wants them, but for those that it has checkDelegated, which bear a mark since version 251.
+func checkDelegated(path string) error {
 	managed := slices.ContainsFunc([]string{".service", ".scope", ".slice"}, func(end string) bool { return strings.HasSuffix(path, end) })
 	if !managed {
 		return nil
@@ -157,7 +157,7 @@ func onlyOurs(path string, hub, parent int) error {
 	if p, ok := table.Process(parent); ok && p.Hub == proctree.GuardianName(hub) {
 		ours[parent] = true
 	}
-	for _, p := range table.Below(hub) {
+	for _, p := range table.Descendants(hub) {
 		ours[p.PID] = true
 	}
 	for _, pid := range all {

@@ -121,7 +121,7 @@ func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 	outcome := make(chan error, 1) // of do; the front may be left behind
 	err = service.Run(ctx, h, log, func(ctx context.Context) error {
 		served := make(chan error, 1)
-		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, hub.Surroundings{As: as}) }()
+		go func() { served <- h.ServeStdio(ctx, toHub, fromHub, hub.Surroundings{Impersonate: as}) }()
 		clientCtx, stop := context.WithCancel(ctx)
 		clientDone := make(chan error, 1)
 		go func() { clientDone <- s.conn.Run(clientCtx) }()

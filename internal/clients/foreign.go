@@ -211,7 +211,7 @@ func resolvePaths(entry edit.Table, base string) edit.Table {
 
 // folderOf is the folder that a file of a client is about. Folders that begin with
 // a dot are those of clients in a project.
-func folderOf(path string, at edit.Where) string {
+func folderOf(path string, at edit.Container) string {
 	if len(at.Path) == 3 && at.Path[0] == "projects" {
 		return at.Path[1]
 	}

@@ -152,7 +152,7 @@ func TestNoImporterBelievesAFile(t *testing.T) {
 			if p.Where.List && p.Format == edit.JSON {
 				entry = edit.Table{{Name: "transport", Value: entry}}
 			}
-			text, _, err := edit.Make(p.Format, []byte(p.Fresh), p.Where, edit.Change{Kind: edit.Put, Name: "x", Value: entry})
+			text, _, err := edit.Apply(p.Format, []byte(p.Fresh), p.Where, edit.Change{Kind: edit.Put, Name: "x", Value: entry})
 			if err != nil {
 				t.Fatal(c.Name, err)
 			}

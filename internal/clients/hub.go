@@ -43,7 +43,7 @@ func RemoveFromHub(file string, text []byte, name string) ([]byte, error) {
 func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return nil, false, edit.In(file, err)
+		return nil, false, edit.WithFile(file, err)
 	}
 	if whole.Has("attach") {
 		return text, true, nil
@@ -94,7 +94,7 @@ func allSet(string) (string, bool) { return "x", true }
 func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return nil, edit.In(file, err)
+		return nil, edit.WithFile(file, err)
 	}
 	before, _, err := config.Parse(file, text, allSet)
 	if err != nil {
@@ -110,7 +110,7 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	case edit.Remove:
 		want = slices.DeleteFunc(want, func(name string) bool { return name == c.Name })
 	}
-	out, _, err := edit.Make(edit.JSON, text, hubContainer(whole), c)
+	out, _, err := edit.Apply(edit.JSON, text, hubContainer(whole), c)
 	if err != nil {
 		return nil, fmt.Errorf("%s: server %q: %w", file, c.Name, err)
 	}

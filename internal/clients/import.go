@@ -50,7 +50,7 @@ func ReadFile(path string, e Env) (Inventory, error) {
 	place := Place{File: path, Format: formatOf(path, data)}
 	whole, err := edit.Decode(place.Format, data)
 	if err != nil {
-		return out, edit.In(path, err)
+		return out, edit.WithFile(path, err)
 	}
 	for i := range All {
 		c := &All[i]
@@ -108,18 +108,18 @@ func ownName(path string) bool {
 
 // containers are where servers may be, and whose way that is.
 var containers = []struct {
-	where  edit.Where
+	where  edit.Container
 	client string
 }{
 	{mcpServers, ""},
-	{edit.Where{Path: []string{"mcpServers"}, List: true}, "continue"},
-	{edit.Where{Path: []string{"servers"}}, "vscode"},
-	{edit.Where{Path: []string{"context_servers"}}, "zed"},
-	{edit.Where{Path: []string{"mcp_servers"}}, "codex"},
-	{edit.Where{Path: []string{"mcp", "servers"}}, ""},
-	{edit.Where{Path: []string{"mcp"}}, "opencode"},
-	{edit.Where{Path: []string{"extensions"}}, "goose"},
-	{edit.Where{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}, "continue"},
+	{edit.Container{Path: []string{"mcpServers"}, List: true}, "continue"},
+	{edit.Container{Path: []string{"servers"}}, "vscode"},
+	{edit.Container{Path: []string{"context_servers"}}, "zed"},
+	{edit.Container{Path: []string{"mcp_servers"}}, "codex"},
+	{edit.Container{Path: []string{"mcp", "servers"}}, ""},
+	{edit.Container{Path: []string{"mcp"}}, "opencode"},
+	{edit.Container{Path: []string{"extensions"}}, "goose"},
+	{edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}, "continue"},
 }
 
 func formatOf(path string, data []byte) edit.Format {
@@ -155,7 +155,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	file, text := to.File, to.Text
 	whole, err := edit.Decode(edit.JSON, text)
 	if err != nil {
-		return nil, nil, edit.In(file, err)
+		return nil, nil, edit.WithFile(file, err)
 	}
 	where := hubContainer(whole)
 	switch {
@@ -166,7 +166,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		text = []byte(FirstHub)
 	}
 	if whole, err = edit.Decode(edit.JSON, text); err != nil {
-		return nil, nil, edit.In(file, err)
+		return nil, nil, edit.WithFile(file, err)
 	}
 	taken := edit.Table{}
 	for _, m := range edit.Entries(whole, where) {
@@ -197,7 +197,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
 		}
-		if text, _, err = edit.Make(edit.JSON, text, where, edit.Change{Kind: edit.Put, Name: im.Name, Value: entry}); err != nil {
+		if text, _, err = edit.Apply(edit.JSON, text, where, edit.Change{Kind: edit.Put, Name: im.Name, Value: entry}); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", file, err)
 		}
 		out = append(out, im)
@@ -276,10 +276,10 @@ func inputsIn(s string) (ids []string) {
 }
 
 // hubContainer is where a hub.json has its servers.
-func hubContainer(whole edit.Table) edit.Where {
+func hubContainer(whole edit.Table) edit.Container {
 	for _, path := range [][]string{{"mcpServers"}, {"servers"}, {"context_servers"}, {"mcp_servers"}} {
 		if _, ok := whole.Get(path[0]).(edit.Table); ok {
-			return edit.Where{Path: path}
+			return edit.Container{Path: path}
 		}
 	}
 	return mcpServers
@@ -356,7 +356,7 @@ func freeName(taken edit.Table, s Server) string {
 
 // addInputs copies the questions that imported entries refer to.
 func addInputs(file string, text []byte, imports []Import, inputs []edit.Table) ([]byte, error) {
-	at := edit.Where{Path: []string{"inputs"}, List: true}
+	at := edit.Container{Path: []string{"inputs"}, List: true}
 	for _, in := range inputs {
 		id, _ := in.Get("id").(string)
 		needed := slices.ContainsFunc(imports, func(im Import) bool {
@@ -371,7 +371,7 @@ func addInputs(file string, text []byte, imports []Import, inputs []edit.Table) 
 		if !needed || slices.ContainsFunc(have, func(v any) bool { t, _ := v.(edit.Table); return t.Get("id") == id }) {
 			continue
 		}
-		if text, _, err = edit.Make(edit.JSON, text, at, edit.Change{Kind: edit.Put, Name: "#", Value: in}); err != nil {
+		if text, _, err = edit.Apply(edit.JSON, text, at, edit.Change{Kind: edit.Put, Name: "#", Value: in}); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}

@@ -33,8 +33,8 @@ type FileEdit struct {
 
 // Made is one change in a file.
 type Made struct {
-	Where  edit.Where  `json:"where"`
-	Change edit.Change `json:"change"`
+	Where  edit.Container `json:"where"`
+	Change edit.Change    `json:"change"`
 }
 
 // file reads a file of the plan, once.
@@ -58,8 +58,8 @@ func (p *Plan) file(at Place) (*FileEdit, error) {
 	return f, nil
 }
 
-func (f *FileEdit) do(where edit.Where, c edit.Change) error {
-	after, made, err := edit.Make(f.Place.Format, f.After, where, c)
+func (f *FileEdit) do(where edit.Container, c edit.Change) error {
+	after, made, err := edit.Apply(f.Place.Format, f.After, where, c)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Place.File, err)
 	}
@@ -239,6 +239,6 @@ func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 			where = c.layout(whole, at)[0].where
 		}
 	}
-	out, _, err := edit.Make(at.Format, nil, where, edit.Change{Kind: edit.Put, Name: HubName, Value: c.Entry(h, at)})
+	out, _, err := edit.Apply(at.Format, nil, where, edit.Change{Kind: edit.Put, Name: HubName, Value: c.Entry(h, at)})
 	return at.File, string(out), err
 }

@@ -32,7 +32,7 @@ type Server struct {
 	unservable  string     // why the hub cannot serve it, because of what was held back
 	key         string     // its name in the file
 	place       Place
-	where       edit.Where
+	where       edit.Container
 	toggle      string
 }
 
@@ -88,7 +88,7 @@ func Read(c *Profile, e Env) (Inventory, error) {
 		out.Files = append(out.Files, p.File)
 		whole, err := edit.Decode(p.Format, data)
 		if err != nil {
-			return out, edit.In(p.File, err)
+			return out, edit.WithFile(p.File, err)
 		}
 		out.read(p, whole)
 	}
@@ -146,7 +146,7 @@ func (f *Inventory) secretsOf(entry edit.Table) {
 // A serverTable says where one table of servers is in a file. toggle is the key that turns
 // an entry off.
 type serverTable struct {
-	where  edit.Where
+	where  edit.Container
 	toggle string
 }
 
@@ -156,7 +156,7 @@ func (c *Profile) layout(whole edit.Table, p Place) []serverTable {
 	if c.Name == "opencode" { // its second version has them one table further down
 		mcp, _ := whole.Get("mcp").(edit.Table)
 		if in, ok := mcp.Get("servers").(edit.Table); ok && !in.Has("type") && !in.Has("command") {
-			first = serverTable{edit.Where{Path: []string{"mcp", "servers"}}, "disabled"}
+			first = serverTable{edit.Container{Path: []string{"mcp", "servers"}}, "disabled"}
 		}
 	}
 	out := []serverTable{first}

@@ -526,7 +526,7 @@ func TestPreviewShowsNoSecret(t *testing.T) {
 		}
 	}
 	data := []byte(`{"mcpServers": {"mcphub": {"command": "other", "env": {"TOKEN": "plain-secret"}}}}`)
-	after, made, err := edit.Make(edit.JSON, data, mcpServers, edit.Change{Kind: edit.Put, Name: HubName, Value: commandEntry(testHub)})
+	after, made, err := edit.Apply(edit.JSON, data, mcpServers, edit.Change{Kind: edit.Put, Name: HubName, Value: commandEntry(testHub)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestOverHTTP(t *testing.T) {
 		c := &All[i]
 		home := t.TempDir()
 		e := Env{OS: "linux", Home: home, Get: func(string) string { return "" }}
-		plan, _, err := PlanInstall(c, e, c.In(Hub{Web: web}, []string{"/srv/a"}))
+		plan, _, err := PlanInstall(c, e, c.WithRoots(Hub{Web: web}, []string{"/srv/a"}))
 		refers, takes := c.Refers()
 		if !takes {
 			if c.Name != "claude-desktop" || !errors.Is(err, ErrNoHTTP) || !strings.Contains(err.Error(), c.Title) {
@@ -47,13 +47,13 @@ func TestOverHTTP(t *testing.T) {
 		if err != nil || found.Registered != HubName || len(found.Servers) > 0 {
 			t.Errorf("%s: %+v, %v", c.Name, found, err)
 		}
-		if plan, already, err := PlanInstall(c, e, c.In(Hub{Web: web}, []string{"/srv/a"})); err != nil || plan.Changed() || already != HubName {
+		if plan, already, err := PlanInstall(c, e, c.WithRoots(Hub{Web: web}, []string{"/srv/a"})); err != nil || plan.Changed() || already != HubName {
 			t.Errorf("%s: once more: %q, %v", c.Name, already, err)
 		}
 		if plan, err := PlanRemoval(c, e); err != nil || !plan.Changed() || strings.Contains(string(plan.Files[0].After), "8080") {
 			t.Errorf("%s: it does not come out: %v", c.Name, err)
 		}
-		if open, _, err := PlanInstall(c, e, c.In(Hub{Web: &Web{URL: "http://127.0.0.1:9/mcp"}}, nil)); err != nil || strings.Contains(string(open.Files[0].After), "Bearer") || strings.Contains(string(open.Files[0].After), TokenVariable) {
+		if open, _, err := PlanInstall(c, e, c.WithRoots(Hub{Web: &Web{URL: "http://127.0.0.1:9/mcp"}}, nil)); err != nil || strings.Contains(string(open.Files[0].After), "Bearer") || strings.Contains(string(open.Files[0].After), TokenVariable) {
 			t.Errorf("%s: without a token: %v", c.Name, err)
 		}
 	}

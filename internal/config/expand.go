@@ -113,7 +113,7 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	name, def, hasDef := strings.Cut(body, ":-")
 	bare, explicit := strings.CutPrefix(name, "env:")
 	switch {
-	case explicit && keys.IsVariable(bare) == "":
+	case explicit && keys.CheckVariable(bare) == "":
 		return e.variable(bare, def, hasDef, depth)
 	case !explicit && keys.IsPlainVariable(name):
 		return e.variable(name, def, hasDef, depth)

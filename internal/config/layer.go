@@ -101,7 +101,7 @@ func (set Setting) read(s *jsonc.Source) (*jsonc.Node, *Problem) {
 	at := keys.At(set.path)
 	value, bad := text.Parse()
 	plain := at == nil || at.Kind != keys.KindObject && at.Kind != keys.KindMap && at.Kind != keys.KindList || at.Short != ""
-	if at != nil && (at.Kind == keys.KindString || at.Kind == keys.KindScalar) || bad != nil && plain && text.Encoding() == nil {
+	if at != nil && (at.Kind == keys.KindString || at.Kind == keys.KindScalar) || bad != nil && plain && text.CheckEncoding() == nil {
 		value, bad = &jsonc.Node{Kind: '"', Text: string(text.Data)}, nil
 	}
 	if bad != nil {

@@ -106,7 +106,7 @@ func Parse(name string, data []byte, env func(string) (string, bool), above ...S
 		}
 		var le *LoadError
 		if !errors.As(err, &le) {
-			le = &LoadError{Path: name, Err: err, Errors: errorsOf(p.problems), Sound: f}
+			le = &LoadError{Path: name, Err: err, Errors: errorsOf(p.problems), Partial: f}
 		}
 		return nil, p.problems, le
 	}

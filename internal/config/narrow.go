@@ -8,14 +8,14 @@ import (
 	"mcphub/internal/config/keys"
 )
 
-// Narrowed returns f with the restrictions of another reading of the same file, and with
+// Narrow returns f with the restrictions of another reading of the same file, and with
 // nothing that it allows: servers that it has no more or has disabled are out, and rules
 // that deny which it has added are in. Tokens that it has no more are out, too. whole reports that the other one differs in nothing
 // else.
 //
 // Only these changes are sure to restrict. Others, such as other roots or a sandbox, may
 // open as much as they close.
-func (f *File) Narrowed(by *File) (n *File, whole bool) {
+func (f *File) Narrow(by *File) (n *File, whole bool) {
 	out := *f
 	out.Sum = "" // it is what no file reads
 	out.Servers = nil
@@ -36,7 +36,7 @@ func (f *File) Narrowed(by *File) (n *File, whole bool) {
 	if others := slices.DeleteFunc(slices.Clone(by.Policy.Rules), func(r Rule) bool { return r.Then == keys.ThenDeny && !hasRule(f, r) }); sameRules(others, f.Policy.Rules) {
 		out.Policy.Rules, out.Policy.Raw = by.Policy.Rules, by.Policy.Raw // wherever a rule that denies stands, it allows nothing
 	}
-	return &out, out.Means(by)
+	return &out, out.Equivalent(by)
 }
 
 func hasRule(f *File, r Rule) bool {
@@ -47,9 +47,9 @@ func sameRules(a, b []Rule) bool {
 	return slices.EqualFunc(a, b, func(x, y Rule) bool { return reflect.DeepEqual(x, y) })
 }
 
-// Means reports whether two readings of a file come to the same, wherever it stands in
+// Equivalent reports whether two readings of a file come to the same, wherever it stands in
 // them. One with a server that cannot be read means nothing that is known.
-func (f *File) Means(o *File) bool {
+func (f *File) Equivalent(o *File) bool {
 	bare := func(f *File) File {
 		b := *f
 		b.Path, b.Sum, b.Trail, b.src, b.tree = "", "", hubfile.Trail{}, nil, nil

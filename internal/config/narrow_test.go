@@ -46,7 +46,7 @@ func TestNarrowed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		n, whole := f.Narrowed(by)
+		n, whole := f.Narrow(by)
 		var servers []string
 		for _, s := range n.Servers {
 			name := s.Name
@@ -55,8 +55,8 @@ func TestNarrowed(t *testing.T) {
 			}
 			servers = append(servers, name)
 		}
-		if got := strings.Join(servers, " "); whole != c.whole || got != c.servers || f.Means(n) == c.narrows {
-			t.Errorf("%s: whole %t, narrows %t, %s", c.name, whole, !f.Means(n), got)
+		if got := strings.Join(servers, " "); whole != c.whole || got != c.servers || f.Equivalent(n) == c.narrows {
+			t.Errorf("%s: whole %t, narrows %t, %s", c.name, whole, !f.Equivalent(n), got)
 		}
 	}
 }

@@ -94,9 +94,9 @@ type LoadError struct {
 	Path   string    // as it was named
 	Errors []Problem // what is wrong in it; empty when it could not be read
 	Err    error     // why it could not be read; nil when it could
-	// Sound is what could be made of the file, for finding out what else is wrong
+	// Partial is what could be made of the file, for finding out what else is wrong
 	// with it, and for nothing else: what is wrong has its zero value. May be nil.
-	Sound *File
+	Partial *File
 }
 
 // Error gives the first error in full and the number of the others.

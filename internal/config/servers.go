@@ -257,7 +257,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		if v := n.Get("roots"); v != nil && s.Roots == "args" {
 			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
-		if bad := keys.IsURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
+		if bad := keys.CheckURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
 			c.fail(under(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
 		}
 	}

@@ -91,7 +91,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 	for name, reaches := range map[string]bool{"no server": false, "a server": true} {
 		t.Run(name, func(t *testing.T) {
 			_, s := sharedIn(t)
-			old := Of(s.state, "")
+			old := NewFor(s.state, "")
 			i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(s.state, "hub.json")}}
 			do(t, old.Take(i), os.WriteFile(filepath.Join(s.state, "links"), []byte("{}\n"), 0o600))
 			if reaches {
@@ -107,7 +107,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.place().dir, "links")); missing(err) != reaches {
 				t.Errorf("what names led to: %v", err)
 			}
-			if _, could := s.Writer(i); could != reaches {
+			if _, could := s.CouldBeWritten(i); could != reaches {
 				t.Errorf("the record of the former place counts: %t", could)
 			}
 			forged := i
@@ -134,16 +134,16 @@ func TestACopyOfTheRecord(t *testing.T) {
 	}
 	kept, err := os.ReadFile(copies[0])
 	do(t, err, os.WriteFile(copies[0], []byte("{}\n"), 0o600))
-	if _, could := s.Writer(i); !could {
+	if _, could := s.CouldBeWritten(i); !could {
 		t.Error("a server makes the record say nothing")
 	}
 	r.Close()
 	do(t, os.WriteFile(copies[0], kept, 0o600), os.RemoveAll(s.place().closed))
-	if _, could := s.Writer(i); !could {
+	if _, could := s.CouldBeWritten(i); !could {
 		t.Error("it is forgotten with the folder")
 	}
 	do(t, s.Take(i))
-	if _, could := s.Writer(i); could {
+	if _, could := s.CouldBeWritten(i); could {
 		t.Error("it counts after it was accepted")
 	}
 }

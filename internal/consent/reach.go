@@ -275,9 +275,9 @@ func (l *reachRecord) read(data []byte) {
 	}
 }
 
-// Writer tells of an Item whether a server could have written it since it was accepted
+// CouldBeWritten tells of an Item whether a server could have written it since it was accepted
 // last. dir is where it may write; "" where that cannot be told, which counts as could.
-func (s *Store) Writer(i Item) (dir string, could bool) {
+func (s *Store) CouldBeWritten(i Item) (dir string, could bool) {
 	if !s.Keeps() || len(i.Paths) == 0 {
 		return "", false
 	}

@@ -57,16 +57,16 @@ type place struct {
 	closed string // dir, or a folder around it that nobody else is to open
 }
 
-// In is the Store of the hub's folder of state. Its own folder is made when something is
+// New is the Store of the hub's folder of state. Its own folder is made when something is
 // kept there. With state "" it keeps nothing: nothing is accepted in it, and nobody could
 // have written.
-func In(state string) *Store {
+func New(state string) *Store {
 	home, _ := os.UserHomeDir() // without one, state is not in it
-	return Of(state, home)
+	return NewFor(state, home)
 }
 
-// Of is In for a user with this home folder.
-func Of(state, home string) *Store {
+// NewFor is New for a user with this home folder.
+func NewFor(state, home string) *Store {
 	return &Store{state, sync.OnceValue(func() (p place) {
 		if state != "" {
 			p.dir, p.closed = placeOf(state, home)

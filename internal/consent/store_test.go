@@ -9,7 +9,7 @@ import (
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	return In(t.TempDir())
+	return New(t.TempDir())
 }
 
 // TestAnAnswerIsBoundToWhatWasShown: what changed meanwhile is another question.
@@ -53,7 +53,7 @@ func TestWriter(t *testing.T) {
 	other := Item{ID: "other", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
 	could := func(what string, i Item, want bool) {
 		t.Helper()
-		if dir, got := s.Writer(i); got != want {
+		if dir, got := s.CouldBeWritten(i); got != want {
 			t.Errorf("%s: %t by %q", what, got, dir)
 		}
 	}
@@ -97,7 +97,7 @@ func TestWhatCannotBeReadCounts(t *testing.T) {
 	if err := s.Take(i); err != nil {
 		t.Fatal(err)
 	}
-	if _, could := s.Writer(i); could {
+	if _, could := s.CouldBeWritten(i); could {
 		t.Fatal("without any record")
 	}
 	r := s.Reach()
@@ -108,7 +108,7 @@ func TestWhatCannotBeReadCounts(t *testing.T) {
 	if err := os.WriteFile(r.file.Name(), []byte(`{"dir":"/els`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, could := s.Writer(i); !could {
+	if _, could := s.CouldBeWritten(i); !could {
 		t.Error("a damaged record counts as nothing")
 	}
 	if err := os.WriteFile(filepath.Join(s.place().dir, file(accepted, i.ID)), []byte(`{`), 0o600); err != nil {
@@ -134,13 +134,13 @@ func TestManyRecordsBecomeOne(t *testing.T) {
 	if all, err := s.reachRecords(); len(all) > mostLeft+1 || err != nil {
 		t.Errorf("%d records, %v", len(all), err)
 	}
-	if _, could := s.Writer(i); !could {
+	if _, could := s.CouldBeWritten(i); !could {
 		t.Error("what they left is forgotten")
 	}
 	if err := s.Take(i); err != nil {
 		t.Fatal(err)
 	}
-	if _, could := s.Writer(i); could {
+	if _, could := s.CouldBeWritten(i); could {
 		t.Error("what they left counts after it was accepted")
 	}
 }

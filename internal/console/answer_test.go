@@ -59,8 +59,8 @@ func TestWhoMayAllowOnThePage(t *testing.T) {
 	dir := t.TempDir()
 	recordHostile(t, dir, "path-of-the-call")
 	cfg := fakes("text", dir)
-	cfg.Mends = func() func(audit.Refused) Mend {
-		return func(audit.Refused) Mend {
+	cfg.Mends = func() func(audit.Refusal) Mend {
+		return func(audit.Refusal) Mend {
 			return Mend{"what to do", "mcphub allow x y", &Allowance{Server: "server-x", Path: "/path/of/y", Write: true}}
 		}
 	}

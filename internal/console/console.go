@@ -48,7 +48,7 @@ type Config struct {
 	// Record is the folder of the record of decisions; "": none is kept.
 	Record string
 	// Mends returns what says, by hub.json as it reads now, what mends a refusal.
-	Mends func() func(audit.Refused) Mend
+	Mends func() func(audit.Refusal) Mend
 	// MayAllow says why nobody may change hub.json on this page.
 	MayAllow func() error
 	// Change is what an Allowance would make of hub.json. It writes nothing. Allow writes that, where it still has

@@ -38,8 +38,8 @@ func fakes(text, record string) Config {
 		Hubs:    func(context.Context) ([]admin.Report, []string) { return []admin.Report{r}, []string{text} },
 		Restart: func(context.Context, string, string) (string, error) { return text, nil },
 		Reload:  func(context.Context, string) error { return errors.New(text) },
-		Mends: func() func(audit.Refused) Mend {
-			return func(audit.Refused) Mend { return Mend{text, text, &Allowance{text, text, true, true}} }
+		Mends: func() func(audit.Refusal) Mend {
+			return func(audit.Refusal) Mend { return Mend{text, text, &Allowance{text, text, true, true}} }
 		},
 		MayAllow: func() error { return nil },
 		Change: func(_ context.Context, a Allowance) (Change, error) {

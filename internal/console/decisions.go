@@ -136,7 +136,7 @@ func (d *decision) Class() string {
 }
 
 // explain says of a decision what it was, and what changes it.
-func (d *decision) explain(mend func() func(audit.Refused) Mend) {
+func (d *decision) explain(mend func() func(audit.Refusal) Mend) {
 	d.Words = d.Decision.Decision
 	switch d.Kind {
 	case audit.KindQuestion:
@@ -146,7 +146,7 @@ func (d *decision) explain(mend func() func(audit.Refused) Mend) {
 	case audit.KindRefusal:
 		d.Words = "refused by the kernel"
 	}
-	if refused, ok := d.Event.Refused(); ok {
+	if refused, ok := d.Event.Refusal(); ok {
 		d.Refused = true
 		d.Mend = mend()(refused)
 	}

@@ -40,7 +40,7 @@ func record(t testing.TB, dir string, many int) {
 			t.Fatal(err)
 		}
 		if d.Decision == "allow" {
-			l.Outcome(audit.Outcome{Of: n, Result: audit.ResultOK, US: int64(i)})
+			l.Outcome(audit.Outcome{DecisionLine: n, Result: audit.ResultOK, Micros: int64(i)})
 		}
 	}
 	if err := ended(l); err != nil {

@@ -18,7 +18,7 @@ func memoryOf(pids []int) map[int]int64 {
 		if !ok {
 			continue
 		}
-		for _, p := range append(table.Below(pid), own) {
+		for _, p := range append(table.Descendants(pid), own) {
 			all[pid] += p.Usage().Memory
 		}
 	}

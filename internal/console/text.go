@@ -22,10 +22,10 @@ func functions() template.FuncMap {
 		"ago": func(at any) string {
 			switch t := at.(type) {
 			case time.Time:
-				return layout.Span(time.Since(t)) + " ago"
+				return layout.FormatDuration(time.Since(t)) + " ago"
 			case *time.Time:
 				if t != nil {
-					return layout.Span(time.Since(*t)) + " ago"
+					return layout.FormatDuration(time.Since(*t)) + " ago"
 				}
 			}
 			return "-"

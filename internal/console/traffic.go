@@ -74,12 +74,12 @@ func (t *traffic) note(e trail.Event) {
 			}
 		}
 	}
-	for _, r := range e.Results() {
+	for _, r := range e.AllOutcomes() {
 		s.answers++
 		if len(s.took) < mostTook {
-			s.took = append(s.took, r.US)
+			s.took = append(s.took, r.Micros)
 		} else if i := rand.IntN(s.answers); i < mostTook {
-			s.took[i] = r.US
+			s.took[i] = r.Micros
 		}
 	}
 }

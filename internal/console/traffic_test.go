@@ -27,7 +27,7 @@ func TestTraffic(t *testing.T) {
 		decide(last, "deny")
 	}
 	for i := range 2000 { // more than are kept
-		tr.note(trail.Event{Entry: audit.Entry{Kind: audit.KindOutcome, Time: last}, Result: audit.ResultOK, Outcomes: []audit.Outcome{{US: int64(1000 + i%3*1000)}}})
+		tr.note(trail.Event{Entry: audit.Entry{Kind: audit.KindOutcome, Time: last}, Result: audit.ResultOK, Outcomes: []audit.Outcome{{Micros: int64(1000 + i%3*1000)}}})
 	}
 	decide(last.Add(-100*slotTime), "allow")
 	decide(last.Add(-slotCount*slotTime), "allow") // the slot of now was its own once, and is kept

@@ -301,7 +301,7 @@ func TestWhatWaitsIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store := consent.Of(filepath.Join(dir, "state"), "")
+	store := consent.NewFor(filepath.Join(dir, "state"), "")
 	findings := func(s *setup.Source) (all []Finding, waits bool) {
 		t.Helper()
 		e := examination{Options: Options{Source: s}, report: &Report{}}

@@ -293,7 +293,7 @@ func (e *examination) trialRoots() []string {
 func (e *examination) fallbackRoots() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.None() {
-		for _, r := range e.found.Hub.Fallback.Snapshot(guard.OS{}, 1, e.found.Hub.Checker.Rules().Places()).Roots() {
+		for _, r := range e.found.Hub.Fallback.Snapshot(guard.OS{}, 1, e.found.Hub.Checker.Rules().WritableDirs()).Roots() {
 			out = append(out, r.Path)
 		}
 	}

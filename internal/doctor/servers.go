@@ -53,7 +53,7 @@ func (e *examination) isExamined(name string) bool {
 }
 
 // reportServers says what became of each server, in the order of hub.json.
-func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *trial.Seen) {
+func (e *examination) reportServers(ctx context.Context, cfg *hub.Config, t *trial.Observation) {
 	total := 0
 	for i := range e.found.File.Servers {
 		s := &e.found.File.Servers[i]
@@ -188,7 +188,7 @@ func (e *examination) failure(s spec.Spec, st *status.Child, in *Interpreter) Fi
 		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
 		f.Cure = "give all of them more time with --timeout"
 	case st.Mend != nil:
-		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.Holds)
+		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.TextPrefix)
 		e.mend(&f, st)
 	case wrong:
 		f.Text, f.Cure = f.Text+"; "+old.Text, old.Cure

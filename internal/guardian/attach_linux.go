@@ -22,7 +22,7 @@ const leaveTime = 10 * time.Second
 // attachFirst hands this process's streams to a hub that others share, if hub.json wants that: then it
 // does not return. why says why it was not possible; "": nobody wants it.
 func attachFirst() (why string) {
-	line, ok := attach.ParseLine(os.Args[1:])
+	line, ok := attach.ParseCommandLine(os.Args[1:])
 	if !ok || onTerminal() {
 		return ""
 	}

@@ -58,9 +58,9 @@ type Answer struct {
 	lent  bool         // Result and Error are in the memory of that read loop
 }
 
-// Own copies what is in the memory of a read loop, so that a stays valid after the
+// Detach copies what is in the memory of a read loop, so that a stays valid after the
 // loop goes on, and on another goroutine.
-func (a *Answer) Own() {
+func (a *Answer) Detach() {
 	a.batch = nil
 	if a.lent {
 		a.Result, a.Error, a.lent = bytes.Clone(a.Result), bytes.Clone(a.Error), false

@@ -55,7 +55,7 @@ func (r *Responder) Answer(a Answer) {
 	}
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
-	if f.answer(r.id, a) <= lines.Borrowed {
+	if f.answer(r.id, a) <= lines.CopyLimit {
 		sent = a.batch.Send(c.w, f.parts)
 	} else {
 		pending, sent = c.w.Offer(f.parts)
@@ -67,7 +67,7 @@ func (r *Responder) Answer(a Answer) {
 		return
 	}
 	if pending == nil {
-		a.Own()
+		a.Detach()
 	}
 	go r.later(f, pending, a)
 }

@@ -334,7 +334,7 @@ func (c *Conn) response(rd *lines.Reader, m *Message) {
 		p.finish(outcome{err: &BrokenError{"it has neither a result nor an error, or both"}})
 		return
 	}
-	if p.handler != nil && len(m.Frame) <= lines.Borrowed {
+	if p.handler != nil && len(m.Frame) <= lines.CopyLimit {
 		c.resp = Response{Result: m.Result, Error: m.Error, batch: &c.batch, lent: true}
 		p.finish(outcome{resp: &c.resp})
 		return

@@ -29,8 +29,8 @@ func writeJSON(w io.Writer, v any, indent string) error {
 	return err
 }
 
-// Span is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
-func Span(d time.Duration) string {
+// FormatDuration is a duration in at most two units: 12s, 3m, 2h5m, 4d3h.
+func FormatDuration(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)
@@ -50,8 +50,8 @@ func When(holds bool, text string) string {
 	return text
 }
 
-// Suffix is a text behind what introduces it, or nothing where there is none.
-func Suffix(before, text string) string {
+// WithPrefix is a text behind what introduces it, or nothing where there is none.
+func WithPrefix(before, text string) string {
 	if text == "" {
 		return ""
 	}

@@ -31,7 +31,7 @@ type Settings struct {
 // A Flow speaks to the authorization server of one server.
 type Flow struct {
 	set   Settings
-	reach reach
+	reach allowedHosts
 	http  *http.Client
 }
 

@@ -35,9 +35,9 @@ func CheckName(name string) string {
 // User is the user of this machine.
 func User() Principal { return Principal{Local: true} }
 
-// Of returns the principal that is shown as text, without groups: NAME, or NAME@ISSUER for one of issuers,
+// Parse returns the principal that is shown as text, without groups: NAME, or NAME@ISSUER for one of issuers,
 // which are URLs. Where several fit, the longest does.
-func Of(text string, issuers []string) Principal {
+func Parse(text string, issuers []string) Principal {
 	p := Principal{Name: text}
 	switch text {
 	case Local:
@@ -46,7 +46,7 @@ func Of(text string, issuers []string) Principal {
 		return Principal{}
 	}
 	for _, issuer := range issuers {
-		name, ok := strings.CutSuffix(text, At(issuer))
+		name, ok := strings.CutSuffix(text, IssuerSuffix(issuer))
 		if ok && name != "" && len(issuer) > len(p.Issuer) {
 			p = Principal{Name: name, Issuer: issuer}
 		}
@@ -54,9 +54,9 @@ func Of(text string, issuers []string) Principal {
 	return p
 }
 
-// At is what follows the name of those for whom an issuer vouches: two issuers may know two people by
+// IssuerSuffix is what follows the name of those for whom an issuer vouches: two issuers may know two people by
 // one name.
-func At(issuer string) string { return "@" + strings.TrimPrefix(issuer, "https://") }
+func IssuerSuffix(issuer string) string { return "@" + strings.TrimPrefix(issuer, "https://") }
 
 // Known reports whether it is known who it is.
 func (p Principal) Known() bool { return p.Local || p.Name != "" }
@@ -66,12 +66,12 @@ func (p Principal) Key() string {
 	if p.Issuer == "" {
 		return p.Name
 	}
-	return p.Name + At(p.Issuer)
+	return p.Name + IssuerSuffix(p.Issuer)
 }
 
-// Rights tells apart those for whom different rules may be: principals that have it in common are the same in all that rules look
+// RightsKey tells apart those for whom different rules may be: principals that have it in common are the same in all that rules look
 // at, groups included, and the local user is not nobody. It is for comparing alone.
-func (p Principal) Rights() string {
+func (p Principal) RightsKey() string {
 	b := strconv.AppendBool(nil, p.Local)
 	for _, part := range append([]string{p.Name, p.Issuer}, p.Groups...) {
 		b = strconv.AppendQuote(append(b, ' '), part)

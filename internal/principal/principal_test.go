@@ -26,12 +26,12 @@ func TestRights(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for i, p := range all {
-		if j, had := seen[p.Rights()]; had {
+		if j, had := seen[p.RightsKey()]; had {
 			t.Errorf("%+v and %+v have the same", p, all[j])
 		}
-		seen[p.Rights()] = i
+		seen[p.RightsKey()] = i
 	}
-	if (Principal{Name: "alice", Groups: []string{"dev"}}).Rights() != all[3].Rights() {
+	if (Principal{Name: "alice", Groups: []string{"dev"}}).RightsKey() != all[3].RightsKey() {
 		t.Error("one principal is told apart from itself")
 	}
 }
@@ -53,11 +53,11 @@ func TestNames(t *testing.T) {
 		if tc.p.String() != tc.text || tc.p.Key() != tc.key || tc.p.Known() != tc.known {
 			t.Errorf("%+v: %q, %q, %v", tc.p, tc.p.String(), tc.p.Key(), tc.p.Known())
 		}
-		if diff := cmp.Diff(tc.p, Of(tc.text, issuers)); diff != "" {
+		if diff := cmp.Diff(tc.p, Parse(tc.text, issuers)); diff != "" {
 			t.Errorf("%s: %s", tc.text, diff)
 		}
 	}
-	if got := Of("@login.example", issuers); got.Issuer != "" {
+	if got := Parse("@login.example", issuers); got.Issuer != "" {
 		t.Errorf("%+v: an issuer vouches for somebody without a name", got)
 	}
 }

@@ -170,7 +170,7 @@ func name(p Process) Process { return Process{PID: p.PID, Start: p.Start} }
 // their parent are not found, and nothing else in it may wait for a child.
 func EndAll(self int, atMost time.Duration) (left []Process, err error) {
 	deadline := time.Now().Add(atMost)
-	f := Family{Members: func(t *Table) []Process { return t.Below(self) }}
+	f := Family{Members: func(t *Table) []Process { return t.Descendants(self) }}
 	for !reapAny() && err == nil && len(left) == 0 && time.Now().Before(deadline) {
 		left, err = f.End(time.Until(deadline))
 	}

@@ -236,12 +236,12 @@ func TestTable(t *testing.T) {
 	if !ok || self.Parent != os.Getppid() || self.Group != syscall.Getpgrp() || !table.Has(self) {
 		t.Errorf("this process: %+v, %v", self, ok)
 	}
-	if below := table.Below(os.Getpid()); len(below) > 0 {
+	if below := table.Descendants(os.Getpid()); len(below) > 0 {
 		t.Errorf("below this process: %v", below)
 	}
 	// A circle, which ids given anew could make, is walked once.
 	circle := &Table{all: map[int]Process{1: {PID: 1, Parent: 2}, 2: {PID: 2, Parent: 1}}, children: map[int][]int{1: {2}, 2: {1}}}
-	if below := circle.Below(1); len(below) != 1 {
+	if below := circle.Descendants(1); len(below) != 1 {
 		t.Errorf("a circle: %v", below)
 	}
 }

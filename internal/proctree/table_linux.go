@@ -141,8 +141,8 @@ func (t *Table) Children(pid int) []Process {
 	return out
 }
 
-// Below returns all who descend from a process, without itself.
-func (t *Table) Below(pid int) []Process {
+// Descendants returns all who descend from a process, without itself.
+func (t *Table) Descendants(pid int) []Process {
 	var out []Process
 	seen := map[int]bool{pid: true} // an id that was given anew meanwhile could close a circle
 	for queue := []int{pid}; len(queue) > 0; queue = queue[1:] {
@@ -166,10 +166,10 @@ func (p Process) Held() bool {
 	return err == nil && err2 == nil && bytes.Contains(raw, []byte("\nNoNewPrivs:\t1\n")) && filters(raw) > filters(ours)
 }
 
-// Filters compares how many filters look at the system calls of a process, by its status
+// HasMoreFilters compares how many filters look at the system calls of a process, by its status
 // (proc_pid_status(5)), with how many look at those of another. more is also true where
 // that cannot be told.
-func Filters(status, than []byte) (more bool) {
+func HasMoreFilters(status, than []byte) (more bool) {
 	of, ok1 := field(status, "Seccomp_filters")
 	other, ok2 := field(than, "Seccomp_filters")
 	if ok1 && ok2 {

@@ -24,10 +24,10 @@ func (p Process) Usage() Usage {
 	return Usage{Memory: kib(raw, "VmRSS") + kib(raw, "VmSwap"), Threads: threads}
 }
 
-// OwnMemory returns the bytes that the process takes where each that it shares with others
+// ProportionalMemory returns the bytes that the process takes where each that it shares with others
 // counts by its part. The kernel looks at every page for it. The error is that this process
 // may not be looked into.
-func (p Process) OwnMemory() (int64, error) {
+func (p Process) ProportionalMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/smaps_rollup")
 	if err != nil {
 		return 0, err

@@ -15,7 +15,7 @@
 //     that other processes share: a call that blocked unannounced would hold up
 //     the collector. A kernel that cannot be asked so (before 5.12 for sockets,
 //     6.4 for pipes, or so) gets ordinary calls.
-//   - A [Handed] is for what another process has handed over: a socket that blocks for
+//   - A [PassedStream] is for what another process has handed over: a socket that blocks for
 //     others who share it, and a pipe that was opened once more. It never waits in the
 //     kernel itself.
 //   - A [Listener] gives connections of that kind.

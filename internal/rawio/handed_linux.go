@@ -14,10 +14,10 @@ import (
 // mostParts is how many parts one Send takes.
 const mostParts = 8
 
-// A Handed is a stream that was handed over by another process: a socket (NewSocket) or a
+// A PassedStream is a stream that was handed over by another process: a socket (NewSocket) or a
 // pipe (NewPipe). It never waits in the kernel: where there is nothing to do the runtime's
 // poller waits.
-type Handed struct {
+type PassedStream struct {
 	f      *os.File
 	raw    syscall.RawConn
 	socket bool
@@ -35,17 +35,17 @@ type half struct {
 	err  error
 }
 
-// NewPipe returns a Handed that owns fd: a pipe that does not block, and that was opened by
+// NewPipe returns a PassedStream that owns fd: a pipe that does not block, and that was opened by
 // this process, so that nobody else can make it block. A pipe that was opened once more
 // knows nothing of RWF_NOWAIT.
-func NewPipe(fd int, name string) *Handed {
+func NewPipe(fd int, name string) *PassedStream {
 	return newHanded(os.NewFile(uintptr(fd), name), false)
 }
 
-// NewSocket returns a Handed that owns fd: a socket that other processes share. It blocks, as
+// NewSocket returns a PassedStream that owns fd: a socket that other processes share. It blocks, as
 // they expect, and does not for who reads and writes here: each call says so to the kernel
 // (MSG_DONTWAIT). The poller takes no descriptor that blocks: so it does not for a moment.
-func NewSocket(fd int, name string) (*Handed, error) {
+func NewSocket(fd int, name string) (*PassedStream, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
 		return nil, err
@@ -66,23 +66,23 @@ func NewSocket(fd int, name string) (*Handed, error) {
 	return newHanded(f, true), nil
 }
 
-func newHanded(f *os.File, socket bool) *Handed {
+func newHanded(f *os.File, socket bool) *PassedStream {
 	raw, _ := f.SyscallConn() // there is always one for a file that is open
-	s := &Handed{f: f, raw: raw, socket: socket}
+	s := &PassedStream{f: f, raw: raw, socket: socket}
 	s.in.once, s.out.once = s.receive, s.send
 	return s
 }
 
 // SyscallConn is that of the descriptor. Who uses it must not block.
-func (s *Handed) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
+func (s *PassedStream) SyscallConn() (syscall.RawConn, error) { return s.raw, nil }
 
 // SetWriteDeadline is that of a file.
-func (s *Handed) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
+func (s *PassedStream) SetWriteDeadline(t time.Time) error { return s.f.SetWriteDeadline(t) }
 
 // Close closes the descriptor, and ends a Read and a Write that wait.
-func (s *Handed) Close() error { return s.f.Close() }
+func (s *PassedStream) Close() error { return s.f.Close() }
 
-func (s *Handed) Read(b []byte) (int, error) {
+func (s *PassedStream) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
@@ -100,7 +100,7 @@ func (s *Handed) Read(b []byte) (int, error) {
 	return s.in.n, nil
 }
 
-func (s *Handed) Write(b []byte) (done int, err error) {
+func (s *PassedStream) Write(b []byte) (done int, err error) {
 	for done < len(b) {
 		s.out.b = b[done:]
 		err = s.raw.Write(s.out.once)
@@ -117,7 +117,7 @@ func (s *Handed) Write(b []byte) (done int, err error) {
 }
 
 // waited is the error of a wait, as files tell it.
-func (s *Handed) waited(err error) error {
+func (s *PassedStream) waited(err error) error {
 	if _, closed := s.f.Read(nil); closed != nil {
 		return closed
 	}
@@ -125,7 +125,7 @@ func (s *Handed) waited(err error) error {
 }
 
 // receive reads once; false: there is nothing yet.
-func (s *Handed) receive(fd uintptr) bool {
+func (s *PassedStream) receive(fd uintptr) bool {
 	trap := uintptr(unix.SYS_READ)
 	if s.socket {
 		trap = unix.SYS_RECVFROM
@@ -136,7 +136,7 @@ func (s *Handed) receive(fd uintptr) bool {
 }
 
 // send writes once; false: there is no room yet.
-func (s *Handed) send(fd uintptr) bool {
+func (s *PassedStream) send(fd uintptr) bool {
 	written()
 	trap := uintptr(unix.SYS_WRITE)
 	if s.socket {
@@ -155,8 +155,8 @@ func (h *half) brought(n int, errno unix.Errno) (done bool) {
 }
 
 // Send writes what can be written of some parts without waiting, and is called with the
-// descriptor of the Handed by the one who writes.
-func (s *Handed) Send(fd int, parts [][]byte) (int, error) {
+// descriptor of the PassedStream by the one who writes.
+func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 	if len(parts) == 1 {
 		s.out.b = parts[0]
 		s.send(uintptr(fd))

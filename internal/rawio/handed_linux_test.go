@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets is a Handed and the other end of its pair, both of which block.
-func sockets(t testing.TB) (s *Handed, other *os.File) {
+// sockets is a PassedStream and the other end of its pair, both of which block.
+func sockets(t testing.TB) (s *PassedStream, other *os.File) {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -30,7 +30,7 @@ func sockets(t testing.TB) (s *Handed, other *os.File) {
 	return s, other
 }
 
-func blocks(t testing.TB, s *Handed) bool {
+func blocks(t testing.TB, s *PassedStream) bool {
 	t.Helper()
 	nonblocking := false
 	if err := s.raw.Control(func(fd uintptr) { nonblocking, _ = isNonblocking(fd) }); err != nil {
@@ -99,7 +99,7 @@ func TestSocketCarriesAll(t *testing.T) {
 	}
 }
 
-// A Handed ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
+// A PassedStream ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
 func TestSocketEnds(t *testing.T) {
 	s, _ := sockets(t)
 	b := make([]byte, 10)
@@ -172,7 +172,7 @@ func TestPipe(t *testing.T) {
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	ends := [2]*Handed{}
+	ends := [2]*PassedStream{}
 	for i, flag := range []int{unix.O_RDONLY, unix.O_WRONLY} {
 		own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fds[i]), flag|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {

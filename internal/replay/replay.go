@@ -19,7 +19,7 @@ import (
 type Verdict struct {
 	Decision policy.Decision
 	By       string   // the rule that decides, or inside, boundary, no path
-	Open     []string // what the record does not tell
+	Unknowns []string // what the record does not tell
 }
 
 // hard are the codes of findings that no rule is asked about.
@@ -30,7 +30,7 @@ var hard = map[string]bool{validate.CodeProtected: true, validate.CodeProtectedB
 func Judge(p *policy.Info, d *trail.Decision) Verdict {
 	p, open := forWhom(p, d)
 	out := judge(p, d)
-	out.Open = append(out.Open, open...)
+	out.Unknowns = append(out.Unknowns, open...)
 	return out
 }
 
@@ -74,7 +74,7 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 	case hard[d.Code]:
 		out := Verdict{Decision: policy.Deny, By: d.Code}
 		if d.Code != validate.CodeCeiling && d.Code != validate.CodeOutsideResource && (len(d.Findings) == 0 || protected(p, access.Write, d.Findings[0].Path) == "") {
-			out.Open = []string{"it was protected when it was recorded"}
+			out.Unknowns = []string{"it was protected when it was recorded"}
 		}
 		return out
 	case d.Rule == validate.RuleUnresolvable, d.Rule == validate.RuleUnjudged, d.Code == validate.CodeBudget:
@@ -94,25 +94,25 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 		now := Verdict{Decision: policy.Deny, By: validate.RuleUnresolvable}
 		switch {
 		case f.Path == "" || strings.Contains(f.Path, redact.Mark) || err != nil:
-			now.Open = []string{"where " + f.At + " led is not recorded"}
+			now.Unknowns = []string{"where " + f.At + " led is not recorded"}
 			if d.Decision == "allow" {
 				now.Decision, now.By = policy.Allow, validate.RuleInside
 			}
 		default:
 			now = judgePath(p, d, tool, role, f.Path, f.Inside)
 			if f.Ways > 1 && asksWhere(p, d.Child, tool) {
-				now.Open = append(now.Open, fmt.Sprintf("%s may stand for %d places, links followed and not, of which one is recorded", f.At, f.Ways))
+				now.Unknowns = append(now.Unknowns, fmt.Sprintf("%s may stand for %d places, links followed and not, of which one is recorded", f.At, f.Ways))
 			}
 		}
 		if i == 0 || now.Decision < out.Decision {
-			now.Open = append(out.Open, now.Open...)
+			now.Unknowns = append(out.Unknowns, now.Unknowns...)
 			out = now
 		} else {
-			out.Open = append(out.Open, now.Open...)
+			out.Unknowns = append(out.Unknowns, now.Unknowns...)
 		}
 	}
 	if d.More > 0 {
-		out.Open = append(out.Open, fmt.Sprintf("%d more paths were not recorded", d.More))
+		out.Unknowns = append(out.Unknowns, fmt.Sprintf("%d more paths were not recorded", d.More))
 	}
 	return out.asked(d)
 }
@@ -121,9 +121,9 @@ func judge(p *policy.Info, d *trail.Decision) Verdict {
 // given once does not stand for it.
 func (r Verdict) asked(d *trail.Decision) Verdict {
 	if r.Decision == policy.Escalate && d.Decision != policy.Escalate.String() {
-		r.Open = append(r.Open, "what a human would answer")
+		r.Unknowns = append(r.Unknowns, "what a human would answer")
 		if d.By != "" { // they have answered
-			r.Decision, r.Open = policy.Allow, []string{"whether the human who allowed it would again"}
+			r.Decision, r.Unknowns = policy.Allow, []string{"whether the human who allowed it would again"}
 		}
 	}
 	return r
@@ -144,7 +144,7 @@ func judgePath(p *policy.Info, d *trail.Decision, tool string, role access.Role,
 		if r.Paths == nil || (len(r.Paths.Roles) == 0 || slices.Contains(r.Paths.Roles, role)) && (r.Dir == "" || along || sandbox.Contains(r.Dir, path)) && (!r.Paths.Outside || !inside) {
 			out := Verdict{Decision: r.Then, By: r.Name}
 			if r.Dir != "" && !r.Found {
-				out.Open = []string{r.Dir + " is not there now, so links in it are not followed"}
+				out.Unknowns = []string{r.Dir + " is not there now, so links in it are not followed"}
 			}
 			return out
 		}

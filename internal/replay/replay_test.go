@@ -74,7 +74,7 @@ func TestWhatAnotherPolicyTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := Judge(&policy.Info{Rules: tc.rules, Sandbox: tc.sandbox, Protected: []string{"/keys"}}, &d)
-		open := strings.Join(got.Open, "; ")
+		open := strings.Join(got.Unknowns, "; ")
 		if got.Decision.String() != tc.want || got.By != tc.by || !strings.Contains(open, tc.open) || tc.open == "" && open != "" {
 			t.Errorf("%s: %s by %s, unsure %q; want %s by %s, unsure %q", tc.name, got.Decision, got.By, open, tc.want, tc.by, tc.open)
 		}

@@ -102,12 +102,12 @@ func (s *Set) binds(scheme string) bool {
 
 // A Result is what a Set says of one text.
 type Result struct {
-	Bound  bool   // it is, in some reading, a URI of a bound scheme; else the rest is empty
-	Scheme string // the scheme
-	URI    string // canonical, where the text can be read; else the text
-	Prefix string // that it lies at or below; "" where it is outside
-	Why    string // it is outside
-	Grant  string // the prefix that would let it be inside; "" where none could
+	Bound           bool   // it is, in some reading, a URI of a bound scheme; else the rest is empty
+	Scheme          string // the scheme
+	URI             string // canonical, where the text can be read; else the text
+	Prefix          string // that it lies at or below; "" where it is outside
+	Why             string // it is outside
+	SuggestedPrefix string // the prefix that would let it be inside; "" where none could
 }
 
 // Inside reports whether the text may be named.
@@ -140,7 +140,7 @@ func (s *Set) check(c candidate) Result {
 		return r
 	}
 	r.URI = a.String()
-	r.Grant = address{scheme: a.scheme, host: a.host, port: a.port, path: "/"}.String()
+	r.SuggestedPrefix = address{scheme: a.scheme, host: a.host, port: a.port, path: "/"}.String()
 	for i := range s.prefixes {
 		p := &s.prefixes[i]
 		if p.scheme != a.scheme || p.host != a.host || p.port != a.port {

@@ -215,22 +215,22 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// A Kept is one secret by its name.
-type Kept struct {
+// A StoredSecret is one secret by its name.
+type StoredSecret struct {
 	Name  string
 	Place Place // that Get takes it from
 }
 
 // Names lists the secrets, sorted by name. why says why the keyring could not be
 // asked.
-func (s *Store) Names(ctx context.Context) (all []Kept, why string, err error) {
+func (s *Store) Names(ctx context.Context) (all []StoredSecret, why string, err error) {
 	if !s.o.FileOnly {
 		names, err := s.keyring.names(ctx)
 		if err != nil {
 			why = err.Error()
 		}
 		for _, name := range names {
-			all = append(all, Kept{name, InKeyring})
+			all = append(all, StoredSecret{name, InKeyring})
 		}
 	}
 	file, err := s.readFile()
@@ -238,10 +238,10 @@ func (s *Store) Names(ctx context.Context) (all []Kept, why string, err error) {
 		return nil, why, err
 	}
 	for name := range file {
-		if !slices.ContainsFunc(all, func(k Kept) bool { return k.Name == name }) {
-			all = append(all, Kept{name, InFile})
+		if !slices.ContainsFunc(all, func(k StoredSecret) bool { return k.Name == name }) {
+			all = append(all, StoredSecret{name, InFile})
 		}
 	}
-	slices.SortFunc(all, func(a, b Kept) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b StoredSecret) int { return strings.Compare(a.Name, b.Name) })
 	return all, why, nil
 }

@@ -51,7 +51,7 @@ func TestKeyring(t *testing.T) {
 		}
 	}
 	wantGet(t, s, "A", "value of A")
-	if all, why, err := s.Names(t.Context()); len(all) != 2 || all[0] != (Kept{"A", InKeyring}) || why != "" || err != nil {
+	if all, why, err := s.Names(t.Context()); len(all) != 2 || all[0] != (StoredSecret{"A", InKeyring}) || why != "" || err != nil {
 		t.Error(all, why, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
@@ -104,7 +104,7 @@ func TestFile(t *testing.T) {
 	if _, err := s.Get(t.Context(), "B"); !errors.As(err, &missing) {
 		t.Error("an older copy stayed in the file:", err)
 	}
-	if all, _, err := with.Names(t.Context()); len(all) != 2 || all[0] != (Kept{"B", InKeyring}) || all[1] != (Kept{"svc/A", InFile}) || err != nil {
+	if all, _, err := with.Names(t.Context()); len(all) != 2 || all[0] != (StoredSecret{"B", InKeyring}) || all[1] != (StoredSecret{"svc/A", InFile}) || err != nil {
 		t.Error(all, err)
 	}
 	if err := with.Delete(t.Context(), "svc/A"); err != nil {

@@ -115,9 +115,9 @@ func (s *httpServer) read(ctx context.Context, file *config.File) (*httpSettings
 		next.report.Auth = admin.AuthNone
 	case file.HTTP.MakesToken():
 		next.report.Auth = admin.AuthMade
-		place, err := setup.Token(file, os.Getenv)
+		place, err := setup.TokenPlace(file, os.Getenv)
 		if err == nil {
-			next.Local, err = place.Make(ctx)
+			next.LocalToken, err = place.Make(ctx)
 		}
 		if err != nil {
 			return nil, &exit.Error{Code: exit.Config, Err: err}

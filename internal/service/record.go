@@ -25,10 +25,10 @@ func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run 
 			cfg.Log.Error().Int("lines", lines).Msg("lines of the audit log were left out on standard output, which takes too little; the file has them")
 		})
 	}
-	cfg.Audit.To = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
-	_ = cfg.Audit.To.Open() // told by the line above
+	cfg.Audit.Recorder = audit.NewRecorder(o, func(st audit.State) { warnOfRecord(cfg.Log, st, required) })
+	_ = cfg.Audit.Recorder.Open() // told by the line above
 	if o.Copy == nil {
-		return cfg.Audit.To.Run
+		return cfg.Audit.Recorder.Run
 	}
 	return func(ctx context.Context) error {
 		copying, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -37,7 +37,7 @@ func keepRecord(cfg *hub.Config, dir string, short bool, copied io.Writer) (run 
 			o.Copy.Run(copying)
 			close(ended)
 		}()
-		err := cfg.Audit.To.Run(ctx) // its last line is copied too
+		err := cfg.Audit.Recorder.Run(ctx) // its last line is copied too
 		stop()
 		<-ended
 		return err

@@ -121,7 +121,7 @@ func (r *reloader) Reload(ctx context.Context) error {
 
 // changed follows what the watcher saw.
 func (r *reloader) changed(ctx context.Context, c hubfile.Change) {
-	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.Where() == r.loaded.Trail.Where() && r.state.Waiting == "" {
+	if c.Err == nil && c.Sum == r.loaded.Sum && c.Trail.RealPath() == r.loaded.Trail.RealPath() && r.state.Waiting == "" {
 		// It is again what it was, or was read already.
 		r.tell(func(s *status.Config) { s.LastError, s.ErrorAt = "", nil })
 		return
@@ -199,7 +199,7 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 	if err != nil {
 		return accepted, nil, err
 	}
-	if accepted.Waiting != "" && r.loaded.Means(accepted.File) {
+	if accepted.Waiting != "" && r.loaded.Equivalent(accepted.File) {
 		follow() // the files that it names may be others
 		return accepted, nil, nil
 	}

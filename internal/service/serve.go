@@ -78,7 +78,7 @@ func serve(ctx context.Context, src *setup.Source, log zerolog.Logger, warnings 
 	}
 	side := openSidecar(&made, copied)
 	defer side.stop()
-	if err := side.watch(ctx, &made, overHTTP); err != nil {
+	if err := side.openTelemetry(ctx, &made, overHTTP); err != nil {
 		return err
 	}
 	h, err := hub.New(made.Hub)

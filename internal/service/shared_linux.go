@@ -37,7 +37,7 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 	if err := proctree.Mark(); err != nil { // before anything is started
 		return exit.Errorf(exit.Failure, "no hub can be shared here: its servers cannot be marked, so that they could attach once it is killed: %w", err)
 	}
-	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.CommandLine{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}

@@ -57,7 +57,7 @@ func openSidecar(made *setup.Result, copied io.Writer) *sidecar {
 		return a
 	}
 	a.book = book
-	cfg.Said = func(k spec.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
+	cfg.OnStderrLine = func(k spec.Key, pid int, line string) { book.Say(k.Child, k.Instance, pid, line) }
 	return a
 }
 
@@ -79,7 +79,7 @@ func (a *sidecar) start(h *hub.Hub) {
 		}
 	})
 	notifier := desktop.New(os.Getenv)
-	h.Terminal().Told = func(server, what string, until time.Time) {
+	h.Terminal().OnQuestion = func(server, what string, until time.Time) {
 		notifier.Tell(desktop.Notice{Title: "mcphub: a call waits for your answer", Text: "The server " + server + " wants to run " + what + ". A terminal or the console takes the answer.", Until: until})
 	}
 	a.wg.Go(func() {

@@ -20,7 +20,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 	for range 2 {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}
 		a := openSidecar(&made, nil)
-		made.Hub.Said(spec.Key{Child: "kid"}, 1, "word")
+		made.Hub.OnStderrLine(spec.Key{Child: "kid"}, 1, "word")
 		a.stop()
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "kid.log"))
@@ -28,7 +28,7 @@ func TestSidecarWithoutAHub(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: filepath.Join(dir, "kid.log", "no")}
-	if a := openSidecar(&made, nil); a.book != nil || made.Hub.Said != nil {
+	if a := openSidecar(&made, nil); a.book != nil || made.Hub.OnStderrLine != nil {
 		t.Error("a folder below a file holds logs")
 	}
 }

@@ -40,7 +40,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	if err := caller.Self(caller.Want{}); err != nil {
 		return false, err
 	}
-	line := attach.Line{Config: src.Config, Set: src.Set}
+	line := attach.CommandLine{Config: src.Config, Set: src.Set}
 	endpoint, err := attach.EndpointOf(line, os.Environ())
 	if err != nil {
 		return false, err
@@ -58,7 +58,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 		return false, fmt.Errorf("the start of the shared hub cannot be locked: %w", err)
 	}
 	defer lock.Unlock()
-	if attach.Runs(endpoint.Socket(dir)) {
+	if attach.IsListening(endpoint.Socket(dir)) {
 		return true, nil // somebody else has started it meanwhile
 	}
 	if err := endpoint.TooManyEnds(dir, time.Now()); err != nil {
@@ -90,7 +90,7 @@ func CannotShare(src *setup.Source) error {
 	if err := limited(); err != nil {
 		return err
 	}
-	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config, Set: src.Set}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.CommandLine{Config: src.Config, Set: src.Set}, os.Environ())
 	if err != nil {
 		return err
 	}

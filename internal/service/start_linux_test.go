@@ -25,7 +25,7 @@ func TestAStartThatHangs(t *testing.T) {
 	if err := os.WriteFile(src.Config, []byte(`{"attach":"auto","mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	endpoint, err := attach.EndpointOf(attach.Line{Config: src.Config}, os.Environ())
+	endpoint, err := attach.EndpointOf(attach.CommandLine{Config: src.Config}, os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}

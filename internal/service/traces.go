@@ -13,9 +13,9 @@ import (
 // lastSpans is how long a hub that ends tries to send the spans that wait.
 const lastSpans = 3 * time.Second
 
-// watch opens the page of metrics and the exporter of traces, and gives the Hub what counts for
+// openTelemetry opens the page of metrics and the exporter of traces, and gives the Hub what counts for
 // them. needed: without its page of metrics the hub does not start.
-func (a *sidecar) watch(ctx context.Context, made *setup.Result, needed bool) error {
+func (a *sidecar) openTelemetry(ctx context.Context, made *setup.Result, needed bool) error {
 	if err := a.openMetrics(ctx, made, needed); err != nil {
 		return err
 	}

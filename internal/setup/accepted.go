@@ -102,11 +102,11 @@ func digest(text []byte) string {
 // A resolver gives the value of a reference; see [hub.Config].
 type resolver = func(ctx context.Context, r reference.Ref, leads func(real string) error) (string, error)
 
-// accepted is a resolver for the servers of a hub.json: what a person has accepted of its
+// acceptedResolver is a resolver for the servers of a hub.json: what a person has acceptedResolver of its
 // env files counts whenever a server starts, not only when hub.json is read. It refuses
-// one that reads otherwise than accepted, where a server could have written that, and
+// one that reads otherwise than acceptedResolver, where a server could have written that, and
 // asks a person about it.
-func (s *Source) accepted(file *config.File, home string, resolve resolver) resolver {
+func (s *Source) acceptedResolver(file *config.File, home string, resolve resolver) resolver {
 	if !s.Consent.Keeps() || file.Path == "" || s.Text != "" {
 		return resolve
 	}
@@ -128,7 +128,7 @@ func (s *Source) accepted(file *config.File, home string, resolve resolver) reso
 		if err != nil {
 			return "", err
 		}
-		if _, could := s.Consent.Writer(consent.Item{ID: itemID(path), Paths: trail.All()}); !could {
+		if _, could := s.Consent.CouldBeWritten(consent.Item{ID: itemID(path), Paths: trail.All()}); !could {
 			return text, nil
 		}
 		var old hubFile
@@ -173,7 +173,7 @@ func (s *Source) Accepted(w io.Writer, written func(paths ...string) (string, bo
 	if known && string(was) == string(i.Value) {
 		return AcceptedConfig{File: now}, cmp.Or(wrong, s.Consent.Withdraw(i.ID))
 	}
-	where, could := s.Consent.Writer(i)
+	where, could := s.Consent.CouldBeWritten(i)
 	if !could && written != nil {
 		where, could = written(i.Paths...)
 	}
@@ -209,7 +209,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	var h hubFile
 	_ = json.Unmarshal(i.Value, &h) // it was made here
 	if now != nil && known {
-		file, whole = base.Narrowed(now)
+		file, whole = base.Narrow(now)
 	}
 	home, _ := os.UserHomeDir()
 	var lines []string
@@ -259,7 +259,7 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 // nothing: then it is asked again.
 func (s *Source) remember(i consent.Item) error {
 	if err := s.Consent.Take(i); err != nil {
-		s.Forgets = err
+		s.AcceptErr = err
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ func Edit(store *consent.Store, path string) (*Change, error) {
 		return c, nil // there is none, or the command says what is wrong with it
 	}
 	i := c.item(text, trail)
-	if _, could := store.Writer(i); could && string(i.Value) != string(c.was) {
+	if _, could := store.CouldBeWritten(i); could && string(i.Value) != string(c.was) {
 		return nil, fmt.Errorf("%s holds a change that a server could have written and nobody has accepted; "+accepts+"; nothing was changed", path)
 	}
 	return c, nil

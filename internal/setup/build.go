@@ -64,10 +64,10 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
 	store := secrets.New(kept)
-	cfg.Secret = s.accepted(file, home, store.Resolve)
+	cfg.Secret = s.acceptedResolver(file, home, store.Resolve)
 	r.Logins = Logins(store, kept)
-	cfg.Login, cfg.LogIn = r.login, r.logInByClient
-	if err := entries(file, cfg); err != nil {
+	cfg.Login, cfg.StartLogin = r.login, r.logInByClient
+	if err := addServers(file, cfg); err != nil {
 		return r, err
 	}
 	var wrong [3]error // one reading tells everything
@@ -86,14 +86,14 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 		share(file, cfg)
 	}
 	if s.Reach != nil {
-		cfg.Reaches = func(dirs []string) error {
+		cfg.RecordWritable = func(dirs []string) error {
 			if err := s.Reach.Add(dirs...); err != nil {
 				return fmt.Errorf("where it may write cannot be put on record for the other hubs of this user, so it does not run: %w; mend that, and it is tried again within seconds", err)
 			}
 			return nil
 		}
 	}
-	cfg.In = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).settings
+	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).settings
 	return r, errors.Join(wrong[:]...)
 }
 

@@ -70,11 +70,11 @@ func (s *Source) readable(w io.Writer) (Result, error) {
 		return s.Build(file, w, zerolog.Nop())
 	}
 	var le *config.LoadError
-	if !errors.As(err, &le) || le.Sound == nil {
+	if !errors.As(err, &le) || le.Partial == nil {
 		return Result{}, err
 	}
-	r := Result{File: le.Sound}
-	err = errors.Join(err, entries(le.Sound, &r.Hub))
+	r := Result{File: le.Partial}
+	err = errors.Join(err, addServers(le.Partial, &r.Hub))
 	return r, err
 }
 

@@ -64,7 +64,7 @@ func stateFolderFor(f *config.File, off bool, dir, name string) string {
 func ownFolders(f *config.File, home string) []string {
 	var all []string
 	state := rundir.State(os.Getenv)
-	for _, dir := range append([]string{state, consent.Of(state, home).Closed(), LogFolder(f)}, rundir.Sockets(os.Getenv)...) {
+	for _, dir := range append([]string{state, consent.NewFor(state, home).Closed(), LogFolder(f)}, rundir.Sockets(os.Getenv)...) {
 		if dir != "" && !slices.ContainsFunc(all, func(around string) bool { return sandbox.Contains(around, dir) }) {
 			all = append(all, dir)
 		}

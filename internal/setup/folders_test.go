@@ -22,7 +22,7 @@ func TestOwnFolders(t *testing.T) {
 	}
 	f := file(t, `{"mcpServers":{}}`)
 	all := ownFolders(f, "/home/u")
-	accepted := consent.Of("/home/u/.local/state/mcphub", "/home/u").Closed()
+	accepted := consent.NewFor("/home/u/.local/state/mcphub", "/home/u").Closed()
 	if len(all) != 4 || all[0] != "/home/u/.local/state/mcphub" || all[1] != accepted || !slices.Contains(all, "/run/user/7/mcphub") || !strings.HasPrefix(all[3], "/tmp/mcphub-") {
 		t.Errorf("%q", all)
 	}

@@ -31,8 +31,8 @@ import (
 // OpenText says what it means that nobody needs a token.
 const OpenText = "nobody needs a token over HTTP: every user and process of this machine that reaches the address can call, the servers of hubs as well, with roots of its own choice"
 
-// Token is where the token is kept that the hub of this configuration makes.
-func Token(f *config.File, env func(string) string) (bearer.Place, error) {
+// TokenPlace is where the token is kept that the hub of this configuration makes.
+func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 	state := rundir.State(env)
 	if state == "" {
 		return bearer.Place{}, exit.Errorf(exit.Config, "there is no folder for the token of HTTP clients: set HOME or XDG_STATE_HOME, or give them tokens by http.tokens of hub.json")
@@ -44,7 +44,7 @@ func Token(f *config.File, env func(string) string) (bearer.Place, error) {
 			return bearer.Place{}, exit.Failed(err)
 		}
 	}
-	dir, err := consent.In(state).MakeFolder()
+	dir, err := consent.New(state).MakeFolder()
 	return bearer.At(dir, path), exit.Failed(err)
 }
 

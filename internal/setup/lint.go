@@ -145,15 +145,15 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 		return
 	}
 	for _, n := range held.Named {
-		f, less := held.Lessens(n)
+		f, less := held.Restricts(n)
 		if !less {
 			continue
 		}
-		m := hints.MendOf(c.Spec.Name, f, nil)
+		m := hints.RemedyFor(c.Spec.Name, f, nil)
 		if m.Text == n.Why { // which is said already
 			m.Text = "name a file or a folder that is the server's own"
 		}
-		l.report(config.SeverityWarning, hints.Foretold(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
+		l.report(config.SeverityWarning, hints.RestrictionText(c.Spec.Name, n), m.Text, append([]string{"mcpServers", c.Spec.Name}, pointer(n.Key)...)...)
 		if m.Run != nil {
 			l.cure(append([]string{"mcphub"}, m.Run...)...)
 		}
@@ -345,7 +345,7 @@ func (l *linter) http() {
 	}
 	if l.file.HTTP.Auth == keys.AuthNone {
 		l.report(config.SeverityWarning, OpenText, `leave it out: then serve --http asks for a token, and mcphub install CLIENT --http gives a client the one that the hub makes`, "http", "auth")
-	} else if place, err := Token(l.file, os.Getenv); err == nil && l.file.HTTP.MakesToken() {
+	} else if place, err := TokenPlace(l.file, os.Getenv); err == nil && l.file.HTTP.MakesToken() {
 		if _, err := place.Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.report(config.SeverityWarning, "serve --http would not start: "+err.Error(), "", "http", "auth")
 		}

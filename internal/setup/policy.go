@@ -66,10 +66,10 @@ func policyDir(f *config.File, dir, home string) string {
 // file: one reading tells everything.
 func withPolicyErrors(err error, home string) error {
 	var le *config.LoadError
-	if !errors.As(err, &le) || le.Sound == nil {
+	if !errors.As(err, &le) || le.Partial == nil {
 		return err
 	}
-	f := le.Sound
+	f := le.Partial
 	p, wrong := policyOf(f, home)
 	for i := range p.Rules {
 		if p.Rules[i].Name == "" {

@@ -30,7 +30,7 @@ func Principal(f *config.File, name string) (principal.Principal, bool) {
 	for _, i := range f.HTTP.Issuers {
 		issuers = append(issuers, i.Issuer)
 	}
-	p := principal.Of(name, issuers)
+	p := principal.Parse(name, issuers)
 	return p, p.Local || slices.Contains(issuers, p.Issuer)
 }
 
@@ -86,7 +86,7 @@ func (l *linter) people() {
 			return []string{"policy", "rules", strconv.Itoa(i), "if", key, strconv.Itoa(k)}
 		}
 		for k, pattern := range r.If.Principals {
-			if text, hint := l.isNobody(pattern); text != "" {
+			if text, hint := l.whyNobody(pattern); text != "" {
 				l.report(config.SeverityWarning, text, hint, at("principals", k)...)
 			}
 		}
@@ -102,8 +102,8 @@ func (l *linter) people() {
 	}
 }
 
-// isNobody says why nobody can be called like a pattern, and what to do; "" where somebody can.
-func (l *linter) isNobody(pattern string) (text, hint string) {
+// whyNobody says why nobody can be called like a pattern, and what to do; "" where somebody can.
+func (l *linter) whyNobody(pattern string) (text, hint string) {
 	http := &l.file.HTTP
 	if pattern == principal.Nobody {
 		return "no rule is for whoever comes without a token: it may be anybody", `leave "principals" out, or take "none" out of "http.auth"`
@@ -116,7 +116,7 @@ func (l *linter) isNobody(pattern string) (text, hint string) {
 		if at := strings.LastIndexByte(pattern, '@'); at >= 0 {
 			name, issuer = pattern[:at], pattern[at:]
 		}
-		if end := principal.At(i.Issuer); fits(issuer, end) && name != "" || name == "" && strings.HasPrefix(issuer, "*") || strings.HasSuffix(pattern, end) && pattern != end {
+		if end := principal.IssuerSuffix(i.Issuer); fits(issuer, end) && name != "" || name == "" && strings.HasPrefix(issuer, "*") || strings.HasSuffix(pattern, end) && pattern != end {
 			return "", ""
 		}
 	}

@@ -54,5 +54,5 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
-	return fb.Snapshot(guard.OS{}, 1, judge.Rules().Places()), nil
+	return fb.Snapshot(guard.OS{}, 1, judge.Rules().WritableDirs()), nil
 }

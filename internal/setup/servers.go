@@ -19,8 +19,8 @@ import (
 	"mcphub/validate/declare"
 )
 
-// entries makes the children of the entries of a file, and what they are started in.
-func entries(file *config.File, cfg *hub.Config) error {
+// addServers makes the children of the addServers of a file, and what they are started in.
+func addServers(file *config.File, cfg *hub.Config) error {
 	dir, err := os.Getwd()
 	if err != nil {
 		return exit.Errorf(exit.Failure, "the working directory is gone: %w", err)

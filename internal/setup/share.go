@@ -28,7 +28,7 @@ func share(file *config.File, cfg *hub.Config) {
 			continue
 		}
 		child.ShareWhy = fmt.Sprintf("the profile %s says that it keeps nothing of a session", known.Name)
-		if rule := cfg.Checker.Rules().Escalates(child.Name); rule != "" {
+		if rule := cfg.Checker.Rules().EscalatingRule(child.Name); rule != "" {
 			child.ShareWhy += fmt.Sprintf(", but the rule %q may ask about its calls, and a shared server takes no grants", rule)
 			continue
 		}

@@ -29,9 +29,9 @@ type Source struct {
 	BuiltinOnly bool        // the embedded server alone, whatever files there are
 	Shares      bool        // several clients may share this hub, and servers that keep nothing of a session
 
-	Consent *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
-	Reach   *consent.Reach // what servers of this process may write; nil: it is not on record
-	Forgets error          // why it could not be kept what was accepted
+	Consent   *consent.Store // what a person has accepted of hub.json; nil: the file counts as it is
+	Reach     *consent.Reach // what servers of this process may write; nil: it is not on record
+	AcceptErr error          // why it could not be kept what was accepted
 
 	problem func(config.Problem) // is told of problems that stop nothing; nil: they are printed
 }
@@ -162,8 +162,8 @@ func (s *Source) Keep(client consent.ClientProcess, log zerolog.Logger) (done fu
 	if err := s.Reach.Serves(client); err != nil {
 		log.Error().Err(err).Msg("where servers of this hub may write cannot be put on record for other hubs, so none that may write anywhere runs until that is mended")
 	}
-	if s.Forgets != nil {
-		log.Warn().Err(s.Forgets).Msg("it cannot be kept that hub.json was accepted; the next hub asks again where a server could have written it")
+	if s.AcceptErr != nil {
+		log.Warn().Err(s.AcceptErr).Msg("it cannot be kept that hub.json was accepted; the next hub asks again where a server could have written it")
 	}
 	return s.Reach.Close
 }

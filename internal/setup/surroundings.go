@@ -105,7 +105,7 @@ func (c *clientReader) read(env lookup, environ []string) (*reading, error) {
 	if err := c.parse(r, env); err != nil {
 		return nil, err
 	}
-	if key := c.file.Differs(r.file); key != "" {
+	if key := c.file.DifferingKey(r.file); key != "" {
 		return nil, fmt.Errorf("%s would be another here%s, and one hub has one for all its clients; take that out of the environment of this client, or give it a hub of its own", key, c.because(key, r, environ))
 	}
 	if err := c.build(r); err != nil {
@@ -153,7 +153,7 @@ func (c *clientReader) parse(r *reading, env lookup) (err error) {
 		r.file = c.file
 		return nil
 	}
-	r.file, _, err = c.file.In(func(name string) (string, bool) {
+	r.file, _, err = c.file.WithEnv(func(name string) (string, bool) {
 		value, set := env(name)
 		r.seen[name] = variable{value, set}
 		return value, set
@@ -187,7 +187,7 @@ func (c *clientReader) because(key string, r *reading, environ []string) string 
 			continue
 		}
 		one := &reading{seen: map[string]variable{}, above: above}
-		if err := c.parse(one, hubfile.Lookup(mixed)); err == nil && c.file.Differs(one.file) == key {
+		if err := c.parse(one, hubfile.Lookup(mixed)); err == nil && c.file.DifferingKey(one.file) == key {
 			return " by the variable " + name
 		}
 	}

@@ -406,7 +406,7 @@ func TestReadOnceForTheSame(t *testing.T) {
 	in := func(environ ...string) hub.Config {
 		t.Helper()
 		a := p.around("/", environ...)
-		got, err := cfg.In(&a)
+		got, err := cfg.ForSurroundings(&a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +427,7 @@ func TestSharedByDefaultAnywhere(t *testing.T) {
 	p.src.Shares = true
 	cfg := p.build().Hub
 	a := p.around("/", "WORD=other")
-	in, err := cfg.In(&a)
+	in, err := cfg.ForSurroundings(&a)
 	if err != nil {
 		t.Fatal(err)
 	}

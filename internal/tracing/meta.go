@@ -14,8 +14,8 @@ type Carrier struct {
 	odd     bool   // it has something under these names that is not passed on
 }
 
-// In reads _meta of a request, raw; nil where it has none.
-func In(meta []byte) Carrier {
+// ParseMeta reads _meta of a request, raw; nil where it has none.
+func ParseMeta(meta []byte) Carrier {
 	if !jsonrpc.IsObject(meta) {
 		return Carrier{broken: meta != nil}
 	}
@@ -118,7 +118,7 @@ func appendText(b []byte, name, text string) []byte {
 // Carry returns a request with what other has and its _meta does not, put into its _meta; m
 // itself where that is nothing. The error is that of jsonrpc.Split.
 func Carry(m *jsonrpc.Message, other Context) (*jsonrpc.Message, error) {
-	c := In(m.Param("_meta"))
+	c := ParseMeta(m.Param("_meta"))
 	out := c.Context.Or(other)
 	if out == c.Context || m.Method == "" || m.Params == nil {
 		return m, nil

@@ -64,7 +64,7 @@ func message(t interface{ Fatal(...any) }, params string) *jsonrpc.Message {
 // edited is what a child gets.
 func edited(t interface{ Fatal(...any) }, params, token string, out Context) string {
 	m := message(t, params)
-	c := In(m.Param("_meta"))
+	c := ParseMeta(m.Param("_meta"))
 	var own []byte
 	if token != "" {
 		own = []byte(token)
@@ -98,7 +98,7 @@ func TestWhatTheChildGets(t *testing.T) {
 // TestWhatIsNoContextIsDropped: whoever passes on what came leaves valid bytes alone, and drops the rest.
 func TestWhatIsNoContextIsDropped(t *testing.T) {
 	pass := func(params string) string {
-		return edited(t, params, "", In(message(t, params).Param("_meta")).Context)
+		return edited(t, params, "", ParseMeta(message(t, params).Param("_meta")).Context)
 	}
 	for _, same := range []string{
 		`{"_meta":{ "traceparent" : "` + parent + `", "tracestate":"a=1","baggage":"k=v","x":1.0}}`, `{"_meta":{"\u0074raceparent":"` + parent + `"}}`,
@@ -150,7 +150,7 @@ func TestEditsChangeNothingElse(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got.Name != "a" || string(got.Args) != `{"a": 1.0}` {
 			t.Fatal(text, err)
 		}
-		if again := In(message(t, text).Param("_meta")); again.Context != out || again.odd {
+		if again := ParseMeta(message(t, text).Param("_meta")); again.Context != out || again.odd {
 			t.Fatalf("%s carries %+v, want %+v", text, again.Context, out)
 		}
 		for n, v := range meta {
@@ -195,7 +195,7 @@ func TestWithoutAContextNothingIsAllocated(t *testing.T) {
 	for _, params := range []string{`{"name":"a"}`, `{"name":"a","_meta":{"progressToken":1,"com.example/id":"x"}}`} {
 		m := message(t, params)
 		if n := testing.AllocsPerRun(100, func() {
-			c := In(m.Param("_meta"))
+			c := ParseMeta(m.Param("_meta"))
 			if edit := c.Edit(m.Params, nil, nil, c.Context); edit.Old != nil {
 				t.Error("an edit")
 			}

@@ -29,8 +29,8 @@ type Options struct {
 	Confined bool // Try starts nothing that the kernel does not hold
 }
 
-// Seen holds what servers offered during one start, and how they were at its end.
-type Seen struct {
+// Observation holds what servers offered during one start, and how they were at its end.
+type Observation struct {
 	Status    status.Hub
 	Tools     map[string][]client.Tool // of each server
 	Prompts   []string                 // of all servers together
@@ -39,7 +39,7 @@ type Seen struct {
 
 // Start starts the servers of a configuration, all of them, and returns when they have
 // ended again.
-func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
+func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error) {
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {
 		child := &cfg.Children[i].Spec
@@ -51,7 +51,7 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 	cfg.Limits.ListWait = o.Timeout // a list is answered sooner where all have started or failed
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout+closingTime)
 	defer cancel()
-	seen := &Seen{Tools: map[string][]client.Tool{}}
+	seen := &Observation{Tools: map[string][]client.Tool{}}
 	err := service.WithRecord(&cfg, o.Audit, func() error {
 		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, seen.ask)
 	})
@@ -59,7 +59,7 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Seen, error) {
 }
 
 // ask waits for the servers and takes in what they offer.
-func (s *Seen) ask(ctx context.Context, c *client.Session) error {
+func (s *Observation) ask(ctx context.Context, c *client.Session) error {
 	offered, err := c.Offered(ctx)
 	if err != nil {
 		return err

@@ -29,16 +29,16 @@ func (r *Attempt) Ready() bool { return r.Status.State == children.Ready.String(
 
 // A Result is the outcome of trying one server.
 type Result struct {
-	Skipped string            // why it was not started at all; "": it was
-	Works   bool              // as it will run it lists all that it lists without the kernel
-	Run     Attempt           // as it will run
-	Free    *Attempt          // without the kernel; nil: it was not started so
-	Missing []string          // what Free alone lists
-	Refused []sandbox.Refusal // what the kernel has refused Run, as far as the server tells
+	Skipped    string            // why it was not started at all; "": it was
+	Works      bool              // as it will run it lists all that it lists without the kernel
+	Run        Attempt           // as it will run
+	Unconfined *Attempt          // without the kernel; nil: it was not started so
+	Missing    []string          // what Unconfined alone lists
+	Refused    []sandbox.Refusal // what the kernel has refused Run, as far as the server tells
 }
 
 // Kernel reports whether the kernel is why it does not work.
-func (r *Result) Kernel() bool { return !r.Works && r.Free != nil && r.Free.Ready() }
+func (r *Result) Kernel() bool { return !r.Works && r.Unconfined != nil && r.Unconfined.Ready() }
 
 // Try starts one server of a configuration as it will run. Where the kernel holds it, it
 // is started once more without the kernel after it has ended, unless o says otherwise.
@@ -67,7 +67,7 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 	if err != nil {
 		return r, err
 	}
-	r.Free, r.Missing = &free, missing(&run, &free)
+	r.Unconfined, r.Missing = &free, missing(&run, &free)
 	if r.Works = r.Works && len(r.Missing) == 0; !r.Works {
 		r.Refused = refused(&run)
 	}
@@ -130,7 +130,7 @@ func refused(r *Attempt) (all []sandbox.Refusal) {
 	held := r.Status.Sandbox
 	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
 	for line := range strings.Lines(r.Status.Stderr) {
-		if found, ok, first := reads.Said(line); ok && first {
+		if found, ok, first := reads.ReadStderr(line); ok && first {
 			all = append(all, found)
 		}
 	}

@@ -37,7 +37,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 			continue
 		}
 		area, p := &list[i], a.disk.Platform
-		area.Number = a.index.Named(&a.disk, area.Path)
+		area.Number = a.index.FindExact(&a.disk, area.Path)
 		if area.Number < 0 {
 			area.Number = a.count
 			a.count++
@@ -61,7 +61,7 @@ func (d *Disk) area(raw string) (Area, error) {
 	case err == nil:
 		return Area{Given: f.Given, Path: f.Path, Exists: true}, nil
 	}
-	slashed := p.Slashed(p.FromMSYS(raw))
+	slashed := p.FromSlash(p.FromMSYS(raw))
 	place, why := d.resolve(slashed)
 	var stuck *UnresolvableError
 	switch {

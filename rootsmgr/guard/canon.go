@@ -9,8 +9,8 @@ import (
 	"mcphub/rootsmgr/platform"
 )
 
-// Found is a directory or file that is to be a root, as the filesystem is now.
-type Found struct {
+// RootCandidate is a directory or file that is to be a root, as the filesystem is now.
+type RootCandidate struct {
 	Given string   // absolute, cleaned as text; "" where that cannot be said
 	Path  string   // every symlink resolved, spelled as the filesystem has it; "" where that cannot be said
 	File  bool     // a regular file, and no directory
@@ -24,15 +24,15 @@ var (
 )
 
 // Canonical looks at a directory or file that is to be a root. The error says why
-// it cannot be one. If nothing exists there, the error is ErrMissing, and Found
+// it cannot be one. If nothing exists there, the error is ErrMissing, and RootCandidate
 // says where it would be.
-func (d *Disk) Canonical(raw string) (Found, error) {
+func (d *Disk) Canonical(raw string) (RootCandidate, error) {
 	p := d.Platform
-	raw = p.Slashed(p.FromMSYS(raw))
+	raw = p.FromSlash(p.FromMSYS(raw))
 	if platform.HasControl(raw) {
-		return Found{}, errors.New("its path holds a control character")
+		return RootCandidate{}, errors.New("its path holds a control character")
 	}
-	var f Found
+	var f RootCandidate
 	look := *d
 	look.links = &f.Links
 	if p.CheckPath(raw) == platform.CauseNone {
@@ -80,13 +80,13 @@ func (d *Disk) Canonical(raw string) (Found, error) {
 }
 
 // HomeFolder is the user's home folder; the zero found where there is none.
-func (d *Disk) HomeFolder() Found {
+func (d *Disk) HomeFolder() RootCandidate {
 	if home := HomeOf(d.FS); home != "" {
 		if f, err := d.Canonical(home); err == nil {
 			return f
 		}
 	}
-	return Found{}
+	return RootCandidate{}
 }
 
 // reaches reports whether the path exists as it is spelled. "/missing/../etc" does
@@ -113,7 +113,7 @@ func plain(err error) error {
 // /var/home. A client may send one spelling as its root and the other in a call.
 // Aliases count only for the reading as text. The physical readings must lie
 // inside as well.
-func (d *Disk) Aliases(path string, home Found) []string {
+func (d *Disk) Aliases(path string, home RootCandidate) []string {
 	var out []string
 	p := d.Platform
 	if p == platform.Darwin {
@@ -131,8 +131,8 @@ func (d *Disk) Aliases(path string, home Found) []string {
 	return out
 }
 
-// Nothing reports that no such path exists, or can exist.
-func (d *Disk) Nothing(raw string) bool {
+// IsAbsent reports that no such path exists, or can exist.
+func (d *Disk) IsAbsent(raw string) bool {
 	end, why := d.walk(raw)
 	return why == nil && (end.missing > 0 || end.void) || why != nil && why.cause == platform.CauseTooLong
 }

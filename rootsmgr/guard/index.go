@@ -144,8 +144,8 @@ func (x *Index) Above(d *Disk, path string, physical bool) (Hit, bool) {
 	return x.FindFolded(d, path, physical)
 }
 
-// Named returns the root whose canonical path this is, however it is spelled here, or -1.
-func (x *Index) Named(d *Disk, path string) int {
+// FindExact returns the root whose canonical path this is, however it is spelled here, or -1.
+func (x *Index) FindExact(d *Disk, path string) int {
 	at, ok := x.Find(d.Platform, path, true)
 	if !ok || at.End != len(path) {
 		at, ok = x.FindFolded(d, path, true)

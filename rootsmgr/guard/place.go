@@ -26,7 +26,7 @@ type Place struct {
 type Entry struct {
 	Mode          fs.FileMode // its type alone
 	Device, Inode uint64
-	Links         uint64 // names that it has
+	HardLinks     uint64 // names that it has
 }
 
 // Readings are the three ways in which a child or the kernel may take one path.

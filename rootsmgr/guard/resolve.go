@@ -25,7 +25,7 @@ func Resolve(fsys FS, path string) (Place, error) {
 
 func (d *Disk) resolve(given string) (Place, error) {
 	p := d.Platform
-	path := p.Slashed(given)
+	path := p.FromSlash(given)
 	if cause := p.CheckPath(path); cause != platform.CauseNone {
 		return Place{}, &UnresolvableError{Path: given, Cause: cause}
 	}
@@ -246,7 +246,7 @@ func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
 // is left to walk from there.
 func (d *Disk) aim(t *trail, next, target string) (string, *refusal) {
 	p := d.Platform
-	target = p.Slashed(target)
+	target = p.FromSlash(target)
 	if p == platform.Windows {
 		// A target may be stored in the extended form of an ordinary path.
 		for _, form := range []string{`\\?\`, `\??\`} {

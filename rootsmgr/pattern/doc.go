@@ -1,8 +1,8 @@
 // Package pattern reads the patterns that an operator may write in place of a
 // directory: "~/work/*", "**", "{a,b}", in the language of doublestar.
 //
-// [In] says which part of a path is a pattern, [Parse] reads it, [Pattern.Matches] looks
-// it up below a directory, and [Pattern.Matched] tells by the text alone what of a path
+// [Tail] says which part of a path is a pattern, [Parse] reads it, [Pattern.Matches] looks
+// it up below a directory, and [Pattern.MatchPrefix] tells by the text alone what of a path
 // matches.
 //
 // Patterns are values. The package has no state and no goroutines. It does not follow

@@ -66,7 +66,7 @@ func (t *tree) at(op, name string) (string, error) {
 	if name == "." {
 		return t.base, nil
 	}
-	return t.platform.Join(t.base, t.platform.Slashed(name)), nil
+	return t.platform.Join(t.base, t.platform.FromSlash(name)), nil
 }
 
 // Open is not used by the matcher.

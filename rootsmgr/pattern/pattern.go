@@ -22,10 +22,10 @@ const (
 
 const meta = "*?[{"
 
-// In returns what of a path is a pattern: all from the first component
+// Tail returns what of a path is a pattern: all from the first component
 // with a special character on, "" where there is none. What precedes from is
 // taken literally.
-func In(p platform.Platform, path string, from int) string {
+func Tail(p platform.Platform, path string, from int) string {
 	i := strings.IndexAny(path[from:], meta)
 	if i < 0 {
 		return ""
@@ -115,9 +115,9 @@ func Check(tail string) error {
 	return nil
 }
 
-// Matched returns what of a clean path below base matches: the path itself, or
+// MatchPrefix returns what of a clean path below base matches: the path itself, or
 // what lies above it.
-func (g Pattern) Matched(p platform.Platform, base, name string) (string, bool) {
+func (g Pattern) MatchPrefix(p platform.Platform, base, name string) (string, bool) {
 	if base == "" || !p.Below(name, base) {
 		return "", false
 	}

@@ -93,10 +93,10 @@ func (p Platform) RootLen(path string) int {
 }
 
 // IsAbs reports whether path is absolute: on Windows with a drive or a share.
-func (p Platform) IsAbs(path string) bool { return p.RootLen(p.Slashed(path)) > 0 }
+func (p Platform) IsAbs(path string) bool { return p.RootLen(p.FromSlash(path)) > 0 }
 
-// Slashed gives path the platform's own separator throughout.
-func (p Platform) Slashed(path string) string {
+// FromSlash gives path the platform's own separator throughout.
+func (p Platform) FromSlash(path string) string {
 	if p == Windows {
 		return strings.ReplaceAll(path, "/", `\`)
 	}
@@ -113,7 +113,7 @@ func (p Platform) Clean(name string) string {
 		}
 		return path.Clean(name)
 	}
-	name = p.Slashed(name)
+	name = p.FromSlash(name)
 	n := p.RootLen(name)
 	if n == 0 {
 		return name

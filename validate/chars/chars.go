@@ -147,8 +147,8 @@ func IsUNC(s string) bool {
 // MaxPath is how long a path may be that can be opened.
 const MaxPath = 1 << 12
 
-// Slashed gives every backslash the other spelling.
-func Slashed(s string) string { return strings.ReplaceAll(s, `\`, "/") }
+// ToSlash gives every backslash the other spelling.
+func ToSlash(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
 // DecodePercent decodes once and leniently: what is no escape stays. Over-long UTF-8 forms of ASCII (%c0%ae for a dot)
 // are decoded to what a careless decoder makes of them.
@@ -301,7 +301,7 @@ func IndexFold(s, needle string) int {
 // Components counts those of a path as it is written, "." left out, up to two.
 func Components(v string) int {
 	n := 0
-	for c := range strings.FieldsFuncSeq(Slashed(DecodePercent(v)), func(r rune) bool { return r == '/' }) {
+	for c := range strings.FieldsFuncSeq(ToSlash(DecodePercent(v)), func(r rune) bool { return r == '/' }) {
 		if c != "." {
 			if n++; n == 2 {
 				return n

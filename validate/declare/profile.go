@@ -219,7 +219,7 @@ func ByCommand(command string, args []string) *Profile {
 				return e.profile()
 			}
 			for _, name := range m.Packages {
-				if strings.Contains(chars.Slashed(token), "/node_modules/"+name+"/") {
+				if strings.Contains(chars.ToSlash(token), "/node_modules/"+name+"/") {
 					return e.profile()
 				}
 			}

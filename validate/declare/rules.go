@@ -113,8 +113,8 @@ func (n *Rules) add(pointer string, r *Rule) error {
 	return nil
 }
 
-// At is where a value stands in the declared pointers; empty where nothing is declared at or below it.
-type At []position
+// Cursor is where a value stands in the declared pointers; empty where nothing is declared at or below it.
+type Cursor []position
 
 // position is one way to match a pointer. folded says that a name on the way was matched by case folding alone: then a
 // role counts, an exemption does not.
@@ -124,16 +124,16 @@ type position struct {
 }
 
 // Start is where the arguments as a whole stand.
-func (n *Rules) Start() At {
+func (n *Rules) Start() Cursor {
 	if n == nil {
 		return nil
 	}
-	return At{{node: n}}
+	return Cursor{{node: n}}
 }
 
 // Step moves every position on by one token.
-func (at At) Step(token string) At {
-	var next At
+func (at Cursor) Step(token string) Cursor {
+	var next Cursor
 	for _, p := range at {
 		if kid := p.node.kids[token]; kid != nil {
 			next = append(next, position{kid, p.folded})
@@ -150,7 +150,7 @@ func (at At) Step(token string) At {
 }
 
 // Rule is the rule that governs the value, nil where none does.
-func (at At) Rule() *Rule {
+func (at Cursor) Rule() *Rule {
 	var found *Rule
 	for _, p := range at {
 		r := p.node.rule
@@ -174,12 +174,12 @@ func (own *Rule) Over(above *Rule) *Rule {
 }
 
 // Names reports a member that a declaration names in just this spelling.
-func (at At) Names(member string) bool {
+func (at Cursor) Names(member string) bool {
 	return slices.ContainsFunc(at, func(p position) bool { return p.node.kids[member] != nil })
 }
 
 // GoesDeeper reports whether any declaration goes deeper, so that a string there is expected to hold JSON.
-func (at At) GoesDeeper() bool {
+func (at Cursor) GoesDeeper() bool {
 	return slices.ContainsFunc(at, func(p position) bool { return p.node.star != nil || len(p.node.kids) > 0 })
 }
 

@@ -59,14 +59,14 @@ type source struct {
 // slot is what the position of a value in the arguments says about it.
 type slot struct {
 	class names.Class
-	key   int32         // member whose name governs, -1 none
-	rule  *declare.Rule // declaration that governs
-	at    declare.At    // in the tool's declarations
-	names bool          // member names directly below are paths
-	bare  bool          // a name without a slash may be a file: it stands beside a path, or below one
-	level int           // of JSON in strings
-	code  bool          // the element of an array behind -c or -e
-	under bool          // below an object that was declared as a path
+	key   int32          // member whose name governs, -1 none
+	rule  *declare.Rule  // declaration that governs
+	at    declare.Cursor // in the tool's declarations
+	names bool           // member names directly below are paths
+	bare  bool           // a name without a slash may be a file: it stands beside a path, or below one
+	level int            // of JSON in strings
+	code  bool           // the element of an array behind -c or -e
+	under bool           // below an object that was declared as a path
 }
 
 // run walks the whole tree.
@@ -300,7 +300,7 @@ func (d *detector) str(id int32, p slot) error {
 			if !d.work.Spend(len(raw)/budget.ByteSteps + budget.FindSteps) {
 				return d.overflow()
 			}
-			ok, err := t.Nested(id, strings.TrimFunc(t.Str(id), text.IsStripped), p.level)
+			ok, err := t.ParseNested(id, strings.TrimFunc(t.Str(id), text.IsStripped), p.level)
 			if err != nil {
 				return err
 			}

@@ -56,7 +56,7 @@ type Finding struct {
 	Context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
 	Written    bool         // it stands after a redirection
-	Weak       bool         // it counts only if something exists there
+	MustExist  bool         // it counts only if something exists there
 	InShell    bool         // it is a word of a command
 	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
 	Makes      bool         // it names something that need not exist yet
@@ -138,7 +138,7 @@ func (d *detector) add(f Finding, p slot) {
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
 	}
-	key := seen{f.Value, f.Written, f.Weak, f.Runs, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
+	key := seen{f.Value, f.Written, f.MustExist, f.Runs, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]
 	if again && (before || f.Relative()) {

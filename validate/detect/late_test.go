@@ -25,7 +25,7 @@ func TestLateSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the second call finds what the first one did
-			if why := tool.Unchecked(); (why == nil) != checked {
+			if why := tool.SchemaError(); (why == nil) != checked {
 				t.Errorf("%s: not checked because of %v", text, why)
 			}
 			if _, err := s.Arguments(&tool, []byte(`{"a":1}`)); (err != nil) != checked {

@@ -83,7 +83,7 @@ func (d *detector) literal(id int32, v string, p slot, weak bool) {
 	if i := strings.IndexAny(v, ":#?"); i > 0 {
 		d.literal(id, v[:i], p, weak) // a volume, a reference into a document, a database
 	}
-	f := Finding{Value: v, How: HowLiteral, Form: FormLiteral, Weak: weak, Node: id}
+	f := Finding{Value: v, How: HowLiteral, Form: FormLiteral, MustExist: weak, Node: id}
 	switch kind, texts := uri.Read(v); kind {
 	case uri.File:
 		f.Value, f.Form = texts[0], FormText

@@ -72,7 +72,7 @@ func (d *detector) commands(id int32, s string, p slot) {
 		case item.Kind == shell.UsePrint:
 			item.Text, item.At = shell.Printed(item.Text[item.At:]), 0
 		case item.Kind == shell.UseSed:
-			d.words(id, shell.Replaced(item.Text[item.At:]), false, p)
+			d.words(id, shell.SplitSedScript(item.Text[item.At:]), false, p)
 		}
 		d.course, d.inWords = item.Course, item.Text != s
 		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
@@ -120,7 +120,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		text, ok := u.Local(text)
 		switch {
 		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
-			d.words(id, shell.Replaced(text), false, p)
+			d.words(id, shell.SplitSedScript(text), false, p)
 		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)

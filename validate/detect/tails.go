@@ -91,7 +91,7 @@ func (d *detector) glued(id int32, w string, p slot, how string, member bool) {
 		}
 		head := w[:i]
 		f := Finding{Value: w[i:], How: how, Form: FormWord, Member: member, Node: id, Instead: strings.TrimLeft(head, "-")}
-		f.Weak = head[0] != '-' && !gluedLetters.MatchString(head)
+		f.MustExist = head[0] != '-' && !gluedLetters.MatchString(head)
 		d.add(f, p)
 	}
 }
@@ -136,7 +136,7 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 		if how, ok := d.broadly(v); ok {
 			f := Finding{Value: v, How: HowTail, Member: member, Node: id}
 			if colon && how == HowAbsolute {
-				f.Form, f.Weak = FormWord, true
+				f.Form, f.MustExist = FormWord, true
 			}
 			d.add(f, p)
 		}

@@ -30,13 +30,13 @@ type Tool struct {
 	defaults    map[string]any // of absent arguments that are paths
 	takesPaths  bool           // the schema or a declaration names an argument that is a path
 	plain       *plain         // knows most calls that hold nothing; nil: none
-	unchecked   error          // see Unchecked
+	unchecked   error          // see SchemaError
 	late        func() *Tool   // the tool with its schema compiled, by the first call; nil where it is
 	sound       func() bool    // reports whether the schema is an everyday one, which compiles; nil as late is
 }
 
 // UseSchema gives a tool its inputSchema, well-formed JSON, which the first call reads and compiles. A schema that does not
-// compile costs the tool the check by it and nothing else: see Unchecked. An error is of what is no schema at all.
+// compile costs the tool the check by it and nothing else: see SchemaError. An error is of what is no schema at all.
 func (t *Tool) UseSchema(raw []byte, depth int) error {
 	switch raw = strictjson.TrimJSONSpace(raw); {
 	case schema.Anything(raw):
@@ -69,9 +69,9 @@ func (t *Tool) Loaded() *Tool {
 	return t
 }
 
-// Unchecked says why calls are not checked by the tool's schema; nil where they are, or there is none. It compiles none that
+// SchemaError says why calls are not checked by the tool's schema; nil where they are, or there is none. It compiles none that
 // is an everyday one.
-func (t *Tool) Unchecked() error {
+func (t *Tool) SchemaError() error {
 	if t.sound != nil && t.sound() {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (t *Tool) load(doc any) {
 	for p, sub := range s.Root.Properties {
 		class := names.ClassOf(p)
 		t.classes[p] = class
-		if t.pathFormats && s.PathBelow(sub) {
+		if t.pathFormats && s.IsPathSchema(sub) {
 			class = names.Path
 		}
 		t.takesPaths = t.takesPaths || class == names.Path || class == names.Source
@@ -126,7 +126,7 @@ func (t *Tool) load(doc any) {
 func (t *Tool) takeDefaults(s *schema.Schema) {
 	t.defaults = make(map[string]any)
 	at := map[*jsonschema.Schema]bool{s.Root: true}
-	schema.Everywhere(at, false)
+	schema.AddInPlace(at, false)
 	for top := range at {
 		for name, sub := range top.Properties {
 			value := defaultOf(sub)
@@ -135,7 +135,7 @@ func (t *Tool) takeDefaults(s *schema.Schema) {
 			}
 			r := t.Rules.Start().Step(name).Rule()
 			declared := r != nil && r.Role != access.None
-			if class := names.ClassOf(name); class != names.Path && class != names.Source && !declared && !s.PathBelow(sub) {
+			if class := names.ClassOf(name); class != names.Path && class != names.Source && !declared && !s.IsPathSchema(sub) {
 				continue
 			}
 			t.defaults[name] = value
@@ -146,7 +146,7 @@ func (t *Tool) takeDefaults(s *schema.Schema) {
 // defaultOf is the default of a value, nil where there is none.
 func defaultOf(sub *jsonschema.Schema) any {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	schema.Everywhere(at, false)
+	schema.AddInPlace(at, false)
 	for in := range at {
 		if in.Default != nil {
 			return *in.Default

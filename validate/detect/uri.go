@@ -136,7 +136,7 @@ func (d *detector) urlName(id int32, s string, p slot, f Finding) {
 	if i := strings.IndexAny(head, "?#"); i >= 0 {
 		head = head[:i]
 	}
-	if up := path.Clean(chars.Slashed(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
+	if up := path.Clean(chars.ToSlash(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
 		f.Value = head
 		d.add(f, p)
 	}

@@ -136,7 +136,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 		return
 	}
 	if u.Kind == shell.UseMade {
-		local = shell.Replaced(local)
+		local = shell.SplitSedScript(local)
 	}
 	d.named(id, local, u, p)
 	if u.Kind == shell.UseQuery {

@@ -32,7 +32,7 @@ func (m *Machine) FirstExists(v string) bool {
 	if m.Windows {
 		return true
 	}
-	clean := path.Clean(chars.Slashed(v))
+	clean := path.Clean(chars.ToSlash(v))
 	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
 	if first == "" {
 		return true // the root itself
@@ -230,7 +230,7 @@ func (m *Machine) Fold(p string) string {
 		p = chars.FoldName(p)
 	}
 	if m.Windows {
-		p = chars.Slashed(p)
+		p = chars.ToSlash(p)
 	}
 	return p
 }
@@ -261,8 +261,8 @@ func IsDevice(p string) bool {
 	return ok
 }
 
-// OwnDir wants a real directory of the hub's own user, in which nobody else can plant anything.
-func (m *Machine) OwnDir(dir string) error {
+// CheckOwnDir wants a real directory of the hub's own user, in which nobody else can plant anything.
+func (m *Machine) CheckOwnDir(dir string) error {
 	info, err := m.FS.Lstat(m.Platform.Clean(dir))
 	switch {
 	case err != nil && errors.Is(err, fs.ErrNotExist):

@@ -45,8 +45,8 @@ func New(fsys guard.FS, home string, getenv func(string) string, inherited []str
 	return m
 }
 
-// Mount makes the mount points of a container count as directories that are there.
-func (m *Machine) Mount(c *Container) {
+// AddMountPoints makes the mount points of a container count as directories that are there.
+func (m *Machine) AddMountPoints(c *Container) {
 	for _, at := range c.Mounts {
 		top, _, _ := strings.Cut(strings.TrimPrefix(at.Container, "/"), "/")
 		m.mountTops = append(m.mountTops, top)
@@ -61,9 +61,9 @@ func (m *Machine) ExpandHome(p string) string {
 	return p
 }
 
-// Within gives m the PWD of a child, which is not the hub's. secret is set when a variable is written out whose value
+// SetWorkdir gives m the PWD of a child, which is not the hub's. secret is set when a variable is written out whose value
 // nobody should be told.
-func (m *Machine) Within(cwd string, secret *bool) {
+func (m *Machine) SetWorkdir(cwd string, secret *bool) {
 	getenv := m.Getenv
 	m.Getenv = func(name string) string {
 		switch name {

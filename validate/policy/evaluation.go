@@ -11,7 +11,7 @@ import (
 // An Evaluation asks the rules about one call. The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says. It belongs to one goroutine.
 type Evaluation struct {
-	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but Confined, Touches and their kin may be asked
+	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but HasAreaRule, Touches and their kin may be asked
 	Machine   *machine.Machine // as the call sees it
 	Guard     *guard.Guard     // the boundary
 	Unbounded bool             // no boundary is known and none is asked for: nothing is outside
@@ -19,17 +19,17 @@ type Evaluation struct {
 	Approved  string // the rule under which a human has allowed this very call
 
 	sets *guard.AreaSets
-	hits []bool               // room for those of one candidate
-	late map[*compiled]string // memo of lateArea
+	hits []bool                   // room for those of one candidate
+	late map[*compiledRule]string // memo of lateArea
 }
 
 // A Candidate is one absolute path that a finding may stand for, with the three readings of that path: as written, as the
 // kernel follows it, and cleaned before it is followed.
 type Candidate struct {
-	Place guard.Place
-	Known bool     // the path could be resolved
-	Hard  bool     // denied before any rule
-	Alone Decision // by the boundary
+	Place            guard.Place
+	Known            bool     // the path could be resolved
+	Hard             bool     // denied before any rule
+	BoundaryDecision Decision // by the boundary
 }
 
 // Candidates are what those of one finding mean to the rules.
@@ -64,7 +64,7 @@ func (e *Evaluation) Add(t *Candidates, u *Candidate, role access.Role, leads st
 	for _, rule := range e.Ruling.rules {
 		e.hits = append(e.hits, rule.roles.Has(role) && e.isAbout(rule, &facts, u.Known) || u.Known && e.takesAlong(rule, role, &u.Place))
 	}
-	return t.keep(candidateKind{hits: e.hits, alone: u.Alone, granted: e.granted(role, &u.Place), leads: leads})
+	return t.keep(candidateKind{hits: e.hits, alone: u.BoundaryDecision, granted: e.granted(role, &u.Place), leads: leads})
 }
 
 // keep returns the index of a kind, which it adds where it is new; -1 where there are too many.
@@ -102,9 +102,9 @@ func (t *Candidates) Join(more *Candidates) {
 // Outcome is what the rules say of some candidates.
 type Outcome struct {
 	Decision Decision
-	By       *Rule // nil: no rule; the boundary has the say
+	Rule     *Rule // nil: no rule; the boundary has the say
 	Leads    string
-	Granted  bool // By escalates, and grants cover all of it
+	Granted  bool // Rule escalates, and grants cover all of it
 	TooMany  bool // there are more kinds of candidates than are kept
 }
 
@@ -137,19 +137,19 @@ func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome 
 		switch r.Then {
 		case Allow:
 			if !slices.ContainsFunc(candidates, func(u candidateKind) bool { return !u.hits[i] }) {
-				return Outcome{Decision: Allow, By: r, Leads: leads}
+				return Outcome{Decision: Allow, Rule: r, Leads: leads}
 			}
 		case Escalate:
 			var rest []candidateKind
-			out := Outcome{Decision: Allow, By: r, Leads: leads, Granted: true}
+			out := Outcome{Decision: Allow, Rule: r, Leads: leads, Granted: true}
 			for _, u := range candidates {
 				switch {
 				case !u.hits[i]:
 					rest = append(rest, u)
 				case r.Paths == nil && e.Approved != r.Name:
-					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
+					out = Outcome{Decision: Escalate, Rule: r, Leads: u.leads}
 				case r.Paths != nil && !u.granted:
-					out = Outcome{Decision: Escalate, By: r, Leads: u.leads}
+					out = Outcome{Decision: Escalate, Rule: r, Leads: u.leads}
 					of.kinds[u.id].asks = true
 				}
 			}
@@ -162,7 +162,7 @@ func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome 
 			}
 			return out
 		default:
-			return Outcome{Decision: Deny, By: r, Leads: leads}
+			return Outcome{Decision: Deny, Rule: r, Leads: leads}
 		}
 	}
 	return e.decideEach(candidates)
@@ -180,8 +180,8 @@ func (e *Evaluation) decideEach(candidates []candidateKind) Outcome {
 		if i < 0 {
 			return Outcome{Decision: Deny}
 		}
-		if out.By == nil {
-			out = Outcome{Decision: Allow, By: e.Ruling.rules[i].Rule, Leads: u.leads}
+		if out.Rule == nil {
+			out = Outcome{Decision: Allow, Rule: e.Ruling.rules[i].Rule, Leads: u.leads}
 		}
 	}
 	return out
@@ -210,7 +210,7 @@ func (e *Evaluation) facts(p *guard.Place) pathFacts {
 
 // isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
 // let pass for want of a boundary, and confined has been asked about that.
-func (e *Evaluation) isAbout(r *compiled, f *pathFacts, known bool) bool {
+func (e *Evaluation) isAbout(r *compiledRule, f *pathFacts, known bool) bool {
 	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
 		return true
 	}
@@ -236,7 +236,7 @@ func (e *Evaluation) isAbout(r *compiled, f *pathFacts, known bool) bool {
 }
 
 // lateArea compares with a rule's directory that was not there when the rule was read: it may be a link by now.
-func (e *Evaluation) lateArea(r *compiled, readings *guard.Readings) [3]bool {
+func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool {
 	now, ok := e.late[r]
 	if !ok {
 		now = r.dir.Path
@@ -244,7 +244,7 @@ func (e *Evaluation) lateArea(r *compiled, readings *guard.Readings) [3]bool {
 			now = place.Path
 		}
 		if e.late == nil {
-			e.late = make(map[*compiled]string)
+			e.late = make(map[*compiledRule]string)
 		}
 		e.late[r] = now
 	}
@@ -253,20 +253,20 @@ func (e *Evaluation) lateArea(r *compiled, readings *guard.Readings) [3]bool {
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
-func (e *Evaluation) takesAlong(r *compiled, role access.Role, p *guard.Place) bool {
+func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
 		(e.Machine.Holds(p.Readings.Physical, r.dir.Path) || e.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
 func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
-	return role == access.Delete && e.confines(role, func(r *compiled) bool { return e.takesAlong(r, role, p) })
+	return role == access.Delete && e.confines(role, func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
-	return e.confines(role, func(r *compiled) bool {
+	return e.confines(role, func(r *compiledRule) bool {
 		return e.Machine.Holds(r.dir.Path, p) || e.Machine.Holds(r.dir.Given, p) || role == access.Delete && e.Machine.Holds(p, r.dir.Path)
 	})
 }
@@ -287,31 +287,31 @@ func covers(g *Grant, p string) bool {
 }
 
 // confines reports a rule that denies or escalates paths of such a role in a directory, and of which is says so.
-func (e *Evaluation) confines(role access.Role, is func(r *compiled) bool) bool {
-	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiled) bool {
+func (e *Evaluation) confines(role access.Role, is func(r *compiledRule) bool) bool {
+	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
 		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && is(r)
 	})
 }
 
-// Confined reports that a rule that denies or escalates asks of such a path in which directory it lies.
-func (e *Evaluation) Confined(role access.Role) bool {
-	return e.confines(role, func(*compiled) bool { return true })
+// HasAreaRule reports that a rule that denies or escalates asks of such a path in which directory it lies.
+func (e *Evaluation) HasAreaRule(role access.Role) bool {
+	return e.confines(role, func(*compiledRule) bool { return true })
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
 // not count inside the boundary, where everything else is allowed.
 func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
-	if !e.Confined(role) || p.Path == "" {
+	if !e.HasAreaRule(role) || p.Path == "" {
 		return false
 	}
 	facts := e.facts(p)
-	return e.confines(role, func(r *compiled) bool { return e.isAbout(r, &facts, true) })
+	return e.confines(role, func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
 }
 
-// StillAsks reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
+// KeepsGrant reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
 // any more: of the rules about it the first does not deny. Rules about what lies outside are taken to be about it: it did
 // when the grant was given.
-func (e *Evaluation) StillAsks(role access.Role, place *guard.Place) bool {
+func (e *Evaluation) KeepsGrant(role access.Role, place *guard.Place) bool {
 	facts := e.facts(place)
 	facts.outside = [3]bool{true, true, true}
 	for _, r := range e.Ruling.rules {

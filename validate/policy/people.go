@@ -124,9 +124,9 @@ func (p *Compiled) selection(who principal.Principal) string {
 	return string(b)
 }
 
-// In returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
+// ForPolicy returns the Ruling as it is under a policy that For has returned. The Ruling of a policy with rules for some people
 // counts for nobody before that.
-func (r *Ruling) In(p *Compiled) *Ruling {
+func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 	if r == nil || !r.named || r.policy == p && p.views == nil {
 		return r
 	}
@@ -145,8 +145,10 @@ func (p *Compiled) DeniesChild(child string) bool {
 	if p.views != nil {
 		p = p.For(principal.Principal{})
 	}
-	about := slices.DeleteFunc(slices.Clone(p.rules), func(r *compiled) bool { return !matchesName(r.Servers, child) })
-	return denyAll(about, func(r *compiled) bool { return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*")) })
+	about := slices.DeleteFunc(slices.Clone(p.rules), func(r *compiledRule) bool { return !matchesName(r.Servers, child) })
+	return denyAll(about, func(r *compiledRule) bool {
+		return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*"))
+	})
 }
 
 // Refuses reports whether every call of a tool is denied, whatever its paths. What is about all of them is a rule without a
@@ -155,12 +157,12 @@ func (p *Compiled) Refuses(child, tool string) bool {
 	if p == nil {
 		return false
 	}
-	r := p.Ruling(child, tool).In(p)
-	return r != nil && denyAll(r.rules, func(r *compiled) bool { return r.Paths == nil })
+	r := p.Ruling(child, tool).ForPolicy(p)
+	return r != nil && denyAll(r.rules, func(r *compiledRule) bool { return r.Paths == nil })
 }
 
 // denyAll reports whether rules leave nothing open: one that is about all denies, and no rule before it does otherwise.
-func denyAll(rules []*compiled, aboutAll func(*compiled) bool) bool {
+func denyAll(rules []*compiledRule, aboutAll func(*compiledRule) bool) bool {
 	for _, r := range rules {
 		if r.Then != Deny {
 			return false

@@ -52,10 +52,10 @@ func TestWhomRulesAreFor(t *testing.T) {
 					t.Errorf("%s: %+v", then, r)
 				}
 				// A Ruling that was made for all comes to the same.
-				if late := p.Ruling("kid", "tool").In(p.For(tc.who)); (late != nil) != tc.is {
+				if late := p.Ruling("kid", "tool").ForPolicy(p.For(tc.who)); (late != nil) != tc.is {
 					t.Errorf("%s: %+v", then, late)
 				}
-				for _, nobody := range []*Ruling{p.For(principal.Principal{}).Ruling("kid", "tool"), p.Ruling("kid", "tool").In(p)} {
+				for _, nobody := range []*Ruling{p.For(principal.Principal{}).Ruling("kid", "tool"), p.Ruling("kid", "tool").ForPolicy(p)} {
 					if then == Allow && nobody != nil || then != Allow && nobody.WithoutPaths().Then != Deny {
 						t.Errorf("%s for nobody: %+v", then, nobody)
 					}

@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 // Compiled is a Policy with its directories looked up. It is immutable; nil adds nothing to the boundary.
 type Compiled struct {
 	m       *machine.Machine
-	rules   []*compiled
+	rules   []*compiledRule
 	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
@@ -51,8 +51,8 @@ type Compiled struct {
 	views *memo.Map[string, *Compiled]
 }
 
-// compiled is one rule with its directory.
-type compiled struct {
+// compiledRule is one rule with its directory.
+type compiledRule struct {
 	*Rule
 	roles  RoleSet
 	dir    guard.Area
@@ -93,7 +93,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 				}
 			}
 		}
-		rule := &compiled{Rule: &r, roles: AnyRole, area: -1}
+		rule := &compiledRule{Rule: &r, roles: AnyRole, area: -1}
 		if r.People.Named() {
 			rule.people = &people{newNameSet(r.Principals), newNameSet(r.Groups)}
 			if out.views == nil {
@@ -189,13 +189,13 @@ func (r *Rule) About(child, tool string) bool {
 }
 
 // Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
-// call of it without any. nil where no rule is about it. See In where rules are for some people.
+// call of it without any. nil where no rule is about it. See ForPolicy where rules are for some people.
 type Ruling struct {
 	policy      *Compiled
 	child, tool string
-	named       bool                         // some of the rules are for some people only: see In
+	named       bool                         // some of the rules are for some people only: see ForPolicy
 	views       memo.Map[*Compiled, *Ruling] // what it comes to for people; nil where no rule is about the tool then
-	rules       []*compiled
+	rules       []*compiledRule
 	call        *Rule // nil: such a call is allowed
 	// What some rule that denies or escalates asks of the paths: then looks that an allowed call can do without are needed.
 	confines bool // a directory
@@ -246,7 +246,7 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 	if hint != "" {
 		return nil, fmt.Errorf("%s is no absolute directory: %s", chars.Quote(given), hint)
 	}
-	if err := m.OwnDir(dir); err != nil {
+	if err := m.CheckOwnDir(dir); err != nil {
 		return nil, fmt.Errorf("%s cannot be the sandbox: %w", chars.Quote(given), err)
 	}
 	snap := rootsmgr.NewSnapshot(m.FS, 0, rootsmgr.OriginConfig, []rootsmgr.Entry{{URI: dir, Name: sandboxName}})
@@ -267,7 +267,7 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 
 // WithSandbox adds the sandbox to a boundary, as long as it is what it was when the policy was read.
 func (p *Compiled) WithSandbox(m *machine.Machine, boundary *guard.Guard) *guard.Guard {
-	if p == nil || p.sandbox == nil || m.OwnDir(p.sandbox.path) != nil {
+	if p == nil || p.sandbox == nil || m.CheckOwnDir(p.sandbox.path) != nil {
 		return boundary
 	}
 	return guard.Union(boundary, p.sandbox.guard)
@@ -328,8 +328,8 @@ func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 	return list
 }
 
-// Denied are the directories that a rule denies one child something in.
-func (p *Compiled) Denied(child string) (list []string) {
+// DeniedDirs are the directories that a rule denies one child something in.
+func (p *Compiled) DeniedDirs(child string) (list []string) {
 	if p == nil {
 		return nil
 	}
@@ -341,8 +341,8 @@ func (p *Compiled) Denied(child string) (list []string) {
 	return list
 }
 
-// Unlimited is the name of a rule that allows one child paths anywhere, "" for none.
-func (p *Compiled) Unlimited(child string) string {
+// UnlimitedRule is the name of a rule that allows one child paths anywhere, "" for none.
+func (p *Compiled) UnlimitedRule(child string) string {
 	if p == nil {
 		return ""
 	}
@@ -354,8 +354,8 @@ func (p *Compiled) Unlimited(child string) string {
 	return ""
 }
 
-// Escalates is the name of a rule that may ask about calls of one child, "" for none.
-func (p *Compiled) Escalates(child string) string {
+// EscalatingRule is the name of a rule that may ask about calls of one child, "" for none.
+func (p *Compiled) EscalatingRule(child string) string {
 	if p == nil {
 		return ""
 	}
@@ -422,9 +422,9 @@ func (r *RuleInfo) Condition() string {
 	return text
 }
 
-// Opens returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
+// OpenedDir returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
 // lies in some reading; "" for none.
-func (p *Compiled) Opens(path string) string {
+func (p *Compiled) OpenedDir(path string) string {
 	if p == nil {
 		return ""
 	}
@@ -446,8 +446,8 @@ func (p *Compiled) Opens(path string) string {
 	return ""
 }
 
-// Places are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
-func (p *Compiled) Places() (list []string) {
+// WritableDirs are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
+func (p *Compiled) WritableDirs() (list []string) {
 	if p == nil {
 		return nil
 	}

@@ -249,7 +249,7 @@ func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
 // applied are the schemas that may apply to a value; all is false where they are too many.
 func (s *Schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
 	at, _, all = s.at(t, id, false)
-	return at, all && Everywhere(at, false)
+	return at, all && AddInPlace(at, false)
 }
 
 // at are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
@@ -267,7 +267,7 @@ func (s *Schema) at(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema
 	}
 	at = map[*jsonschema.Schema]bool{s.Root: true}
 	for _, token := range slices.Backward(tokens) {
-		if !Everywhere(at, sure) {
+		if !AddInPlace(at, sure) {
 			return nil, declared, false
 		}
 		next := map[*jsonschema.Schema]bool{}
@@ -280,10 +280,10 @@ func (s *Schema) at(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema
 	return at, declared, true
 }
 
-// PathBelow reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
-func (s *Schema) PathBelow(sub *jsonschema.Schema) bool {
+// IsPathSchema reports a schema that declares its value to be a path, by itself or by one that applies to the same value.
+func (s *Schema) IsPathSchema(sub *jsonschema.Schema) bool {
 	at := map[*jsonschema.Schema]bool{sub: true}
-	if !Everywhere(at, false) {
+	if !AddInPlace(at, false) {
 		return true
 	}
 	for in := range at {
@@ -307,8 +307,8 @@ func (s *Schema) declares(sub *jsonschema.Schema) string {
 
 const maxGoverning = 1 << 10
 
-// Everywhere adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
-func Everywhere(at map[*jsonschema.Schema]bool, sure bool) bool {
+// AddInPlace adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
+func AddInPlace(at map[*jsonschema.Schema]bool, sure bool) bool {
 	var todo []*jsonschema.Schema
 	for sub := range at {
 		todo = append(todo, sub)

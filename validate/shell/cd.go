@@ -95,7 +95,7 @@ func chdir(dir, to string) string {
 var besideDirectory = chars.WordSet("-P -L -e -@ -- cd")
 
 // moves follows cd.
-func (r *part) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
+func (r *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
 	name := words[0].Text
 	r.where.moved = false
 	switch {

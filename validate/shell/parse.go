@@ -11,14 +11,14 @@ import (
 	"mcphub/validate/chars"
 )
 
-// A part is a text that is being read, of which nodes are parts.
-type part struct {
+// A parser is a text that is being read, of which nodes are parts.
+type parser struct {
 	*Reader
 	source string
 }
 
 // list reads commands one after the other.
-func (r *part) list(stmts []*syntax.Stmt, in scope) {
+func (r *parser) list(stmts []*syntax.Stmt, in scope) {
 	for _, s := range stmts {
 		r.stmt(s, in)
 		r.where.boundary()
@@ -26,21 +26,21 @@ func (r *part) list(stmts []*syntax.Stmt, in scope) {
 }
 
 // apart reads commands that run in a shell of their own.
-func (r *part) apart(stmts []*syntax.Stmt, in scope) {
+func (r *parser) apart(stmts []*syntax.Stmt, in scope) {
 	before := r.where
 	r.list(stmts, in)
 	r.where = before
 }
 
 // perhaps reads commands that may run or not, and in whichever shell.
-func (r *part) perhaps(in scope, read func(in scope)) {
+func (r *parser) perhaps(in scope, read func(in scope)) {
 	before := r.where
 	read(in)
 	r.where.join(before)
 }
 
 // again reads commands that may run more than once: where the last of them goes is where the first may start.
-func (r *part) again(in scope, read func(in scope)) {
+func (r *parser) again(in scope, read func(in scope)) {
 	first, before := len(r.Items), r.where
 	read(in)
 	if r.where.dir != before.dir {
@@ -52,7 +52,7 @@ func (r *part) again(in scope, read func(in scope)) {
 }
 
 // stmt reads one command with its redirections.
-func (r *part) stmt(s *syntax.Stmt, in scope) {
+func (r *parser) stmt(s *syntax.Stmt, in scope) {
 	if s == nil { // time, of nothing
 		return
 	}
@@ -96,7 +96,7 @@ func intoFile(red *syntax.Redirect) bool {
 var outputs = chars.WordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
 
 // redirect reads the target of a redirection, or what a program is given to read.
-func (r *part) redirect(red *syntax.Redirect, program *Program, in scope) {
+func (r *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 	item := Item{Captured: in.captured, Filed: in.filed}
 	switch red.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
@@ -141,7 +141,7 @@ func (in scope) inside(kind Kind) scope {
 }
 
 // command reads what is no simple command.
-func (r *part) command(cmd syntax.Command, in scope) {
+func (r *parser) command(cmd syntax.Command, in scope) {
 	switch c := cmd.(type) {
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
@@ -221,7 +221,7 @@ func chain(c *syntax.BinaryCmd, signs ...syntax.BinCmdOperator) (stmts []*syntax
 }
 
 // andOr reads a && b || c.
-func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
+func (r *parser) andOr(c *syntax.BinaryCmd, in scope) {
 	stmts, before := chain(c, syntax.AndStmt, syntax.OrStmt)
 	r.stmt(stmts[len(before)], in)
 	for i := len(before) - 1; i >= 0; i-- {
@@ -234,7 +234,7 @@ func (r *part) andOr(c *syntax.BinaryCmd, in scope) {
 }
 
 // pipe reads a | b | c. Each runs in a shell of its own, in most shells.
-func (r *part) pipe(c *syntax.BinaryCmd, in scope) {
+func (r *parser) pipe(c *syntax.BinaryCmd, in scope) {
 	stmts, _ := chain(c, syntax.Pipe, syntax.PipeAll)
 	scopes := make([]scope, len(stmts))
 	for i, s := range stmts {
@@ -251,7 +251,7 @@ func (r *part) pipe(c *syntax.BinaryCmd, in scope) {
 }
 
 // filter reports a command that neither runs what it is given nor takes it for names, and whether it keeps it in a file.
-func (r *part) filter(s *syntax.Stmt) (filter, files bool) {
+func (r *parser) filter(s *syntax.Stmt) (filter, files bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false, false
@@ -273,7 +273,7 @@ func (r *part) filter(s *syntax.Stmt) (filter, files bool) {
 }
 
 // call reads a simple command and returns the program that reads its standard input, nil where that is not known.
-func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
+func (r *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	doubt := false
 	for _, a := range c.Assigns {
 		r.assign(a)
@@ -332,7 +332,7 @@ func (r *part) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 }
 
 // assign reads NAME=VALUE.
-func (r *part) assign(a *syntax.Assign) {
+func (r *parser) assign(a *syntax.Assign) {
 	r.arithmetic(a.Index)
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
@@ -364,7 +364,7 @@ func (r *part) assign(a *syntax.Assign) {
 var systemPath = lazyregexp.New(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that is one, in no command.
-func (r *part) path(w *syntax.Word) []Word {
+func (r *parser) path(w *syntax.Word) []Word {
 	list := r.words(w, false, scope{captured: true})
 	for _, w := range list {
 		r.use(Item{Word: w})
@@ -373,7 +373,7 @@ func (r *part) path(w *syntax.Word) []Word {
 }
 
 // words forms the words that one makes, and reads the substitutions in it.
-func (r *part) words(w *syntax.Word, quoted bool, in scope) []Word {
+func (r *parser) words(w *syntax.Word, quoted bool, in scope) []Word {
 	if w == nil {
 		return nil
 	}
@@ -385,7 +385,7 @@ func (r *part) words(w *syntax.Word, quoted bool, in scope) []Word {
 }
 
 // within reads the substitutions in a word.
-func (r *part) within(w Word, in scope) {
+func (r *parser) within(w Word, in scope) {
 	for _, value := range w.values {
 		if r.enter() {
 			r.path(value)
@@ -412,7 +412,7 @@ func (r *part) within(w Word, in scope) {
 }
 
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
-func (r *part) arithmetic(x syntax.ArithmExpr) {
+func (r *parser) arithmetic(x syntax.ArithmExpr) {
 	if x == nil || !r.enter() {
 		return
 	}
@@ -441,7 +441,7 @@ func (r *part) arithmetic(x syntax.ArithmExpr) {
 }
 
 // test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
-func (r *part) test(x syntax.TestExpr) {
+func (r *parser) test(x syntax.TestExpr) {
 	if !r.enter() {
 		return
 	}
@@ -466,7 +466,7 @@ func (r *part) test(x syntax.TestExpr) {
 }
 
 // use keeps a word, and reads it further where it is a shell string.
-func (r *part) use(item Item) {
+func (r *parser) use(item Item) {
 	r.add(item)
 	if item.Kind == UseShell && r.Fault == "" {
 		before := r.where

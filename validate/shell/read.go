@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	MaxScript  = 1 << 17 // bytes of a shell string that are parsed: Linux starts no program with a longer argument
-	MaxNesting = 1 << 24 // bytes of stack that parsing one may take
-	maxShells  = 8       // shells in shells: bash -c "..."
+	MaxScript     = 1 << 17 // bytes of a shell string that are parsed: Linux starts no program with a longer argument
+	MaxParseStack = 1 << 24 // bytes of stack that parsing one may take
+	maxShells     = 8       // shells in shells: bash -c "..."
 )
 
 // What the parser may take of its stack for each word or sign by which it can be made to call itself. The bounds are
@@ -23,8 +23,8 @@ const (
 	chainStack   = 512     // of signs that stand one after the other: - - - 1, a = b = c, ! ! !, [[ a && b && c ]]
 )
 
-// Nesting is an upper bound of the stack that parsing s takes. It reads s once and does not call itself.
-func Nesting(s string) int {
+// ParseStack is an upper bound of the stack that parsing s takes. It reads s once and does not call itself.
+func ParseStack(s string) int {
 	n := 0
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -104,7 +104,7 @@ func (r *Reader) text(s string, in scope) {
 		return
 	}
 	r.Odd = r.Odd || strings.Contains(s, "CDPATH")
-	if len(s) > MaxScript || strings.IndexByte(s, 0) >= 0 || Nesting(s) > MaxNesting {
+	if len(s) > MaxScript || strings.IndexByte(s, 0) >= 0 || ParseStack(s) > MaxParseStack {
 		r.crude(s)
 		return
 	}
@@ -113,7 +113,7 @@ func (r *Reader) text(s string, in scope) {
 		r.crude(s)
 		return
 	}
-	p := part{Reader: r, source: s}
+	p := parser{Reader: r, source: s}
 	r.level++
 	p.list(file.Stmts, in)
 	r.level--

@@ -46,7 +46,7 @@ func (w *Word) Spellings() []string {
 }
 
 // render forms the words that a shell makes of one: several where $IFS stands in it.
-func (r *part) render(w *syntax.Word, quoted bool) []Word {
+func (r *parser) render(w *syntax.Word, quoted bool) []Word {
 	b := wordBuilder{part: r}
 	b.parts(w.Parts, quoted)
 	return append(b.done, b.end())
@@ -54,7 +54,7 @@ func (r *part) render(w *syntax.Word, quoted bool) []Word {
 
 // wordBuilder forms a word of its parts.
 type wordBuilder struct {
-	part    *part
+	part    *parser
 	text    strings.Builder
 	pattern strings.Builder
 	word    Word
@@ -325,8 +325,8 @@ func Printed(s string) string {
 // separated is the sign by which a script of sed separates.
 var separated = lazyregexp.New(`s([^\w\s\\])`)
 
-// Replaced is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
-func Replaced(s string) string {
+// SplitSedScript is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
+func SplitSedScript(s string) string {
 	if m := separated.FindStringSubmatch(s); m != nil {
 		s = strings.NewReplacer(`\`+m[1], m[1], m[1], " ").Replace(s)
 	}

@@ -71,9 +71,9 @@ func (t *Tree) IsNested(id int32) bool { return t.Nodes[id].flags&nested != 0 }
 // InString reports a value that stands in JSON inside a string.
 func (t *Tree) InString(id int32) bool { return t.Nodes[id].doc != 0 }
 
-// Nested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
+// ParseNested parses a string's content as JSON and hangs it below the string. It reports whether it was an object or an
 // array; any other string stays a string.
-func (t *Tree) Nested(id int32, s string, level int) (bool, error) {
+func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 	trimmed := strings.Trim(s, " \t\r\n\ufeff")
 	for range maxNested {
 		if len(trimmed) < 2 || trimmed[0] != '"' {

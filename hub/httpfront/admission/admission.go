@@ -63,10 +63,10 @@ func New(o Options) (*Admission, error) {
 	}
 	known := len(a.tokens) > 0 || o.Resource != nil
 	switch {
-	case known && o.Local != "", a.open && (known || o.Local != ""):
+	case known && o.LocalToken != "", a.open && (known || o.LocalToken != ""):
 		return nil, errors.New("who may call is said twice: by tokens, and otherwise")
-	case o.Local != "":
-		a.tokens = append(a.tokens, digest{Caller{Principal: principal.User(), Basis: Basis(o.Local)}, sha256.Sum256([]byte(o.Local))})
+	case o.LocalToken != "":
+		a.tokens = append(a.tokens, digest{Caller{Principal: principal.User(), Basis: Basis(o.LocalToken)}, sha256.Sum256([]byte(o.LocalToken))})
 	case !known && !a.open:
 		return nil, errors.New("nobody could call: there is no token that anybody could show")
 	}
@@ -171,9 +171,9 @@ func (a *Admission) token(w http.ResponseWriter, r *http.Request, before *creden
 	return who, nil
 }
 
-// Stands reports whether a caller whom an earlier Admission let in would be let in by this one,
+// StillAdmits reports whether a caller whom an earlier Admission let in would be let in by this one,
 // with the same rights. Nobody is asked, and nothing is fetched.
-func (a *Admission) Stands(who Caller) bool {
+func (a *Admission) StillAdmits(who Caller) bool {
 	if who.Basis == "" {
 		return a.open
 	}

@@ -49,12 +49,12 @@ func TestWhoMayCallIsSaidOnce(t *testing.T) {
 		good bool
 	}{
 		"nothing":              {Options{}, false},
-		"made and open":        {Options{Local: secret, Open: true}, false},
-		"made and tokens":      {Options{Local: secret, Tokens: tokens}, false},
-		"made and issuers":     {Options{Local: secret, Resource: issued()}, false},
+		"made and open":        {Options{LocalToken: secret, Open: true}, false},
+		"made and tokens":      {Options{LocalToken: secret, Tokens: tokens}, false},
+		"made and issuers":     {Options{LocalToken: secret, Resource: issued()}, false},
 		"open and tokens":      {Options{Open: true, Tokens: tokens}, false},
 		"open and issuers":     {Options{Open: true, Resource: issued()}, false},
-		"control: made":        {Options{Local: secret}, true},
+		"control: made":        {Options{LocalToken: secret}, true},
 		"control: open":        {Options{Open: true}, true},
 		"control: tokens":      {Options{Tokens: tokens}, true},
 		"control: issuers":     {Options{Resource: issued()}, true},

@@ -10,16 +10,16 @@ import (
 	"mcphub/rootsmgr"
 )
 
-// Options say who may call. One of Local, Open, and Tokens or Resource has to.
+// Options say who may call. One of LocalToken, Open, and Tokens or Resource has to.
 type Options struct {
-	Hosts    []string  // more names by which clients may call, with or without a port
-	Origins  []string  // web pages that may call
-	Local    string    // what the one user of this hub sends as a bearer token, as whom nobody is named
-	Open     bool      // whoever reaches the address may call, without a token
-	Tokens   []Token   // who may call
-	Resource *Resource // whose signed tokens count beside Tokens; nil: nobody's
-	Headers  []string  // of the protocol, that a listed page may send
-	Exposed  []string  // of the protocol, that it may read
+	Hosts      []string  // more names by which clients may call, with or without a port
+	Origins    []string  // web pages that may call
+	LocalToken string    // what the one user of this hub sends as a bearer token, as whom nobody is named
+	Open       bool      // whoever reaches the address may call, without a token
+	Tokens     []Token   // who may call
+	Resource   *Resource // whose signed tokens count beside Tokens; nil: nobody's
+	Headers    []string  // of the protocol, that a listed page may send
+	Exposed    []string  // of the protocol, that it may read
 }
 
 // A Token admits one client. Its Secret is what the client sends as a bearer

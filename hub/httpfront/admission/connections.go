@@ -66,8 +66,8 @@ func (v *visitor) admitted(c *credentials) {
 	}
 }
 
-// Met takes in a connection, and gives the context of its requests.
-func (c *Connections) Met(ctx context.Context, conn net.Conn) context.Context {
+// Track takes in a connection, and gives the context of its requests.
+func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	if c.at == nil {
 		c.at, c.of, c.owned = map[net.Conn]*list.Element{}, map[net.Conn]string{}, map[string]int{}
@@ -85,10 +85,10 @@ func (c *Connections) Met(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, &visitor{conn: conn})
 }
 
-// Know notes that a request of a principal was admitted on a connection, which is the principal's
+// Assign notes that a request of a principal was admitted on a connection, which is the principal's
 // from then on; "": nobody's in particular. Of most connections that are somebody's, each
 // principal may have as many as are still free; most 0: any number. false: it has.
-func (c *Connections) Know(ctx context.Context, principal string, most int) bool {
+func (c *Connections) Assign(ctx context.Context, principal string, most int) bool {
 	v := visitorOf(ctx)
 	if v == nil {
 		return true
@@ -115,8 +115,8 @@ func (c *Connections) Know(ctx context.Context, principal string, most int) bool
 	return true
 }
 
-// Left takes a connection out that has ended.
-func (c *Connections) Left(conn net.Conn, state http.ConnState) {
+// OnStateChange takes a connection out that has ended.
+func (c *Connections) OnStateChange(conn net.Conn, state http.ConnState) {
 	if state == http.StateClosed || state == http.StateHijacked {
 		c.mu.Lock()
 		c.drop(conn)

@@ -40,7 +40,7 @@ func newResource(o Resource, tokens []Token) (*resource, error) {
 	}
 	for _, t := range tokens {
 		for _, issuer := range o.Issuers {
-			if strings.HasSuffix(t.Name, principal.At(issuer)) {
+			if strings.HasSuffix(t.Name, principal.IssuerSuffix(issuer)) {
 				return nil, fmt.Errorf("http.tokens: %q is called like those that %s vouches for", t.Name, issuer)
 			}
 		}

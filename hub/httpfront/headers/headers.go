@@ -53,7 +53,7 @@ var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", key
 // where none is.
 func Repeated(h http.Header) string {
 	for i, key := range onceKeys {
-		if len(h[key]) > 1 && (i < 3 || !NameModern(h)) {
+		if len(h[key]) > 1 && (i < 3 || !IsModern(h)) {
 			return key
 		}
 	}
@@ -67,19 +67,19 @@ func (e *mismatchError) Error() string {
 	return "header mismatch: " + e.header + " " + e.reason
 }
 
-// Mismatch is the error of a header that says something else than the body; see [Refuse].
+// Mismatch is the error of a header that says something else than the body; see [MismatchAnswer].
 func Mismatch(header, reason string, args ...any) error {
 	return &mismatchError{header, fmt.Sprintf(reason, args...)}
 }
 
-// Refuse is the answer to a request whose headers are not its body's.
-func Refuse(err error) jsonrpc.Answer {
+// MismatchAnswer is the answer to a request whose headers are not its body's.
+func MismatchAnswer(err error) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(mcp.HEADER_MISMATCH, err.Error())
 }
 
-// NotOfHandshake is the first version named by the headers that no handshake agrees on, be it
+// NonHandshakeVersion is the first version named by the headers that no handshake agrees on, be it
 // served or not; "" where they name none.
-func NotOfHandshake(h http.Header) string {
+func NonHandshakeVersion(h http.Header) string {
 	for _, v := range h[keyProtocol] {
 		if v != "" && !slices.Contains(handshakeVersions, v) {
 			return v
@@ -88,9 +88,9 @@ func NotOfHandshake(h http.Header) string {
 	return ""
 }
 
-// NameModern reports whether the headers alone make a request one of the era
+// IsModern reports whether the headers alone make a request one of the era
 // without a handshake, of a version that is not served included.
-func NameModern(h http.Header) bool { return NotOfHandshake(h) != "" }
+func IsModern(h http.Header) bool { return NonHandshakeVersion(h) != "" }
 
 // NameVersion reports whether the headers name a version.
 func NameVersion(h http.Header, version string) bool { return slices.Contains(h[keyProtocol], version) }

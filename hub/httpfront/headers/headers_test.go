@@ -91,7 +91,7 @@ func TestHeadersAreTheBodys(t *testing.T) {
 			case err == nil && tc.want != ok, err != nil && !errors.As(err, &wrong), wrong != nil && wrong.header != tc.want:
 				t.Errorf("%v, want it refused for %q", err, tc.want)
 			case err != nil:
-				if e := jsonrpc.ParseError(Refuse(err).Error); e.Code != -32020 || !strings.HasPrefix(e.Message, "header mismatch: "+tc.want) {
+				if e := jsonrpc.ParseError(MismatchAnswer(err).Error); e.Code != -32020 || !strings.HasPrefix(e.Message, "header mismatch: "+tc.want) {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -112,7 +112,7 @@ func TestHeadersTellTheEra(t *testing.T) {
 		{head("MCP-Protocol-Version", "v999"), true}, // served by no handshake either: it is told what is
 		{head("MCP-Protocol-Version", "2025-11-25", "MCP-Protocol-Version", "2026-07-28"), true},
 	} {
-		if got := NameModern(tc.h); got != tc.want {
+		if got := IsModern(tc.h); got != tc.want {
 			t.Errorf("%v: %v", tc.h, got)
 		}
 	}

@@ -24,9 +24,9 @@ type Limits struct {
 	Burst    int // of them at once; Rate
 }
 
-// Part is how much one principal may have of so many, where there may be others and hub.json
+// DefaultPart is how much one principal may have of so many, where there may be others and hub.json
 // does not say it.
-func Part(all int) int { return max(all*3/4, 1) }
+func DefaultPart(all int) int { return max(all*3/4, 1) }
 
 // A Share is what one principal takes. It lives as long as somebody has it, and until as much of
 // its rate is free as at first: to leave and come again frees nothing. A nil Share bounds nothing.
@@ -207,13 +207,13 @@ func (s *Share) Begin(w http.ResponseWriter, r *http.Request, method string) (*W
 
 // End ends what Begin began.
 func (s *Share) End(k *Work) {
-	k.Over()
+	k.Release()
 	s.Uncount()
 }
 
-// Take takes the slot of a request that was counted, and waits until the hub may work for it; Give is
+// AcquireSlot takes the slot of a request that was counted, and waits until the hub may work for it; ReleaseSlot is
 // called when it was served. false: nobody wants it any more.
-func (s *Share) Take(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
+func (s *Share) AcquireSlot(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (*Work, bool) {
 	if s == nil {
 		return nil, true
 	}
@@ -227,9 +227,9 @@ func (s *Share) Take(w http.ResponseWriter, ctx func() context.Context, conn con
 	return k, ok
 }
 
-// Give ends what Take began.
-func (s *Share) Give(k *Work) {
-	k.Over()
+// ReleaseSlot ends what AcquireSlot began.
+func (s *Share) ReleaseSlot(k *Work) {
+	k.Release()
 	if s != nil {
 		<-s.slots
 	}
@@ -244,8 +244,8 @@ type Work struct {
 
 func (k *Work) end() { <-k.s.working }
 
-// Over notes that the hub has worked enough. It does nothing with nil.
-func (k *Work) Over() {
+// Release notes that the hub has worked enough. It does nothing with nil.
+func (k *Work) Release() {
 	if k == nil || !k.timer.Stop() { // once that is stopped nothing else ends it
 		return
 	}

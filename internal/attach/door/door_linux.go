@@ -55,7 +55,7 @@ type Door struct {
 // Endpoint.Lock.
 func New(cfg Config) (*Door, error) {
 	path := cfg.Endpoint.Socket(cfg.Dir)
-	if attach.Runs(path) {
+	if attach.IsListening(path) {
 		return nil, fmt.Errorf("another hub listens at %s", path)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -53,7 +53,7 @@ func open(t *testing.T, idle time.Duration, change func(*Door)) *opened {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	endpoint, err := attach.EndpointOf(attach.Line{}, []string{"XDG_RUNTIME_DIR=" + dir})
+	endpoint, err := attach.EndpointOf(attach.CommandLine{}, []string{"XDG_RUNTIME_DIR=" + dir})
 	if err != nil {
 		t.Fatal(err)
 	}

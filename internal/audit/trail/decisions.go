@@ -49,7 +49,7 @@ func Decisions(dir string, f Filter) ([]Decision, error) {
 			log = e.LogID
 			clear(at)
 		}
-		for _, r := range e.Results() {
+		for _, r := range e.AllOutcomes() {
 			if i, ok := at[r.Place()]; ok {
 				r := r
 				all[i].Outcome = &r

@@ -288,7 +288,7 @@ func (b *backward) step() error {
 
 // hand gives out what a line tells of decisions, its last call first.
 func (b *backward) hand(e *Event, f *Filter, each func(Decision) bool) bool {
-	for _, r := range e.Results() {
+	for _, r := range e.AllOutcomes() {
 		b.results[r.Place()] = r
 	}
 	for _, one := range slices.Backward(e.Each()) {

@@ -22,15 +22,15 @@ type Event struct {
 	audit.Record
 	Lines uint64 `json:"lines"` // of KindLost
 
-	Of       uint64             `json:"of"` // this and the next two: of an outcome
-	Call     int                `json:"call"`
-	Result   string             `json:"result"`
-	Outcomes []audit.Outcome    `json:"outcomes"`
-	Calls    []audit.CallRecord `json:"calls"`
+	DecisionLine uint64             `json:"of"` // this and the next two: of an outcome
+	Call         int                `json:"call"`
+	Result       string             `json:"result"`
+	Outcomes     []audit.Outcome    `json:"outcomes"`
+	Calls        []audit.CallRecord `json:"calls"`
 }
 
-// Refused returns what the line says of a refusal; false where it says of none.
-func (e *Event) Refused() (audit.Refused, bool) { return e.Record.Refused(e.Kind, e.Time) }
+// Refusal returns what the line says of a refusal; false where it says of none.
+func (e *Event) Refusal() (audit.Refusal, bool) { return e.Record.Refusal(e.Kind, e.Time) }
 
 // Place returns the place of a decision. e is one that Each returned.
 func (e *Event) Place() audit.Place { return audit.Place{Line: e.Number, Call: e.Call} }
@@ -54,15 +54,15 @@ func (e *Event) Each() []Event {
 	return all
 }
 
-// Results returns the outcomes that a line tells of, be it one or many.
-func (e *Event) Results() []audit.Outcome {
+// AllOutcomes returns the outcomes that a line tells of, be it one or many.
+func (e *Event) AllOutcomes() []audit.Outcome {
 	switch {
 	case e.Kind != audit.KindOutcome:
 		return nil
 	case len(e.Outcomes) > 0:
 		return e.Outcomes
 	}
-	return []audit.Outcome{{Of: e.Of, Call: e.Call, Result: e.Result, US: e.US}}
+	return []audit.Outcome{{DecisionLine: e.DecisionLine, Call: e.Call, Result: e.Result, Micros: e.Micros}}
 }
 
 // ParseEvent reads a line of a log, whose hash must be right.
@@ -79,9 +79,9 @@ func ParseEvent(log string, raw []byte) (Event, error) {
 	return e, err
 }
 
-// Requested is the method of the request that was decided on: the line of a call of a tool names none. It is "" for a
+// RequestMethod is the method of the request that was decided on: the line of a call of a tool names none. It is "" for a
 // definition, which nobody requested.
-func (e *Event) Requested() string {
+func (e *Event) RequestMethod() string {
 	if e.Method == "" && e.Kind != audit.KindDefinition {
 		return "tools/call"
 	}

@@ -71,7 +71,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		if err := verifyStable(dir, id, logState{files[id], marks[id], audit.Held(dir, id)}, r); err != nil {
+		if err := verifyStable(dir, id, logState{files[id], marks[id], audit.HasLock(dir, id)}, r); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +132,7 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 		}
 		marks, _, e := verifyChain(dir, &Report{})
 		files, e2 := audit.LogFiles(dir)
-		now := logState{files[id], marks[id], audit.Held(dir, id)}
+		now := logState{files[id], marks[id], audit.HasLock(dir, id)}
 		if errors.Join(e, e2) != nil || len(now.files) == 0 || reflect.DeepEqual(st, now) {
 			r.add(own)
 			return err

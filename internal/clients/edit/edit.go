@@ -23,8 +23,8 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Where says where a file keeps its entries.
-type Where struct {
+// Container says where a file keeps its entries.
+type Container struct {
 	Path []string `json:"path"`           // names of the tables from the top
 	List bool     `json:"list,omitempty"` // entries are a list, and each has its name under "name"
 }
@@ -68,7 +68,7 @@ type Change struct {
 var ErrNoEntry = errors.New("there is no such entry")
 
 // Entries lists the entries of a file in their order. One that is no table is left out.
-func Entries(whole Table, at Where) Table {
+func Entries(whole Table, at Container) Table {
 	var v any = whole
 	for _, name := range at.Path {
 		t, ok := v.(Table)
@@ -101,8 +101,8 @@ func Entries(whole Table, at Where) Table {
 	return out
 }
 
-// Make edits a text. The change that it returns undoes the edit.
-func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error) {
+// Apply edits a text. The change that it returns undoes the edit.
+func Apply(format Format, data []byte, at Container, c Change) ([]byte, Change, error) {
 	whole, err := Decode(format, data)
 	if err != nil {
 		return nil, c, err
@@ -160,7 +160,7 @@ func Make(format Format, data []byte, at Where, c Change) ([]byte, Change, error
 }
 
 // missing counts the tables of the path that are not there.
-func missing(whole Table, at Where) int {
+func missing(whole Table, at Container) int {
 	var v any = whole
 	for i, name := range at.Path {
 		t, _ := v.(Table)
@@ -174,7 +174,7 @@ func missing(whole Table, at Where) int {
 
 // verify reads the result and compares it with the original in which the same
 // was done to the values.
-func verify(format Format, before Table, after []byte, at Where, c Change) error {
+func verify(format Format, before Table, after []byte, at Container, c Change) error {
 	got, err := Decode(format, after)
 	if err != nil {
 		return fmt.Errorf("the edit would break the file: %w", err)
@@ -191,7 +191,7 @@ func verify(format Format, before Table, after []byte, at Where, c Change) error
 
 // same compares two files. Where the entries are kept, an empty table is as good
 // as none, and the order of a list does not matter.
-func same(a, b Table, at Where) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
+func same(a, b Table, at Container) bool { return Equal(Prune(a, at.Path), Prune(b, at.Path)) }
 
 // Prune leaves out the tables of a path that hold nothing, and sorts a list at its end.
 func Prune(t Table, path []string) Table {
@@ -234,7 +234,7 @@ func nameOf(v any) string {
 
 // twice finds a name that stands twice on the way to an entry, or among the
 // members of it. Programs differ in which of them counts.
-func twice(whole Table, at Where, name string) string {
+func twice(whole Table, at Container, name string) string {
 	var v any = whole
 	for _, step := range append(slices.Clone(at.Path), name) {
 		t, ok := v.(Table)
@@ -262,7 +262,7 @@ func twice(whole Table, at Where, name string) string {
 }
 
 // place is where an entry is, or where a new one goes.
-func (at Where) place(whole Table, name string) Place {
+func (at Container) place(whole Table, name string) Place {
 	var place Place
 	var v any = whole
 	for _, step := range at.Path {
@@ -280,7 +280,7 @@ func (at Where) place(whole Table, name string) Place {
 }
 
 // applied is an edit of values instead of texts.
-func applied(whole Table, at Where, c Change) (Table, error) {
+func applied(whole Table, at Container, c Change) (Table, error) {
 	change := func(old Table) Table {
 		switch {
 		case c.Kind == Put:
@@ -362,7 +362,7 @@ func surround(data []byte, all []Splice) []Splice {
 
 // Undo takes a change back in a text that may have been edited since. Where
 // nothing of the change is left it returns the text as it is.
-func Undo(format Format, data []byte, at Where, c Change) ([]byte, error) {
+func Undo(format Format, data []byte, at Container, c Change) ([]byte, error) {
 	whole, err := Decode(format, data)
 	if err != nil {
 		return nil, err
@@ -380,7 +380,7 @@ func Undo(format Format, data []byte, at Where, c Change) ([]byte, error) {
 			return out, nil
 		}
 	}
-	out, _, err := Make(format, data, at, back)
+	out, _, err := Apply(format, data, at, back)
 	if err != nil {
 		return nil, err
 	}
@@ -420,7 +420,7 @@ func inverse(entries Table, c Change) (back Change, needed bool, err error) {
 }
 
 // undone is what the values are once a change was taken back.
-func undone(whole Table, at Where, c, back Change) (Table, error) {
+func undone(whole Table, at Container, c, back Change) (Table, error) {
 	want, err := applied(whole, at, back)
 	if err != nil || c.Made == 0 {
 		return want, err

@@ -10,13 +10,13 @@ import (
 var hub = Table{{"command", "/usr/bin/mcphub"}, {"args", []any{"serve"}}}
 
 func TestEditAndBack(t *testing.T) {
-	servers := Where{Path: []string{"mcpServers"}}
-	codex := Where{Path: []string{"mcp_servers"}}
-	goose := Where{Path: []string{"extensions"}}
-	list := Where{Path: []string{"mcpServers"}, List: true}
+	servers := Container{Path: []string{"mcpServers"}}
+	codex := Container{Path: []string{"mcp_servers"}}
+	goose := Container{Path: []string{"extensions"}}
+	list := Container{Path: []string{"mcpServers"}, List: true}
 	for name, tc := range map[string]struct {
 		format Format
-		at     Where
+		at     Container
 		text   string
 		c      Change
 		want   string
@@ -66,7 +66,7 @@ func TestEditAndBack(t *testing.T) {
 		"yaml: as json":             {YAML, goose, "{\"extensions\": {}}", Change{Kind: Put, Name: "hub", Value: Table{{"a", true}}}, "{\"extensions\": {\"hub\": {\"a\": true}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, c, err := Make(tc.format, []byte(tc.text), tc.at, tc.c)
+			got, c, err := Apply(tc.format, []byte(tc.text), tc.at, tc.c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestEditAndBack(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	servers := Where{Path: []string{"mcpServers"}}
+	servers := Container{Path: []string{"mcpServers"}}
 	for name, tc := range map[string]struct {
 		format Format
 		text   string
@@ -105,13 +105,13 @@ func TestRefuses(t *testing.T) {
 		"yaml docs":    {YAML, "a: 1\n---\nb: 1\n", Change{Kind: Put, Name: "hub", Value: hub}, "several"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := Make(tc.format, []byte(tc.text), servers, tc.c)
+			_, _, err := Apply(tc.format, []byte(tc.text), servers, tc.c)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if _, _, err := Make(JSON, []byte(`{}`), servers, Change{Kind: Remove, Name: "x"}); !errors.Is(err, ErrNoEntry) {
+	if _, _, err := Apply(JSON, []byte(`{}`), servers, Change{Kind: Remove, Name: "x"}); !errors.Is(err, ErrNoEntry) {
 		t.Errorf("got %v", err)
 	}
 }

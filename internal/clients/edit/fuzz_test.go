@@ -13,14 +13,14 @@ func FuzzEdit(f *testing.F) {
 			f.Add(string(format), text)
 		}
 	}
-	at := Where{Path: []string{"mcp"}}
+	at := Container{Path: []string{"mcp"}}
 	f.Fuzz(func(t *testing.T, format, text string) {
 		before, err := Decode(Format(format), []byte(text))
 		if err != nil {
 			return
 		}
 		for _, c := range []Change{{Kind: Put, Name: "hub", Value: hub}, {Kind: Set, Name: "x", Key: "enabled", Value: false}, {Kind: Remove, Name: "x"}} {
-			after, c, err := Make(Format(format), []byte(text), at, c)
+			after, c, err := Apply(Format(format), []byte(text), at, c)
 			if err != nil {
 				continue
 			}

@@ -46,7 +46,7 @@ func itemsOf(v hujson.Value) (items, bool) {
 }
 
 // jsonEdit gives the splices of one change.
-func jsonEdit(data []byte, at Where, c Change) ([]Splice, error) {
+func jsonEdit(data []byte, at Container, c Change) ([]Splice, error) {
 	style := jsonStyle(data)
 	var root hujson.Value
 	whole, blank := Table(nil), len(bytes.TrimSpace(data)) == 0
@@ -304,9 +304,9 @@ func cut(data []byte, box items, i int) []Splice {
 }
 
 // dropEmpty removes tables that an edit had made, as far as they are empty again.
-func dropEmpty(data []byte, at Where, n int) []byte {
+func dropEmpty(data []byte, at Container, n int) []byte {
 	for k := len(at.Path); k > 0 && n > 0; k-- {
-		path := Where{Path: at.Path[:k-1]}.place(nil, at.Path[k-1])
+		path := Container{Path: at.Path[:k-1]}.place(nil, at.Path[k-1])
 		box, there := boxAt(data, path)
 		if !there {
 			continue

@@ -12,11 +12,11 @@ import (
 // Files with marks that somebody edits between an edit of ours and its undoing.
 var marked = []struct {
 	format Format
-	at     Where
+	at     Container
 	key    string
 	text   string
 }{
-	{JSON, Where{Path: []string{"mcpServers"}}, "disabled", `// <1>
+	{JSON, Container{Path: []string{"mcpServers"}}, "disabled", `// <1>
 {
   "theme": "<2>", /* <3> */
   "mcpServers": {
@@ -33,9 +33,9 @@ var marked = []struct {
 }
 // <13>
 `},
-	{JSON, Where{Path: []string{"mcp"}}, "enabled", `{"a":"<1>","mcp":{"a":{"command":["<2>"]},"b":{"enabled":true,"x":"<3>"},"c d":{"enabled":false}},"z":"<4>"}`},
-	{JSON, Where{Path: []string{"servers"}}, "", "{\n\t\"inputs\": [\"<1>\"]\n}"},
-	{JSON, Where{Path: []string{"x", "list"}, List: true}, "", `{
+	{JSON, Container{Path: []string{"mcp"}}, "enabled", `{"a":"<1>","mcp":{"a":{"command":["<2>"]},"b":{"enabled":true,"x":"<3>"},"c d":{"enabled":false}},"z":"<4>"}`},
+	{JSON, Container{Path: []string{"servers"}}, "", "{\n\t\"inputs\": [\"<1>\"]\n}"},
+	{JSON, Container{Path: []string{"x", "list"}, List: true}, "", `{
     "x": {
         "list": [ // first
             { "name": "a", "command": "<2>" },
@@ -45,7 +45,7 @@ var marked = []struct {
     }, // <4>
     "y": "<5>"
 }`},
-	{TOML, Where{Path: []string{"mcp_servers"}}, "enabled", `model = "<1>" # <2>
+	{TOML, Container{Path: []string{"mcp_servers"}}, "enabled", `model = "<1>" # <2>
 
 # about a <3>
 [mcp_servers.a]
@@ -67,7 +67,7 @@ command = "y"
 [tui] # <10>
 theme = "<11>"
 `},
-	{YAML, Where{Path: []string{"extensions"}}, "enabled", `# <1>
+	{YAML, Container{Path: []string{"extensions"}}, "enabled", `# <1>
 GOOSE_MODEL: "<2>" # <3>
 extensions:
   # about a <4>
@@ -84,7 +84,7 @@ extensions:
 after:
   - "<12>"
 `},
-	{YAML, Where{Path: []string{"mcpServers"}, List: true}, "", `name: "<1>"
+	{YAML, Container{Path: []string{"mcpServers"}, List: true}, "", `name: "<1>"
 mcpServers: # <2>
   # about a <3>
   - name: a
@@ -123,7 +123,7 @@ func TestUndoProperty(t *testing.T) {
 		}
 		var done []Change
 		do := func(c Change) {
-			out, c, err := Make(file.format, data, file.at, c)
+			out, c, err := Apply(file.format, data, file.at, c)
 			if err != nil {
 				t.Fatalf("%s %s: %v\n%s", c.Kind, c.Name, err, data)
 			}
@@ -171,11 +171,11 @@ func TestUndoAfterRewriting(t *testing.T) {
 		if file.format != JSON {
 			continue
 		}
-		data, put, err := Make(JSON, []byte(file.text), file.at, Change{Kind: Put, Name: "mcphub", Value: hub})
+		data, put, err := Apply(JSON, []byte(file.text), file.at, Change{Kind: Put, Name: "mcphub", Value: hub})
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, gone, err := Make(JSON, data, file.at, Change{Kind: Remove, Name: "b"})
+		data, gone, err := Apply(JSON, data, file.at, Change{Kind: Remove, Name: "b"})
 		if err != nil && len(file.at.Path) == 1 && file.at.Path[0] == "servers" {
 			continue
 		}

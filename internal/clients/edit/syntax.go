@@ -20,8 +20,8 @@ type SyntaxError struct {
 // Error is the text behind its place.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, e.Text) }
 
-// In says in which file something is wrong, and where in it: FILE:LINE:COLUMN: TEXT.
-func In(file string, err error) error {
+// WithFile says in which file something is wrong, and where in it: FILE:LINE:COLUMN: TEXT.
+func WithFile(file string, err error) error {
 	if errors.As(err, new(*SyntaxError)) {
 		return fmt.Errorf("%s:%w", file, err)
 	}

@@ -22,11 +22,11 @@ func TestWhereAFileIsBroken(t *testing.T) {
 			t.Errorf("%s %q: it was read", tc.format, tc.text)
 			continue
 		}
-		if got := In("f", err).Error(); !strings.HasPrefix(got, tc.want) || strings.Contains(got, "hujson") || strings.Contains(got, "toml:") || strings.Contains(got, "\n") {
+		if got := WithFile("f", err).Error(); !strings.HasPrefix(got, tc.want) || strings.Contains(got, "hujson") || strings.Contains(got, "toml:") || strings.Contains(got, "\n") {
 			t.Errorf("%s %q: %q, want %q", tc.format, tc.text, got, tc.want)
 		}
 	}
-	if _, err := Decode(JSON, []byte("[]")); err == nil || !strings.HasPrefix(In("f", err).Error(), "f: ") {
+	if _, err := Decode(JSON, []byte("[]")); err == nil || !strings.HasPrefix(WithFile("f", err).Error(), "f: ") {
 		t.Errorf("without a place: %v", err)
 	}
 }

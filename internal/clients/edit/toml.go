@@ -72,7 +72,7 @@ func tomlPair(data []byte, out []tomlLine, table []string, e *unstable.Node, nes
 	return out
 }
 
-func tomlEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
+func tomlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error) {
 	if at.List {
 		return nil, fmt.Errorf("lists of entries in TOML are not known")
 	}

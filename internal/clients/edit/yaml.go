@@ -100,7 +100,7 @@ func yamlFind(values []*ast.MappingValueNode, name string) *ast.MappingValueNode
 	return nil
 }
 
-func yamlEdit(data []byte, at Where, c Change, there bool) ([]Splice, error) {
+func yamlEdit(data []byte, at Container, c Change, there bool) ([]Splice, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return jsonEdit(data, at, c) // YAML in the form of JSON
 	}
@@ -163,7 +163,7 @@ type yamlEntry struct {
 	node ast.Node
 }
 
-func (y *yamlText) inside(box *ast.MappingValueNode, at Where, c Change) ([]Splice, error) {
+func (y *yamlText) inside(box *ast.MappingValueNode, at Container, c Change) ([]Splice, error) {
 	keyOff, err := y.at(box.Key.GetToken().Position)
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (y *yamlText) inside(box *ast.MappingValueNode, at Where, c Change) ([]Spli
 }
 
 // inFlow edits a table or list in brackets.
-func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Where, c Change) ([]Splice, error) {
+func (y *yamlText) inFlow(start *token.Token, empty bool, i int, at Container, c Change) ([]Splice, error) {
 	off, err := y.at(start.Position)
 	if err != nil {
 		return nil, err
@@ -323,7 +323,7 @@ func (y *yamlText) set(e yamlEntry, c Change) ([]Splice, error) {
 }
 
 // yamlItem writes an entry as lines. An entry of a list begins with a dash.
-func yamlItem(indent string, at Where, c Change, nl string) string {
+func yamlItem(indent string, at Container, c Change, nl string) string {
 	if indent == "" && !at.List {
 		indent = "  "
 	}

@@ -15,8 +15,8 @@ type Trail struct {
 	Links []string // symbolic links to folders on the way, where they lie
 }
 
-// Where is the place at which the file really lies, or would.
-func (t Trail) Where() string {
+// RealPath is the place at which the file really lies, or would.
+func (t Trail) RealPath() string {
 	if len(t.Names) == 0 {
 		return ""
 	}
@@ -81,7 +81,7 @@ func Follow(path string) (Trail, error) {
 		}
 		todo = append(components(target), todo...)
 	}
-	if at != t.Where() {
+	if at != t.RealPath() {
 		t.Names = append(t.Names, at)
 	}
 	return t, nil

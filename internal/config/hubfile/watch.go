@@ -35,7 +35,7 @@ type Change struct {
 }
 
 func (c Change) same(o Change) bool {
-	return c.Sum == o.Sum && c.Trail.Where() == o.Trail.Where() && (c.Err == nil) == (o.Err == nil)
+	return c.Sum == o.Sum && c.Trail.RealPath() == o.Trail.RealPath() && (c.Err == nil) == (o.Err == nil)
 }
 
 // A Watcher tells when a file becomes another: written in place, truncated,

@@ -210,8 +210,8 @@ func TestWatcherThroughLinks(t *testing.T) {
 		w := watch(t, link(t, one, filepath.Join(d, "hub.json")), nil)
 		done(t, os.Remove(w.path))
 		link(t, two, w.path)
-		if c := w.until(v1); filepath.Base(c.Trail.Where()) != "two" {
-			t.Errorf("it lies at %s", c.Trail.Where())
+		if c := w.until(v1); filepath.Base(c.Trail.RealPath()) != "two" {
+			t.Errorf("it lies at %s", c.Trail.RealPath())
 		}
 	})
 }

@@ -147,7 +147,7 @@ type SyntaxError struct {
 // Parse reads the text. It returns the tree, names that stand twice included,
 // or the one error that made it unreadable.
 func (s *Source) Parse() (*Node, *SyntaxError) {
-	if bad := s.Encoding(); bad != nil {
+	if bad := s.CheckEncoding(); bad != nil {
 		return nil, bad
 	}
 	if off := nesting.TooDeep(s.Data, MaxDepth); off >= 0 {
@@ -187,8 +187,8 @@ func (n *Node) Shift(by int) {
 	}
 }
 
-// Encoding says what is wrong where the text is not UTF-8, nil where it is.
-func (s *Source) Encoding() *SyntaxError {
+// CheckEncoding says what is wrong where the text is not UTF-8, nil where it is.
+func (s *Source) CheckEncoding() *SyntaxError {
 	if bytes.HasPrefix(s.Data, []byte{0xff, 0xfe}) || bytes.HasPrefix(s.Data, []byte{0xfe, 0xff}) {
 		return &SyntaxError{0, "the file is UTF-16", "save it as UTF-8"}
 	}

@@ -24,13 +24,13 @@ var (
 	flagSpec     = &Spec{Kind: KindBool}
 	allowSpec    = &Spec{Kind: KindAllow}
 	nameSpec     = str(notEmpty)
-	patternSpec  = str(isPattern)
-	pointerSpec  = str(isPointer)
+	patternSpec  = str(checkPattern)
+	pointerSpec  = str(checkPointer)
 	argSpec      = &Spec{Kind: KindString, Expand: ExpandLater, Secrets: true}
 	envSpec      = &Spec{Kind: KindScalar, Expand: ExpandLater, Secrets: true}
 	headerSpec   = &Spec{Kind: KindScalar, Expand: ExpandNow, Secrets: true, Valid: noBreak}
 	UrlSpec      = &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true, Valid: notEmpty}
-	EndpointSpec = &Spec{Kind: KindString, Expand: ExpandNow, Valid: isEndpoint}
+	EndpointSpec = &Spec{Kind: KindString, Expand: ExpandNow, Valid: checkEndpoint}
 	secretSpec   = str(reference.CheckName)
 	resultSpec   = &Spec{Kind: KindSize, Choices: []string{"off"}, Min: 1 << 10, Max: 64 << 20}
 	commandSpec  = &Spec{Kind: KindString, Expand: ExpandNow, Valid: notEmpty}
@@ -42,7 +42,7 @@ var Table = object(
 		Spec: &Spec{Kind: KindMap, Elem: Entry}},
 	Key{Name: "sandbox", Guard: true, Def: `"` + SandboxDefault + `"`, Spec: choice(SandboxOff, SandboxAuto, SandboxRequired), Text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
 	Key{Name: "names", Text: "How the tools of the children are named.", Spec: object(
-		Key{Name: "separator", Def: `"__"`, Spec: str(isSeparator), Text: "Stands between the name of the server and that of its tool."},
+		Key{Name: "separator", Def: `"__"`, Spec: str(checkSeparator), Text: "Stands between the name of the server and that of its tool."},
 		Key{Name: "max", Def: `50`, Spec: whole(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
 	)},
 	Key{Name: "expose", Text: "Which tools of the children are listed. A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
@@ -69,7 +69,7 @@ var Table = object(
 		Key{Name: "identity", Restart: true, Def: `""`, Note: "`secrets.identity` beside the encrypted file", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "The file of the key of age, which its owner alone can read. `mcphub secret set` makes it."},
 	)},
 	Key{Name: "auth", Text: "How this program logs in at servers, where they say nothing else; see [logins.md](logins.md).", Spec: object(
-		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(isDocument)}, Text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
+		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkDocument)}, Text: "The https address of a client id metadata document of this program. Authorization servers that take no such document are left to register it, or to `auth.clientId` of the server."},
 	)},
 	Key{Name: "roots", Guard: true, Text: "The directories that clients put in scope.", Spec: rootsTable},
 	Key{Name: "policy", Guard: true, Text: "What is decided otherwise than by the boundary.", Spec: policyTable},
@@ -91,9 +91,9 @@ var Table = object(
 			Text: "Where the files are; `\"off\"` keeps none. They are bounded, and readable by their owner only."},
 	)},
 	Key{Name: "metrics", Guard: true, Text: "What the hub counts, for Prometheus; see [metrics.md](metrics.md).", Spec: guarding(
-		Key{Name: "listen", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(isListen)}, Text: "Address that serves `/metrics`, such as `127.0.0.1:9464`. One that other machines reach needs `token`. Where another hub has it already, a hub over stdio goes on without."},
+		Key{Name: "listen", Restart: true, Guard: true, Def: `""`, Note: "nowhere", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkListen)}, Text: "Address that serves `/metrics`, such as `127.0.0.1:9464`. One that other machines reach needs `token`. Where another hub has it already, a hub over stdio goes on without."},
 		Key{Name: "token", Restart: true, Guard: true, Note: "none", Text: "The bearer token that who asks has to show.", Spec: guarding(
-			Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
+			Key{Name: "env", Guard: true, Spec: str(CheckVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
 			Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that no other user can read; this or `env`."},
 		)},
 		Key{Name: "hosts", Restart: true, Spec: listOf(nameSpec), Text: "More names by which it may be asked (the Host header)."},
@@ -124,18 +124,18 @@ var Entry = object(
 	Key{Name: "builtin", Spec: choice(Builtins()...), Text: "A server that is part of mcphub: `files`, a filesystem server that opens every path inside the roots."},
 	Key{Name: "command", Spec: commandSpec, Text: "The program to start; one name or path, not a shell line."},
 	Key{Name: "args", Spec: listOf(argSpec), Text: "Its arguments."},
-	Key{Name: "env", Spec: &Spec{Kind: KindMap, Elem: envSpec, Named: IsVariable}, Text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
+	Key{Name: "env", Spec: &Spec{Kind: KindMap, Elem: envSpec, Named: CheckVariable}, Text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},
 	Key{Name: "envFile", Spec: &Spec{Kind: KindString, Expand: ExpandLater, Valid: notEmpty}, Text: "A file with more variables, `NAME=value` on each line, read when the server starts; `env` counts for more. Relative to the folder of this file. One that lies in a root, or where a server may write, needs `local`."},
-	Key{Name: "inherit", Spec: listOf(str(IsVariable)), Text: "More variables of the hub's own environment that it receives."},
+	Key{Name: "inherit", Spec: listOf(str(CheckVariable)), Text: "More variables of the hub's own environment that it receives."},
 	Key{Name: "cwd", Note: "the first root that exists", Spec: &Spec{Kind: KindString, Expand: ExpandLater, Valid: notEmpty}, Text: "Its working directory."},
 	Key{Name: "local", Def: `false`, Spec: flagSpec, Text: "Let programs and settings come from the working directory, programs from folders of PATH inside a root, and `envFile` from a root."},
 	Key{Name: "url", Spec: UrlSpec, Text: "The address of a server on the network, http or https."},
-	Key{Name: "headers", Spec: &Spec{Kind: KindMap, Elem: headerSpec, Named: isHeader}, Text: "HTTP headers sent to it."},
+	Key{Name: "headers", Spec: &Spec{Kind: KindMap, Elem: headerSpec, Named: checkHeader}, Text: "HTTP headers sent to it."},
 	Key{Name: "auth", Note: "found out as the server asks", Text: "How to log in at a server with `url` that asks for OAuth; see [logins.md](logins.md). Without it `mcphub auth login NAME` works all the same, if the server lets programs register themselves.", Spec: object(
 		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "The client that was registered at the authorization server for this program, or the https address of a client id metadata document."},
 		Key{Name: "clientSecret", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true}, Text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},
 		Key{Name: "scopes", Note: "those that the server asks for", Spec: listOf(nameSpec), Text: "What the login is to be good for."},
-		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(isIssuer)}, Text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
+		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkIssuer)}, Text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
 		Key{Name: "flow", Note: "browser", Spec: choice(FlowBrowser, FlowDevice, FlowClient), Text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked."},
 		Key{Name: "callbackPort", Note: "any that is free", Spec: whole(1, 65535), Text: "The port of this machine to which the browser comes back, where the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`."},
 	)},
@@ -146,13 +146,13 @@ var Entry = object(
 		Key{Name: "mode", Guard: true, Note: "strict for a process or a loopback url, else declared", Spec: choice("strict", "declared", "off"),
 			Text: "`strict` looks everywhere, `declared` only where arguments are declared and at file URIs, `off` nowhere."},
 		Key{Name: "args", Guard: true, Text: "What single arguments are: by tool (`*` for all), then by JSON pointer with `*` for any one step.",
-			Spec: &Spec{Kind: KindMap, Named: isPatternName, Elem: &Spec{Kind: KindMap, Named: isPointer, Elem: &Spec{
+			Spec: &Spec{Kind: KindMap, Named: checkToolName, Elem: &Spec{Kind: KindMap, Named: checkPointer, Elem: &Spec{
 				Kind: KindObject, Closed: true, Short: "role", Keys: []Key{
 					{Name: "role", Guard: true, Required: true, Spec: choice("read", "write", "delete", "none"), Text: "What is done to the path; `none`: it is no path. A plain string is short for an object with only this."},
 					{Name: "base", Spec: pointerSpec, Text: "JSON pointer of the argument that a relative path starts from."},
 				}}}}},
 	)},
-	Key{Name: "prefix", Note: "name and separator", Spec: str(isPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
+	Key{Name: "prefix", Note: "name and separator", Spec: str(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
 	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
 		{Name: "exclude", Guard: true, Spec: listOf(patternSpec), Text: "Patterns of tools to hold back, also from `call-tool`; stronger than `include`."},
@@ -199,7 +199,7 @@ var rootsTable = object(
 		Key{Name: "empty", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client answered that it has none."},
 		Key{Name: "failed", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client did not answer, or nothing it named could be used, and there is no fallback."},
 	)},
-	Key{Name: "resources", Guard: true, Spec: listOf(&Spec{Kind: KindString, Expand: ExpandNow, Valid: isResource}),
+	Key{Name: "resources", Guard: true, Spec: listOf(&Spec{Kind: KindString, Expand: ExpandNow, Valid: checkResource}),
 		Text: "Prefixes of URIs, such as `https://api.example.com/v1/`. Where there is one of a scheme, tools and resources/read may name URIs of that scheme at or below one only; other schemes stay as they are. See [policy.md](policy.md#beyond-files)."},
 	Key{Name: "clientResources", Guard: true, Def: `false`, Spec: flagSpec, Text: "Let the client's own roots of other schemes than `file` count among `resources`."},
 )
@@ -226,7 +226,7 @@ var policyTable = guarding(
 )
 
 var httpTable = object(
-	Key{Name: "listen", Restart: true, Def: `"127.0.0.1:0"`, Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: isListen}, Text: "Address to listen on; port 0 picks one."},
+	Key{Name: "listen", Restart: true, Def: `"127.0.0.1:0"`, Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: checkListen}, Text: "Address to listen on; port 0 picks one."},
 	Key{Name: "auth", Guard: true, Def: `"token"`, Spec: choice(AuthToken, AuthNone), Text: "`token`: a client shows a bearer token: one of `tokens` or of `issuers`, and where there is neither, the one that the hub makes. `none`: whoever reaches the address may call, with roots of its own choice: every user and process of this machine, the servers of hubs as well; only on loopback, and not with `tokens` or `issuers`. See [http.md](http.md#who-may-call)."},
 	Key{Name: "hosts", Spec: listOf(nameSpec), Text: "More names by which clients may call it (the Host header)."},
 	Key{Name: "origins", Spec: listOf(nameSpec), Text: "Web pages that may call it (the Origin header)."},
@@ -235,19 +235,19 @@ var httpTable = object(
 	Key{Name: "drain", Def: `"5s"`, Spec: span(0, time.Hour), Text: "After TERM the hub serves on for so long, while `/readyz` says that it stops and no session opens: whoever spreads clients among hubs finds that out meanwhile. See [http.md](http.md#stopping-it)."},
 	Key{Name: "grace", Def: `"20s"`, Spec: span(0, day), Text: "How long calls under way may take after that. What is left then is ended, and its client told."},
 	Key{Name: "stateKey", Guard: true, Note: "a random one", Text: "The key that seals `requestState` (protocol version 2026-07-28), or several: the first seals, all open. Hubs with the same key take each other's, so that a client may reach any of them. A line of 32 characters or more, such as `openssl rand -base64 32` prints. See [http.md](http.md#changing-who-may-call).", Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: guarding(
-		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
+		Key{Name: "env", Guard: true, Spec: str(CheckVariable), Text: "The variable of the hub's environment that holds it; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds it and that no other user can read; this or `env`."},
 	)}},
-	Key{Name: "node", Restart: true, Note: "the name of this machine", Spec: str(isNode), Text: "The name of this hub among several of one `stateKey`, each with its own. It is sealed into session ids: another hub that gets such a session answers 404, and the header `Mcphub-Node` with that name. See [team.md](team.md#several-hubs)."},
+	Key{Name: "node", Restart: true, Note: "the name of this machine", Spec: str(checkNode), Text: "The name of this hub among several of one `stateKey`, each with its own. It is sealed into session ids: another hub that gets such a session answers 404, and the header `Mcphub-Node` with that name. See [team.md](team.md#several-hubs)."},
 	Key{Name: "tls", Guard: true, Note: "plain HTTP", Text: "Serve HTTPS. A certificate that is renewed in its place counts within a second, without a reload.", Spec: guarding(
 		Key{Name: "cert", Guard: true, Spec: place(), Text: "The file of the certificate, with those between it and its authority, as PEM."},
 		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key, as PEM, which no other user can read."},
 	)},
 	Key{Name: "tokens", Guard: true, Note: "one that the hub makes", Text: "Who may call, by bearer token.", Spec: listOf(guarding(
-		Key{Name: "name", Required: true, Spec: str(isPerson), Text: "Whose it is; no two alike, and neither `local` nor `nobody`."},
-		Key{Name: "env", Guard: true, Spec: str(IsVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
+		Key{Name: "name", Required: true, Spec: str(checkTokenName), Text: "Whose it is; no two alike, and neither `local` nor `nobody`."},
+		Key{Name: "env", Guard: true, Spec: str(CheckVariable), Text: "The variable of the hub's environment that holds the token; this or `file`."},
 		Key{Name: "file", Guard: true, Spec: place(), Text: "A file that holds the token and that no other user can read; this or `env`."},
-		Key{Name: "groups", Guard: true, Spec: someOf(str(isGroup)), Text: "Groups that it belongs to, for `if.groups` of rules."},
+		Key{Name: "groups", Guard: true, Spec: someOf(str(checkGroup)), Text: "Groups that it belongs to, for `if.groups` of rules."},
 		Key{Name: "roots", Guard: true, Note: "no ceiling", Spec: someOf(place()), Text: "Directories that its client never leaves, whatever else allows it. Patterns too: see [roots.md](roots.md)."},
 	))},
 	Key{Name: "when", Guard: true, Text: "What holds for the clients of `tokens` and `issuers` where no boundary is known.", Spec: guarding(
@@ -255,7 +255,7 @@ var httpTable = object(
 	)},
 	Key{Name: "resource", Guard: true, Note: "none", Spec: EndpointSpec, Text: "The address of this hub as clients know it, such as `https://hub.example/mcp`; needed with `issuers`. See [http.md](http.md#tokens-of-an-authorization-server)."},
 	Key{Name: "issuers", Guard: true, Text: "Authorization servers whose access tokens (JWT) count beside `tokens`.", Spec: listOf(guarding(
-		Key{Name: "issuer", Required: true, Guard: true, Spec: str(isIssuer), Text: "What it calls itself: the claim `iss`, to the byte."},
+		Key{Name: "issuer", Required: true, Guard: true, Spec: str(checkIssuer), Text: "What it calls itself: the claim `iss`, to the byte."},
 		Key{Name: "audience", Guard: true, Note: "`http.resource`", Spec: nameSpec, Text: "What the claim `aud` must name."},
 		Key{Name: "principal", Guard: true, Def: `"sub"`, Spec: nameSpec, Text: "The claim that says whose the token is."},
 		Key{Name: "groups", Guard: true, Note: "none counts", Spec: nameSpec, Text: "The claim that names the groups of a client, for `if.groups` of rules: a text or a list of texts."},

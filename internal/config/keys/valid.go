@@ -38,41 +38,41 @@ func notEmpty(s string) string {
 	return ""
 }
 
-// isGroup is for the name of a group of people.
-func isGroup(s string) string {
+// checkGroup is for the name of a group of people.
+func checkGroup(s string) string {
 	if bad := notEmpty(s); bad != "" {
 		return bad
 	}
 	return principal.CheckName(s)
 }
 
-// isPerson is for the name of a token.
-func isPerson(s string) string {
+// checkTokenName is for the name of a token.
+func checkTokenName(s string) string {
 	switch strings.TrimSpace(s) {
 	case principal.Local:
 		return "is what the record, status and rules call the user of this machine; give the token another name"
 	case principal.Nobody:
 		return "is what the record, status and rules call whoever comes without a token; give the token another name"
 	}
-	return isGroup(s)
+	return checkGroup(s)
 }
 
-// IsVariable leaves other systems their names, ProgramFiles(x86) among them.
-func IsVariable(s string) string {
+// CheckVariable leaves other systems their names, ProgramFiles(x86) among them.
+func CheckVariable(s string) string {
 	if s == "" || strings.ContainsAny(s, "=\x00") {
 		return "is no name of a variable; write letters, digits and _"
 	}
 	return ""
 }
 
-func isNode(s string) string {
+func checkNode(s string) string {
 	if !nodeName.MatchString(s) {
 		return "is no name of a hub; write at most 100 letters, digits and . : _ -"
 	}
 	return ""
 }
 
-func isHeader(s string) string {
+func checkHeader(s string) string {
 	if !headerName.MatchString(s) {
 		return "is no name of an HTTP header; write letters, digits and -"
 	}
@@ -86,15 +86,15 @@ func noBreak(s string) string {
 	return ""
 }
 
-func isResource(s string) string {
+func checkResource(s string) string {
 	if err := resource.Valid(s); err != nil {
 		return "is no prefix of URIs: " + err.Error()
 	}
 	return ""
 }
 
-// isPattern keeps to what path.Match refuses: an unclosed class, a lone backslash.
-func isPattern(s string) string {
+// checkPattern keeps to what path.Match refuses: an unclosed class, a lone backslash.
+func checkPattern(s string) string {
 	if s == "" {
 		return "must not be empty"
 	}
@@ -104,15 +104,15 @@ func isPattern(s string) string {
 	return ""
 }
 
-func isPatternName(s string) string {
+func checkToolName(s string) string {
 	if s == "" || strings.ContainsRune(s, 0) {
 		return "is no name of a tool"
 	}
 	return ""
 }
 
-// isPointer checks a JSON pointer (RFC 6901) to something inside the arguments.
-func isPointer(s string) string {
+// checkPointer checks a JSON pointer (RFC 6901) to something inside the arguments.
+func checkPointer(s string) string {
 	if !strings.HasPrefix(s, "/") {
 		return `is no JSON pointer; write "/" before it`
 	}
@@ -127,21 +127,21 @@ func isPointer(s string) string {
 	return ""
 }
 
-func isSeparator(s string) string {
+func checkSeparator(s string) string {
 	if !serverName.MatchString(s) || len(s) > 8 {
 		return "must be 1 to 8 of A-Z a-z 0-9 _ . -"
 	}
 	return ""
 }
 
-func isPrefix(s string) string {
+func checkPrefix(s string) string {
 	if s != "" && !serverName.MatchString(s) || len(s) > 64 {
 		return "must be at most 64 of A-Z a-z 0-9 _ . -"
 	}
 	return ""
 }
 
-func isListen(s string) string {
+func checkListen(s string) string {
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {
 		return "is no address; want HOST:PORT, such as 127.0.0.1:8080"
@@ -152,9 +152,9 @@ func isListen(s string) string {
 	return ""
 }
 
-// IsURL looks at an address that may hold references to secrets. Which host it
+// CheckURL looks at an address that may hold references to secrets. Which host it
 // is must be written: no secret decides where the others are sent.
-func IsURL(s string) string {
+func CheckURL(s string) string {
 	scheme, rest, _ := strings.Cut(s, "://")
 	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
 	u, err := url.Parse(reference.Blank(s, "secret"))
@@ -171,9 +171,9 @@ func IsURL(s string) string {
 	return ""
 }
 
-// isEndpoint looks at the address of the hub itself: tokens are made out to it.
-func isEndpoint(s string) string {
-	if wrong := isIssuer(s); wrong != "" {
+// checkEndpoint looks at the address of the hub itself: tokens are made out to it.
+func checkEndpoint(s string) string {
+	if wrong := checkIssuer(s); wrong != "" {
 		return wrong
 	}
 	if u, err := url.Parse(s); err != nil || strings.TrimSuffix(u.Path, "/") != "/mcp" {
@@ -182,9 +182,9 @@ func isEndpoint(s string) string {
 	return ""
 }
 
-// isIssuer looks at an address that is also a name: what it serves decides who may
+// checkIssuer looks at an address that is also a name: what it serves decides who may
 // call, so it is https, or on this machine.
-func isIssuer(s string) string {
+func checkIssuer(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil:
@@ -200,8 +200,8 @@ func isIssuer(s string) string {
 	return "is not https"
 }
 
-// isDocument looks at the address of a client id metadata document.
-func isDocument(s string) string {
+// checkDocument looks at the address of a client id metadata document.
+func checkDocument(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil:

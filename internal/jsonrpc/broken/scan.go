@@ -28,7 +28,7 @@ type Scanner struct {
 	value   bool   // a colon was seen after key
 	mark    mark
 	env     Envelope // the object open at depth 1
-	found   Found
+	found   Guess
 	tail    []byte // the last bytes, for ids behind a broken string
 }
 
@@ -39,8 +39,8 @@ type Envelope struct {
 	version, params       bool
 }
 
-// Found is what a broken line may have been.
-type Found struct {
+// Guess is what a broken line may have been.
+type Guess struct {
 	Answers  []string // ids of calls that it answered
 	Requests []string // ids of requests that it made
 	Asks     bool     // it has a method
@@ -260,7 +260,7 @@ var (
 )
 
 // Request returns the one id that a request may be refused with, or "".
-func (f Found) Request() string { return oneID(f.Requests) }
+func (f Guess) Request() string { return oneID(f.Requests) }
 
 // ID returns the one id that the object has, or "" where it has none or several.
 func (e *Envelope) ID() string { return oneID(e.IDs) }
@@ -279,7 +279,7 @@ func oneID(ids []string) string {
 }
 
 // Finish returns what the line may have been.
-func (s *Scanner) Finish() Found {
+func (s *Scanner) Finish() Guess {
 	open := s.env // a number at the very end may lack digits: it is left out
 	s.closeEnvelope(false)
 	ended := (s.found.Asks || s.found.other) && s.depth == 0 && !s.inStr
@@ -293,7 +293,7 @@ func (s *Scanner) Finish() Found {
 }
 
 // Scan returns what a broken line may have been.
-func Scan(line []byte) Found {
+func Scan(line []byte) Guess {
 	var s Scanner
 	s.Feed(line)
 	return s.Finish()

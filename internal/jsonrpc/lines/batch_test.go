@@ -31,7 +31,7 @@ func TestBatchHoldsAndSends(t *testing.T) {
 		},
 		"Flush": func(_ *Batch, w *Writer) error { return w.Flush(context.Background()) },
 		"a large frame": func(_ *Batch, w *Writer) error {
-			s, ok := w.Offer([][]byte{[]byte(strings.Repeat("3", Borrowed+1))})
+			s, ok := w.Offer([][]byte{[]byte(strings.Repeat("3", CopyLimit+1))})
 			if !ok || s != nil {
 				return fmt.Errorf("taken %v, completion %v", ok, s)
 			}

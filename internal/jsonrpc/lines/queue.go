@@ -51,7 +51,7 @@ func (w *Writer) enqueue(parts [][]byte, skip int, borrow bool) *Completion {
 		cut := min(skip, len(p))
 		skip -= cut
 		p = p[cut:]
-		if len(p) <= Borrowed || !borrow {
+		if len(p) <= CopyLimit || !borrow {
 			w.gather(p)
 			continue
 		}

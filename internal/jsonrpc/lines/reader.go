@@ -25,7 +25,7 @@ const (
 type TooLongError struct {
 	Limit int
 	Size  int64
-	Found broken.Found // what the line may have been
+	Found broken.Guess // what the line may have been
 }
 
 func (e *TooLongError) Error() string {

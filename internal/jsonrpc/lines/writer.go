@@ -10,8 +10,8 @@ import (
 // DefaultQueue bounds what waits to be written to one peer, in bytes.
 const DefaultQueue = 8 << 20
 
-// Borrowed is how many bytes a part may have at most to be copied into the queue.
-const Borrowed = 32 << 10
+// CopyLimit is how many bytes a part may have at most to be copied into the queue.
+const CopyLimit = 32 << 10
 
 const (
 	gathered       = 8 << 10  // parts up to here are copied to be written in one go
@@ -143,7 +143,7 @@ func measure(parts [][]byte) (total int, c class) {
 	total = 1
 	for _, p := range parts {
 		total += len(p)
-		if len(p) > Borrowed {
+		if len(p) > CopyLimit {
 			c = lent
 		}
 	}

@@ -151,7 +151,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 	}
 	text += "; run: " + s.command()
 	at := s.store.changed(s.name)
-	err := s.store.locked(ctx, s.name, func() error {
+	err := s.store.withLock(ctx, s.name, func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*o
 		return g.TokenSet, nil
 	}
 	for {
-		r := s.under(ctx, used, ch)
+		r := s.startRenewal(ctx, used, ch)
 		select {
 		case <-r.done:
 		case <-ctx.Done():
@@ -224,32 +224,32 @@ func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*o
 	}
 }
 
-// under returns the renewal that is under way, and starts one where there is none.
-func (s *Source) under(ctx context.Context, used string, ch oauth.Challenge) *renewal {
+// startRenewal returns the renewal that is startRenewal way, and starts one where there is none.
+func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challenge) *renewal {
 	name, st := s.name, s.store
 	if s.machine {
 		name += "/" + s.set.ClientID
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if r := st.under[name]; r != nil {
+	if r := st.renewals[name]; r != nil {
 		return r
 	}
 	r := &renewal{done: make(chan struct{}), used: used}
-	st.under[name] = r
+	st.renewals[name] = r
 	on, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 	st.wg.Go(func() {
 		defer cancel()
 		if s.machine {
 			r.got, r.err = s.logInAsMachine(on, name, used, ch)
 		} else {
-			r.err = st.locked(on, name, func() (err error) {
+			r.err = st.withLock(on, name, func() (err error) {
 				r.got, err = s.renewLocked(on, used)
 				return err
 			})
 		}
 		st.mu.Lock()
-		delete(st.under, name)
+		delete(st.renewals, name)
 		st.mu.Unlock()
 		close(r.done)
 	})

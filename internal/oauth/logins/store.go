@@ -44,17 +44,17 @@ type Store struct {
 	kept *secrets.Store
 	dir  string // of the locks
 
-	mu      sync.Mutex
-	under   map[string]*renewal        // by the name of the login
-	unsaved map[string]*Login          // answers that could not be written, and are used by nobody
-	machine map[string]*oauth.TokenSet // of clients themselves, which need no store
-	wg      sync.WaitGroup
+	mu       sync.Mutex
+	renewals map[string]*renewal        // by the name of the login
+	unsaved  map[string]*Login          // answers that could not be written, and are used by nobody
+	machine  map[string]*oauth.TokenSet // of clients themselves, which need no store
+	wg       sync.WaitGroup
 }
 
 // New makes a Store that keeps logins among the secrets, and its locks in a folder. It
 // looks at nothing.
 func New(kept *secrets.Store, dir string) *Store {
-	return &Store{kept: kept, dir: dir, under: map[string]*renewal{}, unsaved: map[string]*Login{}, machine: map[string]*oauth.TokenSet{}}
+	return &Store{kept: kept, dir: dir, renewals: map[string]*renewal{}, unsaved: map[string]*Login{}, machine: map[string]*oauth.TokenSet{}}
 }
 
 // Wait returns when no renewal is under way, or when ctx ends.
@@ -123,7 +123,7 @@ func (s *Store) write(ctx context.Context, l *Login) error {
 // Keep keeps a login that was just made, in the place of an earlier one.
 func (s *Store) Keep(ctx context.Context, l *Login) error {
 	name := nameOf(l.Server, l.Principal)
-	return s.locked(ctx, name, func() error {
+	return s.withLock(ctx, name, func() error {
 		if was, err := s.read(ctx, name); err == nil {
 			l.Serial = max(l.Serial, was.Serial)
 		}
@@ -153,7 +153,7 @@ func (s *Store) changed(name string) time.Time {
 func (s *Store) Forget(ctx context.Context, server, principal string) (*Login, error) {
 	name := nameOf(server, principal)
 	var l *Login
-	err := s.locked(ctx, name, func() error {
+	err := s.withLock(ctx, name, func() error {
 		var err error
 		if l, err = s.read(ctx, name); errors.Is(err, ErrNone) {
 			return err
@@ -200,8 +200,8 @@ func (s *Store) lockOf(name string) *flock.Flock {
 	return flock.New(filepath.Join(s.dir, strings.TrimPrefix(name, Prefix)+".lock"), flock.SetPermissions(0o600))
 }
 
-// locked does something while no other process does anything with a login.
-func (s *Store) locked(ctx context.Context, name string, do func() error) error {
+// withLock does something while no other process does anything with a login.
+func (s *Store) withLock(ctx context.Context, name string, do func() error) error {
 	if s.dir == "" {
 		return errors.New("there is no folder for the locks of logins: this user has no folder for configurations")
 	}

@@ -46,7 +46,7 @@ func (f *Front) follow(next *inForce) {
 	}
 	gone := 0
 	for _, c := range f.all() {
-		if next.admission.Stands(c.who) {
+		if next.admission.StillAdmits(c.who) {
 			continue
 		}
 		gone++

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// In is what f means where variables have other values: the same text, with these settings
+// WithEnv is what f means where variables have other values: the same text, with these settings
 // above it. What f takes away of its text is away there too.
-func (f *File) In(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
+func (f *File) WithEnv(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	var in *File
 	var problems []Problem
 	var err error
@@ -22,15 +22,15 @@ func (f *File) In(env func(string) (string, bool), above ...Setting) (*File, []P
 		return nil, problems, err
 	}
 	in.Path, in.Trail = f.Path, f.Trail
-	in, _ = in.Narrowed(f)
+	in, _ = in.Narrow(f)
 	in.Sum = f.Sum
 	return in, problems, nil
 }
 
-// Differs names the first key in which two readings of a file differ and that a variable of a
+// DifferingKey names the first key in which two readings of a file differ and that a variable of a
 // client may not change, because it is no matter of one client; "" for none. It may change how a
 // server is started or reached, what is opened to it, and roots.fallback.
-func (f *File) Differs(o *File) string {
+func (f *File) DifferingKey(o *File) string {
 	if slices.CompareFunc(f.Servers, o.Servers, func(a, b Server) int { return strings.Compare(a.Key, b.Key) }) != 0 {
 		return "mcpServers"
 	}

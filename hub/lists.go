@@ -92,14 +92,14 @@ func (s *Session) keeping(k catalog.Kind) modern.Caching {
 		}
 		left := listTTL
 		switch {
-		case life.Told && announces:
+		case life.HasTTL && announces:
 			left = life.Fresh
-		case life.Told:
+		case life.HasTTL:
 			left = life.Fresh - time.Since(life.At)
 		case o.Raw.Modern() && !st.Listed:
 			left = 0 // what it says of that is not remembered
 		}
-		if parts == 0 && life.Told {
+		if parts == 0 && life.HasTTL {
 			ttl = left
 		}
 		ttl, public = min(ttl, left), public && life.Public

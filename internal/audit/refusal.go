@@ -20,9 +20,9 @@ const (
 	CodeStays   = "stays"   // the child runs on without what was opened later
 )
 
-// A Refused is what was refused to a child, or to a call of one: by the monitor, which has
+// A Refusal is what was refused to a child, or to a call of one: by the monitor, which has
 // decided so, or by the kernel, as far as the child tells. It is JSON.
-type Refused struct {
+type Refusal struct {
 	Time      time.Time `json:"time"`
 	By        string    `json:"by"` // monitor or kernel
 	Session   string    `json:"session,omitempty"`
@@ -41,10 +41,10 @@ type Refused struct {
 	Within    []string  `json:"within,omitempty"` // the directories in scope
 }
 
-// Refused returns what a line of this kind and time says of a refusal; false where it says
+// Refusal returns what a line of this kind and time says of a refusal; false where it says
 // that nothing was refused.
-func (r *Record) Refused(kind string, at time.Time) (out Refused, ok bool) {
-	out = Refused{
+func (r *Record) Refusal(kind string, at time.Time) (out Refusal, ok bool) {
+	out = Refusal{
 		Time: at, By: ByMonitor, Session: r.Session, Principal: r.Principal, Server: r.Child, Tool: r.Tool, Method: r.Method,
 		NamedBy: r.NamedBy, Opens: redact.Text(r.Opens), Why: r.Why, Code: r.Code, Rule: r.Rule, Within: r.Within,
 	}
@@ -76,11 +76,11 @@ const mostRecent = 64
 // from any goroutine.
 type Recent struct {
 	mu   sync.Mutex // guards list
-	list []Refused
+	list []Refusal
 }
 
 // Add adds one.
-func (r *Recent) Add(one Refused) {
+func (r *Recent) Add(one Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.list) == mostRecent {
@@ -90,8 +90,8 @@ func (r *Recent) Add(one Refused) {
 }
 
 // List returns them, the oldest first.
-func (r *Recent) List() []Refused {
+func (r *Recent) List() []Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]Refused(nil), r.list...)
+	return append([]Refusal(nil), r.list...)
 }

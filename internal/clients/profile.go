@@ -55,7 +55,7 @@ func (e Env) variable(name, otherwise string) string {
 type Place struct {
 	File   string
 	Format edit.Format
-	Where  edit.Where
+	Where  edit.Container
 	Fresh  string // what a new file begins with
 }
 
@@ -81,7 +81,7 @@ type Profile struct {
 	marks   func(Env) []string // folders that show that the client is there; nil: that of the first place
 	dialect dialect
 	entry   func(h Hub, at Place) edit.Table
-	more    func(whole edit.Table) []edit.Where // more places in the file, for reading and switching off
+	more    func(whole edit.Table) []edit.Container // more places in the file, for reading and switching off
 }
 
 // A Hub says how a client starts the hub, or reaches it.
@@ -92,8 +92,8 @@ type Hub struct {
 	Web     *Web     // where it is reached instead; nil: it is started
 }
 
-// In returns h with the folders that the hub is registered with.
-func (c *Profile) In(h Hub, roots []string) Hub {
+// WithRoots returns h with the folders that the hub is registered with.
+func (c *Profile) WithRoots(h Hub, roots []string) Hub {
 	switch {
 	case len(roots) == 0:
 	case c.Roots == ListsRoots:
@@ -130,7 +130,7 @@ func plainName(s string) string {
 }
 
 var (
-	mcpServers = edit.Where{Path: []string{"mcpServers"}}
+	mcpServers = edit.Container{Path: []string{"mcpServers"}}
 	asJSON     = func(file string) Place { return Place{File: file, Format: edit.JSON, Where: mcpServers} }
 )
 
@@ -152,7 +152,7 @@ var All = []Profile{
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".cursor", "mcp.json"))} }},
 	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},
 		places: func(e Env) []Place {
-			return []Place{{File: e.code("mcp.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"servers"}}}}
+			return []Place{{File: e.code("mcp.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"servers"}}}}
 		}, entry: typedEntry("stdio")},
 	{Name: "windsurf", Title: "Windsurf", Roots: NoRoots, Switch: "disabled", dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place {
@@ -167,7 +167,7 @@ var All = []Profile{
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "zed")
 			}
-			return []Place{{File: filepath.Join(dir, "settings.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"context_servers"}}}}
+			return []Place{{File: filepath.Join(dir, "settings.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"context_servers"}}}}
 		},
 		entry: func(h Hub, _ Place) edit.Table {
 			return append(edit.Table{{Name: "source", Value: "custom"}}, commandEntry(h)...)
@@ -175,7 +175,7 @@ var All = []Profile{
 	{Name: "codex", Title: "Codex", Roots: StartsIn, Switch: "enabled", dialect: dialect{vars: varsNone},
 		places: func(e Env) []Place {
 			file := filepath.Join(e.variable("CODEX_HOME", filepath.Join(e.Home, ".codex")), "config.toml")
-			return []Place{{File: file, Format: edit.TOML, Where: edit.Where{Path: []string{"mcp_servers"}}}}
+			return []Place{{File: file, Format: edit.TOML, Where: edit.Container{Path: []string{"mcp_servers"}}}}
 		}},
 	{Name: "gemini", Title: "Gemini CLI", Roots: GivesRoots, dialect: dialect{vars: varsGemini, millis: true},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".gemini", "settings.json"))} }},
@@ -184,7 +184,7 @@ var All = []Profile{
 			var out []Place
 			for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
 				dir := e.variable("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
-				out = append(out, Place{File: filepath.Join(dir, "opencode", name), Format: edit.JSON, Where: edit.Where{Path: []string{"mcp"}},
+				out = append(out, Place{File: filepath.Join(dir, "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
 					Fresh: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n"})
 			}
 			return out
@@ -216,7 +216,7 @@ var All = []Profile{
 			case "darwin":
 				dir = filepath.Join(e.Home, ".config", "goose")
 			}
-			return []Place{{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: edit.Where{Path: []string{"extensions"}}}}
+			return []Place{{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: edit.Container{Path: []string{"extensions"}}}}
 		},
 		entry: func(h Hub, _ Place) edit.Table {
 			return edit.Table{{Name: "enabled", Value: true}, {Name: "type", Value: "stdio"}, {Name: "name", Value: HubName},
@@ -226,10 +226,10 @@ var All = []Profile{
 	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsContinue, inputs: true, shape: continueShape},
 		places: func(e Env) []Place {
 			dir := filepath.Join(e.Home, ".continue")
-			named := edit.Where{Path: []string{"mcpServers"}, List: true}
+			named := edit.Container{Path: []string{"mcpServers"}, List: true}
 			return []Place{
 				{File: filepath.Join(dir, "config.yaml"), Format: edit.YAML, Where: named, Fresh: "name: Local\nversion: 1.0.0\nschema: v1\n"},
-				{File: filepath.Join(dir, "config.json"), Format: edit.JSON, Where: edit.Where{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}},
+				{File: filepath.Join(dir, "config.json"), Format: edit.JSON, Where: edit.Container{Path: []string{"experimental", "modelContextProtocolServers"}, List: true}},
 			}
 		},
 		entry: func(h Hub, at Place) edit.Table {
@@ -308,22 +308,22 @@ func list(s []string) []any {
 
 // claudeProjects are the servers of single projects, which Claude Code keeps in
 // the file of the user.
-func claudeProjects(whole edit.Table) []edit.Where {
-	var out []edit.Where
+func claudeProjects(whole edit.Table) []edit.Container {
+	var out []edit.Container
 	projects, _ := whole.Get("projects").(edit.Table)
 	for _, m := range projects {
 		p, _ := m.Value.(edit.Table)
 		if servers, _ := p.Get("mcpServers").(edit.Table); len(servers) > 0 {
-			out = append(out, edit.Where{Path: []string{"projects", m.Name, "mcpServers"}})
+			out = append(out, edit.Container{Path: []string{"projects", m.Name, "mcpServers"}})
 		}
 	}
 	return out
 }
 
 // continueList is where later versions of config.json keep servers.
-func continueList(whole edit.Table) []edit.Where {
+func continueList(whole edit.Table) []edit.Container {
 	if _, list := whole.Get("mcpServers").([]any); list {
-		return []edit.Where{{Path: []string{"mcpServers"}, List: true}}
+		return []edit.Container{{Path: []string{"mcpServers"}, List: true}}
 	}
 	return nil
 }

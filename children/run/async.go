@@ -31,8 +31,8 @@ type AsyncCall struct {
 	waiting health.WaitingCall
 }
 
-// For is WithClient for a call that is not made yet.
-func (c *AsyncCall) For(client link.ClientProfile) { c.client = &client }
+// SetClient is WithClient for a call that is not made yet.
+func (c *AsyncCall) SetClient(client link.ClientProfile) { c.client = &client }
 
 // CanStart reports whether StartCall may be tried: not every transport has it.
 func (r *Run) CanStart() bool {

@@ -200,7 +200,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	}
 	asked, err := conf.DeviceAuth(ctx, opts...)
 	if err != nil {
-		return nil, said(err)
+		return nil, sanitizeError(err)
 	}
 	for _, at := range []string{asked.VerificationURI, asked.VerificationURIComplete} {
 		if err := f.reach.checkText(at); err != nil && at != "" {
@@ -216,7 +216,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 		return nil, errors.New("nobody has entered the code in time")
 	}
 	if err != nil {
-		return nil, said(err, asked.DeviceCode, proof.secret)
+		return nil, sanitizeError(err, asked.DeviceCode, proof.secret)
 	}
 	return grantAt(p, id).with(token, scopes)
 }

@@ -26,15 +26,15 @@ const (
 	mostHops    = 5
 )
 
-// reach says which addresses may be spoken to: public ones, and those that hub.json
+// allowedHosts says which addresses may be spoken to: public ones, and those that hub.json
 // names, by host and port: what else listens on a machine is not meant.
-type reach map[string]bool
+type allowedHosts map[string]bool
 
 // loopback stands for all names and addresses of this machine.
 const loopback = "localhost"
 
-func reachOf(addresses ...string) reach {
-	r := reach{}
+func reachOf(addresses ...string) allowedHosts {
+	r := allowedHosts{}
 	for _, text := range addresses {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			r[placeOf(u)] = true
@@ -56,7 +56,7 @@ func hostOf(name string) string {
 func placeOf(u *url.URL) string { return hostOf(u.Hostname()) + ":" + portOf(u) }
 
 // check says what is wrong with an address that somebody else has named.
-func (r reach) check(u *url.URL) error {
+func (r allowedHosts) check(u *url.URL) error {
 	host, named := hostOf(u.Hostname()), r[placeOf(u)]
 	switch {
 	case host == "" || u.Opaque != "":
@@ -88,7 +88,7 @@ func numeric(host string) bool {
 	return err == nil || last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-func (r reach) checkText(text string) error {
+func (r allowedHosts) checkText(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
 		return errors.New("it is no address")
@@ -134,7 +134,7 @@ func public(ip netip.Addr) bool {
 }
 
 // client makes the HTTP client for the addresses in reach.
-func (r reach) client() *http.Client {
+func (r allowedHosts) client() *http.Client {
 	direct := &http.Transport{
 		DialContext: r.dial, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true,
 		DisableKeepAlives: true, // requests are few, and nothing is to be closed
@@ -143,7 +143,7 @@ func (r reach) client() *http.Client {
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 		DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
 	}
-	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: &within{r, direct, proxied}}
+	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: &guardedTransport{r, direct, proxied}}
 }
 
 // follow lets what was only asked for be found elsewhere.
@@ -157,14 +157,14 @@ func follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// within sends each request, those after a redirect too, only where it may go.
-type within struct {
-	reach           reach
+// guardedTransport sends each request, those after a redirect too, only where it may go.
+type guardedTransport struct {
+	reach           allowedHosts
 	direct, proxied *http.Transport
 }
 
 // RoundTrip sends one request.
-func (w *within) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := w.reach.check(req.URL); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ type bounded struct {
 }
 
 // dial connects, unless the name leads to an address that it may not lead to.
-func (r reach) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (r allowedHosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := &net.Dialer{Timeout: dialTime}
 	if host, port, err := net.SplitHostPort(address); err != nil || !r[hostOf(host)+":"+port] {
 		d.Control = func(_, to string, _ syscall.RawConn) error {

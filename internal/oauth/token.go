@@ -63,7 +63,7 @@ func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind strin
 	conf := clientcredentials.Config{ClientID: proof.id, ClientSecret: proof.secret, TokenURL: g.TokenURL, AuthStyle: proof.style, Scopes: scopes, EndpointParams: all}
 	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.http))
 	if err != nil {
-		return nil, said(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
+		return nil, sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
 	}
 	return g.with(token, scopes)
 }
@@ -192,9 +192,9 @@ func serverError(code, text string, secrets ...string) *ServerError {
 	return &ServerError{code, longWord.ReplaceAllString(shown(text), "…")}
 }
 
-// said keeps of an error what may be shown: the libraries quote whole answers, which
+// sanitizeError keeps of an error what may be shown: the libraries quote whole answers, which
 // may hold tokens, and servers quote what they were sent.
-func said(err error, secrets ...string) error {
+func sanitizeError(err error, secrets ...string) error {
 	var token *oauth2.RetrieveError
 	var made *oauthex.ClientRegistrationError
 	var u *url.Error

@@ -111,7 +111,7 @@ func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, gran
 		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
 	}, f.http)
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), said(err))
+		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), sanitizeError(err))
 	}
 	i := &Registration{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
 	if i.Secret == "" {

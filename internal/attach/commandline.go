@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Line is the command line of `mcphub serve`, as far as it says which hub serves it and how.
-type Line struct {
+// A CommandLine is the command line of `mcphub serve`, as far as it says which hub serves it and how.
+type CommandLine struct {
 	Config     string   // --config
 	Set        []string // --set, in order
 	Roots      string   // --roots
@@ -15,9 +15,9 @@ type Line struct {
 	LogLevel   string // --log-level; "": the default
 }
 
-// ParseLine reads the arguments of this program, without its name. ok is false for all but
+// ParseCommandLine reads the arguments of this program, without its name. ok is false for all but
 // a plain `serve` over standard input and output: another command, HTTP, help, a mistake.
-func ParseLine(args []string) (l Line, ok bool) {
+func ParseCommandLine(args []string) (l CommandLine, ok bool) {
 	if len(args) == 0 || args[0] != "serve" {
 		return l, false
 	}
@@ -53,13 +53,13 @@ func ParseLine(args []string) (l Line, ok bool) {
 }
 
 // Surroundings are what the adapter of this line brings.
-func (l Line) Surroundings(dir string, environ []string) Surroundings {
+func (l CommandLine) Surroundings(dir string, environ []string) Surroundings {
 	return Surroundings{Roots: l.Roots, RootsGiven: l.RootsGiven, LogLevel: l.LogLevel, Dir: dir, Environ: environ}
 }
 
 // Args are the arguments that a hub is started with which serves this line and others of
 // the same hub: what belongs to one session is left out, and config is absolute.
-func (l Line) Args(config string) []string {
+func (l CommandLine) Args(config string) []string {
 	args := []string{"serve", SharedFlag}
 	if config != "" {
 		args = append(args, "--config", config)

@@ -8,11 +8,11 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// SetID is the digest of all that a child can tell of the roots of a principal: who
+// RootSetID is the digest of all that a child can tell of the roots of a principal: who
 // that is, and each root's URI, path and label, in order. The order counts because
 // the first root is the working directory and ${root}, the labels because a child is
 // shown them.
-func SetID(principal string, roots []guard.Root) string {
+func RootSetID(principal string, roots []guard.Root) string {
 	h := sha256.New()
 	put := func(s string) {
 		var n [8]byte

@@ -40,7 +40,7 @@ func (m *Machine) Variants(value string, alts ...string) (list []string, all boo
 		s := list[i]
 		add(chars.TrimEdges(s))
 		if !m.Windows && strings.IndexByte(s, '\\') >= 0 {
-			add(chars.Slashed(s))
+			add(chars.ToSlash(s))
 		}
 		if shell.HasMeta(s) {
 			add(shell.PlainText(s))
@@ -161,6 +161,6 @@ func Stripped(v string) (string, bool) {
 	if !strings.Contains(v, "..../") && !strings.Contains(v, ".../.") && !strings.Contains(v, `....\`) && !strings.Contains(v, `...\.`) {
 		return v, false
 	}
-	s := strings.ReplaceAll(chars.Slashed(v), "../", "")
+	s := strings.ReplaceAll(chars.ToSlash(v), "../", "")
 	return s, chars.Climbs(s)
 }

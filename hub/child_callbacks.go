@@ -88,7 +88,7 @@ func (h *Hub) levelOf(k spec.Key) string {
 		return s.heard().String()
 	}
 	var most declaration.Level
-	for _, level := range h.sessions.Wanted(k) {
+	for _, level := range h.sessions.Levels(k) {
 		most = most.MoreVerbose(declaration.Level(level))
 	}
 	return most.String()
@@ -110,7 +110,7 @@ func (h *Hub) noRoots(k spec.Key) string {
 		view.ClientName = s.capabilities().Name
 		return view.WhyNone()
 	}
-	for _, s := range h.sessions.Served(k) {
+	for _, s := range h.sessions.SessionsOf(k) {
 		if k.Instance != "" {
 			return s.roots.View().WhyNone()
 		}
@@ -133,7 +133,7 @@ func (h *Hub) childAsked(ctx context.Context, k spec.Key, m *jsonrpc.Message) js
 // session does not want to know. What several share is nobody's. A flood
 // leaves room for what matters more, and what does not fit is counted.
 func (h *Hub) logged(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
-	if s, ok := h.sessions.Only(k); ok {
+	if s, ok := h.sessions.SoleSession(k); ok {
 		s.pass(ctx, k, m)
 	}
 }
@@ -181,19 +181,19 @@ func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) cli
 // taskNews tells the streams that asked for it what has become of a task of a
 // child without a handshake, as it stands. It runs on the child's read loop.
 func (h *Hub) taskNews(k spec.Key, m *jsonrpc.Message) {
-	for _, s := range h.sessions.Served(k) {
+	for _, s := range h.sessions.SessionsOf(k) {
 		if !s.tasks.Denied(taskSession{s}, m) {
 			s.notifier.Task(k, m)
 		}
-		s.tasks.Told(k, m)
+		s.tasks.HandleStatus(k, m)
 	}
 }
 
 // taskTold passes on what a child tells of a task to the session that it is for.
 func (h *Hub) taskTold(k spec.Key, m *jsonrpc.Message) {
 	own, _ := h.sessions.Owner(k)
-	for _, s := range h.sessions.Served(k) {
-		mine, known := s.tasks.Told(k, m)
+	for _, s := range h.sessions.SessionsOf(k) {
+		mine, known := s.tasks.HandleStatus(k, m)
 		// Of a task that is not known yet, the answer that made it is on its way.
 		if s.tasks.Denied(taskSession{s}, m) {
 			continue
@@ -219,7 +219,7 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 		conf.Log.Warn().Str("child", k.Child).Str("tool", name).Strs("parts", t.Parts).
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
 		h.redefined.Add(k.Child, owner, name, t.Parts, time.Now())
-		if to := conf.Audit.To; to != nil {
+		if to := conf.Audit.Recorder; to != nil {
 			to.Definition(&audit.Record{DecisionFields: audit.DecisionFields{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
 		}
 	}

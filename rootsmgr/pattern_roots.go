@@ -32,7 +32,7 @@ func (b *builder) spread(entry Entry) {
 	}
 	if err != nil {
 		at := skip(base.Given, fmt.Sprintf("it is a pattern, and its directory %s cannot be used: %v", platform.Quote(base.Given), err))
-		b.late.await(raw, g, base, at)
+		b.late.addPattern(raw, g, base, at)
 		return
 	}
 	names, err := g.Matches(b.disk.FS, p, base.Path)
@@ -42,7 +42,7 @@ func (b *builder) spread(entry Entry) {
 	}
 	some := false
 	for _, name := range names {
-		f, err := b.disk.Canonical(p.Join(base.Given, p.Slashed(name)))
+		f, err := b.disk.Canonical(p.Join(base.Given, p.FromSlash(name)))
 		switch {
 		case f.File || errors.Is(err, guard.ErrMissing):
 			continue // no directory, or a link to nothing
@@ -60,5 +60,5 @@ func (b *builder) spread(entry Entry) {
 	if !some {
 		at = skip("", "it is a pattern that matches no directory")
 	}
-	b.late.await(raw, g, base, at)
+	b.late.addPattern(raw, g, base, at)
 }

@@ -24,8 +24,8 @@ type Comparison struct {
 // be offered.
 const ByNotServed = "not offered"
 
-// Recorded is the result of a Comparison.
-type Recorded struct {
+// ComparisonResult is the result of a Comparison.
+type ComparisonResult struct {
 	Judged  int      // decisions that were asked about
 	Changed int      // that would be others
 	Unsure  int      // that may be, for all that the record tells
@@ -57,7 +57,7 @@ type changeKey struct {
 }
 
 // Run compares the decisions in a folder since a moment.
-func (c *Comparison) Run(dir string, since time.Time) (Recorded, error) {
+func (c *Comparison) Run(dir string, since time.Time) (ComparisonResult, error) {
 	var mu sync.Mutex
 	var all []*tally
 	err := trail.Scan(dir, since, func() func(*trail.Event) {
@@ -70,7 +70,7 @@ func (c *Comparison) Run(dir string, since time.Time) (Recorded, error) {
 	return join(all), err
 }
 
-func join(all []*tally) (out Recorded) {
+func join(all []*tally) (out ComparisonResult) {
 	groups := map[changeKey]*Change{}
 	for _, t := range all {
 		out.Judged += t.judged
@@ -119,7 +119,7 @@ func (t *tally) take(e *trail.Event) {
 	}
 	now, then := t.now.judge(t.c.Now, &d)
 	same := then == before
-	if same && (len(now.Open) == 0 || now.By == was.By) {
+	if same && (len(now.Unknowns) == 0 || now.By == was.By) {
 		return
 	}
 	tool := cmp.Or(e.Method, e.Tool)
@@ -138,8 +138,8 @@ func (t *tally) take(e *trail.Event) {
 		g.Example.Paths = append(g.Example.Paths, f.Path)
 	}
 	g.Unsure = ""
-	if len(now.Open) > 0 {
-		g.Unsure = now.Open[0]
+	if len(now.Unknowns) > 0 {
+		g.Unsure = now.Unknowns[0]
 	}
 }
 

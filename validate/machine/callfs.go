@@ -45,15 +45,15 @@ func (c *callFS) pay(steps int) bool {
 
 // Whole looks at a whole path, where that takes no waiting.
 func (c *callFS) Whole(name string) (guard.Entry, bool) {
-	if was, ok := c.seen[name]; ok && (was.whole.Links > 0 || was.err != nil || was.mode&fs.ModeSymlink != 0) {
-		return was.whole, was.whole.Links > 0
+	if was, ok := c.seen[name]; ok && (was.whole.HardLinks > 0 || was.err != nil || was.mode&fs.ModeSymlink != 0) {
+		return was.whole, was.whole.HardLinks > 0
 	}
 	w, ok := c.fs.(guard.Wholer)
 	if !ok || !c.work.Spend(budget.LookSteps) {
 		return guard.Entry{}, false
 	}
 	e, ok := w.Whole(name)
-	if ok && e.Links > 0 {
+	if ok && e.HardLinks > 0 {
 		c.keep(name, entry{mode: e.Mode, whole: e})
 	}
 	return e, ok
