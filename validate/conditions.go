@@ -16,8 +16,7 @@ import (
 
 // applies decides whether a conditional finding that does not lie inside counts at all.
 func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err error) bool {
-	var stuck *guard.UnresolvableError
-	if errors.As(err, &stuck) {
+	if stuck, ok := errors.AsType[*guard.UnresolvableError](err); ok {
 		switch stuck.Cause {
 		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
 			return !f.Relative() || stuck.Cause == platform.CauseMagic

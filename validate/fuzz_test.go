@@ -96,8 +96,7 @@ func FuzzDetect(f *testing.F) {
 				t.Fatalf("the scan took %v", took)
 			}
 			if err != nil {
-				var e *strictjson.Error
-				if !errors.As(err, &e) {
+				if _, ok := errors.AsType[*strictjson.Error](err); !ok {
 					t.Fatalf("%T %v", err, err)
 				}
 				return &Verdict{}

@@ -36,8 +36,7 @@ func (h Machine) Lacks(prog program.Program) []Lack {
 	}
 	if _, err := findProgram(prog, env, prog.Cwd, h); err != nil {
 		lack := Lack{Key: []string{"command"}, Text: err.Error()}
-		var no *NotProgramError
-		if errors.As(err, &no) {
+		if no, ok := errors.AsType[*NotProgramError](err); ok {
 			lack.Text, lack.Hint, lack.Run = no.what(), no.Hint, no.Run
 		}
 		return append(out, lack)

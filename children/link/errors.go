@@ -27,8 +27,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // BareURL leaves out the address that net/http puts before an error: it may
 // hold what nobody else should see.
 func BareURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -30,8 +30,7 @@ func initialize(ctx context.Context, conn link.Link, version string, shown []byt
 	var req mcp.InitializeRequest
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcphub", Version: version}
 	res, err := c.Initialize(ctx, req)
-	var carried *transport.Error
-	if errors.As(err, &carried) { // mcp-go's word for what the Link said
+	if carried, ok := errors.AsType[*transport.Error](err); ok { // mcp-go's word for what the Link said
 		err = carried.Err
 	}
 	var refused *jsonrpc.Error

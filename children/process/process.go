@@ -93,8 +93,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 	if err != nil {
 		p.closePipes()
 		p.removeRootsFile()
-		var path *os.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*os.PathError](err); ok {
 			err = fmt.Errorf("%s: %w", path.Path, path.Err)
 		}
 		return nil, fmt.Errorf("could not be started: %w", err)

@@ -173,8 +173,7 @@ func (l *postLink) awaited(ctx context.Context, want string, resp *http.Response
 // cut is the error of a call whose answer broke off. The request is lost, and
 // nobody knows whether it was done: it is not sent again, and the others go on.
 func (l *postLink) cut(err error) error {
-	var broken *jsonrpc.BrokenError
-	if errors.As(err, &broken) {
+	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
 	return &jsonrpc.BrokenError{Reason: fmt.Sprintf("the stream of %s ended before the answer: %s", l.url.Host, link.BareURL(err))}

@@ -58,8 +58,7 @@ func (l *httpLink) Run(ctx context.Context) error {
 			stop()
 		}
 	}
-	var lost *link.LostError
-	if errors.As(context.Cause(ctx), &lost) {
+	if lost, ok := errors.AsType[*link.LostError](context.Cause(ctx)); ok {
 		err = lost
 	} else {
 		l.leave()

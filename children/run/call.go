@@ -53,8 +53,7 @@ func (r *Run) Call(ctx context.Context, method string, params ...[]byte) (*jsonr
 // failed turns an error of the link into one that says what became of the
 // child.
 func (r *Run) failed(ctx context.Context, err error) error {
-	var broken *jsonrpc.BrokenError
-	if errors.As(err, &broken) {
+	if _, ok := errors.AsType[*jsonrpc.BrokenError](err); ok {
 		return err
 	}
 	if ctx.Err() != nil {

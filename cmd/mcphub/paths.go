@@ -159,8 +159,7 @@ func hubConfig(named string) (path string, text []byte, file *config.File, err e
 		return path, text, nil, err
 	}
 	if file, _, err = config.Parse(path, text, os.LookupEnv); err != nil {
-		var bad *config.LoadError
-		if errors.As(err, &bad) {
+		if _, ok := errors.AsType[*config.LoadError](err); ok {
 			return "", nil, nil, exit.Errorf(exit.Config, "%w. Put that right first; nothing was changed", err)
 		}
 		return "", nil, nil, exit.Failed(err)

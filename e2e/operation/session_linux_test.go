@@ -88,8 +88,7 @@ func TestSession(t *testing.T) {
 		cmd.Dir, cmd.Env = project, env
 		out, err := cmd.CombinedOutput()
 		code := 0
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			code, err = exit.ExitCode(), nil
 		}
 		world.Must(t, err)

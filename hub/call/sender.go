@@ -173,9 +173,8 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	if !link.AsksForLogin(err) || conf.StartLogin == nil || !login.Offered(ctx) {
 		return false
 	}
-	var down *run.UnavailableError
 	notBefore := time.Now()
-	if errors.As(err, &down) {
+	if down, ok := errors.AsType[*run.UnavailableError](err); ok {
 		notBefore = notBefore.Add(down.RetryAfter)
 	}
 	offer, first := s.Logins.Offer(child, func(ctx context.Context, page func(address, code string) error) error {

@@ -28,8 +28,7 @@ func ToolError(text string) jsonrpc.Answer {
 // argumentsAnswer answers arguments that cannot be judged, or do not fit the
 // tool's own schema.
 func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
-	var args *strictjson.Error
-	if errors.As(err, &args) {
+	if _, ok := errors.AsType[*strictjson.Error](err); ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	}
 	return ToolError(SchemaText(tool, err))
@@ -38,8 +37,7 @@ func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
 // SchemaText says which argument of which tool does not fit its schema.
 func SchemaText(tool *catalog.Tool, err error) string {
 	what := err.Error()
-	var invalid *schema.Error
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		what = invalid.Message
 		if invalid.Pointer != "" {
 			what = "argument " + printable.Escape(invalid.Pointer, 200) + ": " + what

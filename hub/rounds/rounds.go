@@ -282,9 +282,8 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 		})
 	}
 	all.Wait()
-	var cause *inputError
 	if err := context.Cause(ctx); err != nil {
-		if errors.As(err, &cause) {
+		if cause, ok := errors.AsType[*inputError](err); ok {
 			return cause // the first one that failed, and not those that it ended
 		}
 		return err

@@ -231,8 +231,7 @@ func textNote(all []string) string {
 }
 
 func problemText(err error) string {
-	var p *config.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*config.Problem](err); ok {
 		return p.Text
 	}
 	return err.Error()

@@ -292,8 +292,7 @@ func sameName(a, b string) bool {
 // pathFromURI returns the absolute local path that a file: URI names.
 func pathFromURI(raw string) (string, error) {
 	path, err := platform.Host().ParseRootURI(raw)
-	var uri *platform.URIError
-	if errors.As(err, &uri) {
+	if uri, ok := errors.AsType[*platform.URIError](err); ok {
 		return "", fmt.Errorf("%q %s", raw, uri.Reason)
 	}
 	return filepath.Clean(path), nil

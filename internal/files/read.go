@@ -287,8 +287,7 @@ func lineCount(name string, v float64) (int, error) {
 
 // failed says what could not be done, where, and why.
 func failed(what, path string, err error) error {
-	var out *outsideError
-	if errors.As(err, &out) {
+	if out, ok := errors.AsType[*outsideError](err); ok {
 		return fmt.Errorf("cannot %s %q: %w", what, path, out)
 	}
 	text := reason(err)

@@ -236,12 +236,10 @@ func reason(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "the file system does not permit it"
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()
 	}
-	var le *os.LinkError
-	if errors.As(err, &le) {
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
 		return le.Err.Error()
 	}
 	return err.Error()

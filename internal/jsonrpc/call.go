@@ -98,8 +98,7 @@ func (c *Conn) cancelPeer(n uint64, cause error) {
 // cause is one, else the cause itself.
 func AppendCancel(b, id []byte, cause error) []byte {
 	text := cause.Error()
-	var asked *CancelledError
-	if errors.As(cause, &asked) {
+	if asked, ok := errors.AsType[*CancelledError](cause); ok {
 		text = asked.Reason
 	}
 	b = append(append(b, `{"requestId":`...), id...)

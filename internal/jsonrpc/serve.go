@@ -352,8 +352,7 @@ func (c *Conn) response(rd *lines.Reader, m *Message) {
 // Other lines are refused by refuse.
 func (c *Conn) bad(line []byte, err error, refuse func(id []byte, code int64, text string)) {
 	code, reason := int64(CodeParse), err.Error()
-	var se *SyntaxError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*SyntaxError](err); ok {
 		code = se.Code
 	}
 	if code == CodeParse || !wellFormed(line) {

@@ -490,8 +490,7 @@ func tooDeep(err error) bool {
 }
 
 func reason(err error) string {
-	var se *jsontext.SyntacticError
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		text := "invalid JSON"
 		if se.Err != nil {
 			text = se.Err.Error()

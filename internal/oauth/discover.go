@@ -331,8 +331,7 @@ func (f *Flow) get(ctx context.Context, at string, into any) (found bool, err er
 
 // bare leaves out the address that net/http puts before an error.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -113,8 +113,7 @@ func listen(ctx context.Context, fixed int, r Request) (net.Listener, error) {
 }
 
 func bareOp(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err

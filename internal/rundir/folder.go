@@ -76,8 +76,7 @@ func Claim(dir string) error {
 		return err
 	}
 	err := Check(dir)
-	var wide *wideError
-	if errors.As(err, &wide) { // ours, but open to others: as a careless hand leaves it
+	if _, ok := errors.AsType[*wideError](err); ok { // ours, but open to others: as a careless hand leaves it
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return err
 		}

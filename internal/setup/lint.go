@@ -199,8 +199,7 @@ func (l *linter) secrets() {
 			seen[r.Ref] = true
 			warned = ""
 			_, err := store.Resolve(ctx, r.Ref, nil)
-			var unset *secrets.NotSetError
-			if errors.As(err, &unset) {
+			if unset, ok := errors.AsType[*secrets.NotSetError](err); ok {
 				l.report(config.SeverityWarning, unset.What(), "", r.At...)
 				l.cure("mcphub", "secret", "set", unset.Name)
 			} else if err != nil {
@@ -329,8 +328,7 @@ func (l *linter) metrics() {
 			`add "metrics.token", or listen on 127.0.0.1`, "metrics", "listen")
 	}
 	_, err := MetricsOptions(l.file, os.LookupEnv)
-	var p config.Problem
-	if errors.As(err, &p) { // it may be said otherwise where serve runs
+	if p, ok := errors.AsType[config.Problem](err); ok { // it may be said otherwise where serve runs
 		p.Severity, p.Text = config.SeverityWarning, "metrics would not be served: "+p.Text
 		l.found = append(l.found, p)
 	}
@@ -355,8 +353,7 @@ func (l *linter) http() {
 			`leave it out, and name directories in "roots" of tokens and issuers`, "http", "when", "noRoots")
 	}
 	_, err := HTTPOptions(l.file, os.LookupEnv, zerolog.Nop())
-	var p config.Problem
-	if errors.As(err, &p) { // it may be said otherwise where serve runs
+	if p, ok := errors.AsType[config.Problem](err); ok { // it may be said otherwise where serve runs
 		p.Severity, p.Text = config.SeverityWarning, "serve --http would not start: "+p.Text
 		l.found = append(l.found, p)
 	}
