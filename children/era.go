@@ -8,8 +8,8 @@ import (
 	"mcphub/children/spec"
 )
 
-// eraOf is the era in which an offer was made; EraAuto of none, and where the next
-// start speaks to the child in the other one.
+// eraOf is the era in which the next start speaks to the child first: that of its offer, or the
+// modern one where it can do both. It is EraAuto without an offer.
 func eraOf(o *offers.Offer) spec.Era {
 	switch {
 	case o == nil:

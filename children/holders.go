@@ -18,8 +18,8 @@ var errUnheld = errors.New("no session needs it any more")
 // Status.Serial. 0: there is no Spec of this name, or the Supervisor has ended.
 func (s *Supervisor) Join(k spec.Key) (serial uint64) { return s.JoinBy(k, nil) }
 
-// JoinBy is Join for a session by whose configuration the child is run as by says: an instance
-// that is made starts in the surroundings of that session.
+// JoinBy is Join for a session that has surroundings of its own. by is the Spec as the session has
+// it. If the instance has to be made, it starts in those surroundings.
 func (s *Supervisor) JoinBy(k spec.Key, by *spec.Spec) (serial uint64) {
 	s.mu.Lock()
 	c := s.instanceLocked(k, by)

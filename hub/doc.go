@@ -3,11 +3,11 @@
 //
 // # What is where
 //
-// A front (stdio.go, http.go and package httpfront) reads a frame. Package methods says
-// what each method is, and methods.go what serves it, in which era. What a child answers is looked
-// up and taken through the steps of a call (package call). Lists and
-// what the hub says of itself come from the session's catalogue (lists.go, modern.go,
-// report.go and package status). The hub's own tools are answered by mcp-go's server (tools.go).
+// A front (stdio.go, http.go and package httpfront) reads a frame. Package methods says what each
+// method is, and methods.go what serves it, in which era. A request that a child has to answer is
+// looked up and taken through the steps of a call (package call). Lists and what the hub says of
+// itself come from the session's catalogue (lists.go, modern.go, report.go and package status). The
+// hub's own tools are answered by mcp-go's server (tools.go).
 //
 // # Two eras
 //

@@ -37,7 +37,7 @@ func (h *Hub) transportOf(child string) string {
 	return telemetry.Pipe
 }
 
-// toldWatched is Told of a hub that is watched.
+// toldWatched is the Changed callback of a hub that has telemetry.
 func (h *Hub) toldWatched(st children.Status, offer *offers.Offer) {
 	h.telemetry.UpdateChild(&st)
 	h.sessions.UpdateInstance(st, offer)

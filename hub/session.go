@@ -148,8 +148,8 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 // now is the configuration that counts for what the session starts now.
 func (s *Session) now() *configuration.Configuration { return s.current.Now() }
 
-// asksForRoots has the session ask its client for its roots, which stay under a
-// ceiling where that is not nil.
+// asksForRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
+// below it.
 func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.now().Settings
 	settings := cfg.RootsOf(s.principal.Key())
@@ -298,7 +298,7 @@ func (s *Session) places() []string {
 	return append(s.now().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
-// speaksOn sets what belongs to no request of the client.
+// speaksOn sets the peer for whatever belongs to no request of the client.
 func (s *Session) speaksOn(main handshake.MainPeer) {
 	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
 	s.sender.Main = s.main

@@ -1,12 +1,12 @@
-// Release builds everything that mcphub is installed from: archives for six
-// platforms, Debian and RPM packages, npm packages, a container image,
-// server.json for the MCP registry, a bill of materials and checksums.
+// Packaging builds everything that mcphub is installed from: archives for six platforms, Debian and
+// RPM packages, npm packages, a container image, server.json for the MCP registry, a bill of
+// materials and checksums.
 //
 //	go -C packaging run . -version 1.2.3
 //
-// It reads the repository that it lies in, needs nothing but Go, and writes
-// the same bytes whenever it is run on the same commit. The names and
-// addresses that packages carry stand in project.json alone.
+// It reads the repository that it lies in, needs Go and git (without git: SOURCE_DATE_EPOCH), and
+// writes the same bytes whenever it is run on the same commit. The names and addresses that
+// packages carry stand in project.json alone.
 package main
 
 import (

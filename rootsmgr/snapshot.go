@@ -26,7 +26,7 @@ const (
 // from a setting.
 type Entry struct {
 	URI, Name string
-	Pattern   string // the end of a path of a setting that is a pattern, unless there is such a directory; "" for none
+	Pattern   string // the part of URI that is a pattern, "" for none. A directory with that very name wins.
 }
 
 // Values of Root.Flag.

@@ -15,7 +15,7 @@ type terms struct {
 
 func (t *terms) equal(o *terms) bool {
 	a, b := t.settings, o.settings
-	// The ceiling is the session's own, and never another.
+	// Ceiling and WritableDirs are not compared: they stay those of the session.
 	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
 }
 

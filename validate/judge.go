@@ -220,7 +220,8 @@ func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
 	}
 }
 
-// unread decides a reading without looking where its path leads, if it can; then done is true.
+// unread decides what needs no look at the disk: a name that does not count, a reading without a
+// path, a harmless device. done is false for everything else.
 func (j *judge) unread(f *detect.Finding, s meaning, u *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {

@@ -64,7 +64,7 @@ func (j *judge) capped(p *guard.Place) bool {
 	return !lexical || !physical || !cleaned
 }
 
-// touchesName is touches for a name without a slash in a directory.
+// touchesName is Evaluation.Touches for an operand without a slash.
 func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
 	if !f.Operand || !j.rules.HasAreaRule(f.Role) {
 		return false

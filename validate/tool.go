@@ -22,7 +22,7 @@ type Tool struct {
 	rewrite declare.Rewriting
 	first   bool // relative paths start in the first directory that the server is served
 	args    detect.Tool
-	nothing *Scan // of all calls in which there is nothing
+	nothing *Scan // the one Scan for every call in which nothing was found
 }
 
 // Name is the tool's own name, without the hub's prefix.

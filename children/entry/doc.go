@@ -10,6 +10,6 @@
 // mark of a secret, and one that the caller says is replaced. Nor does a relative path
 // where the working directory is not the entry's own.
 //
-// The package looks at no file, and decides nothing: what becomes of a name is for package
-// launch. It has no state. Its functions may be called by any goroutine.
+// The package looks at no file, and decides nothing: package confinement decides what becomes of a
+// name. It has no state. Its functions may be called by any goroutine.
 package entry

@@ -76,7 +76,8 @@ func (p *Pulse) decide(s sign) Action {
 	return Rest
 }
 
-// Heard takes in Facts.Heard. answered: it had been asked, and that has grown.
+// Heard takes in Facts.Heard, which grows with each message. answered is true if the child had been
+// asked and has been heard of since.
 func (p *Pulse) Heard(now time.Time, heard uint64) (answered bool) {
 	if heard == p.heard && !p.since.IsZero() {
 		return false

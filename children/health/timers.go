@@ -45,7 +45,7 @@ type ExpireFunc func()
 // Expired calls f.
 func (f ExpireFunc) Expired() { f() }
 
-// NewCallTimers returns those that have Slow deliver so often while calls wait.
+// NewCallTimers returns CallTimers whose Slow delivers at this interval while calls wait.
 func NewCallTimers(look time.Duration) *CallTimers {
 	p := &CallTimers{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
 	p.open.next, p.open.prev = &p.open, &p.open

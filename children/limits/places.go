@@ -135,7 +135,7 @@ func (p *Places) of(session string) (n int) {
 type look struct {
 	own     bool            // the owner has as many as it may
 	tenants []Tenant        // who could leave for it
-	richer  []Tenant        // of them those of owners who have two more, or any where the one who looks has none; most first
+	richer  []Tenant        // tenants of owners with at least two places more than this one, or with any if this one has none; the owner with the most first
 	coming  bool            // sessions were asked to end that have a place for each who looks for one
 	moved   <-chan struct{} // when to look again
 }
@@ -216,9 +216,9 @@ func (p *Places) yield(richer []Tenant) bool {
 	return false
 }
 
-// Take waits for a place. Where all are taken it has the longest idle child
-// stopped that is nobody's own; where there is none, a session of an owner who has more yields that nobody uses.
-// The error is ErrBusy, ErrOwnerBusy, or the cause of ctx.
+// Take waits for a place. If all are taken, it stops the evictable tenant that has been idle longest. If there
+// is none, it asks an owner with more places to end an unused session. The error is ErrBusy, ErrOwnerBusy, or
+// the cause of ctx.
 func (p *Places) Take(ctx context.Context, c Tenant, owner string) error {
 	over := time.NewTimer(evictWait)
 	defer over.Stop()

@@ -43,10 +43,10 @@ type heldTurn struct {
 	give  func()
 }
 
-// Take waits for a turn; nil when ctx ends first. waits is called where there is none
-// at once. A turn ends early for a child that takes long: being slow delays nobody. Of several
-// owners who wait, the next one is who has the fewest turns, so that one who starts many is
-// a turn's time ahead of another at most. Owner "" is nobody in particular.
+// Take waits for a turn; nil when ctx ends first. waits is called where there is none at once. A
+// turn ends early for a child that takes long: being slow delays nobody. A free turn goes to the
+// waiting owner that has the fewest. So an owner who starts many children delays another by one
+// turn at most. Owner "" is nobody in particular.
 func (all Turns) Take(ctx context.Context, owner string, waits func()) *Turn {
 	t := &Turn{}
 	for _, of := range []struct {

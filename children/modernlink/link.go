@@ -47,7 +47,7 @@ type Link struct {
 	level atomic.Pointer[string] // of logging/setLevel; where nobody says another
 }
 
-// Meta is what stands in the _meta of requests: what was made of one Client last.
+// Meta is the _meta of requests on behalf of one ClientProfile. The last one is kept.
 type Meta struct {
 	caps  []byte
 	level string
@@ -98,7 +98,7 @@ func (m *Link) Base() link.Link { return m.base }
 // Start takes in what the child said of itself, and listens for what it announces.
 func (m *Link) Start(o *offers.Offer) { m.subs.start(o) }
 
-// Settled waits, for a moment, until the child has acknowledged that.
+// Settled waits up to a second until the child has acknowledged the stream that Start opened.
 func (m *Link) Settled(ctx context.Context) { m.subs.settled(ctx) }
 
 // End closes all subscriptions, and returns when nothing is left of them.

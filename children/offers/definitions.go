@@ -40,7 +40,7 @@ type Definitions struct {
 	known map[string]*serverDefinitions // by definitionsKey
 }
 
-// definitions are those of one entry.
+// serverDefinitions are the definitions of one entry.
 type serverDefinitions struct {
 	mu     sync.Mutex
 	loaded bool

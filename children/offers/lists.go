@@ -140,8 +140,8 @@ func Changed(method string) (which Lists) {
 	return which
 }
 
-// Read returns a copy of base with those lists as they are now that which picks. What is wrong with any but the first spoils only that one: it stays as
-// it was in base, and a note says so. Nothing is returned of a child that has ended.
+// Read returns a copy of base in which the lists that which picks are read anew. A list that fails stays as it was in base,
+// and a note says so. Read fails only if the first list does, or if the child has ended.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, []string, error) {
 	o := *base
 	var all [len(lists)]catalogue

@@ -98,12 +98,11 @@ func (h *processReaper) inherited(t *proctree.Table) (all []proctree.Process, ow
 	return all, own
 }
 
-// orphans returns those of the inherited who are to go when the child with
-// this mark goes: they bear it, or the mark of nobody who lives, or no
-// mark that can be read while nobody else lives who could have started them.
-// Where the child was held by the kernel, so are those of its who hide whose they are. One that
-// mayHide goes with the first child whose it could be: it would keep what that was allowed. Those
-// who have ended are among them: see proctree.Family.
+// orphans returns those of the inherited who are to go when the child with this mark goes: they
+// bear it, or the mark of nobody who lives, or no mark that can be read while nobody else lives who
+// could have started them. If the kernel confined the child, it confines the child's orphans too. A
+// confined orphan that hides its mark ends with the first child that it could belong to. Else it
+// would keep the rights of that child. Those who have ended are among them: see proctree.Family.
 func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
 	all, own := h.inherited(t)
 	var out []proctree.Process

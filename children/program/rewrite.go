@@ -262,8 +262,7 @@ func (x Expander) Text(s string) (string, error) {
 	return x.Expand(s, strings.Join(RootPaths(x.Roots), x.Separator))
 }
 
-// Holds reports whether s has a placeholder that is not escaped ("$${root}" is
-// the text "${root}").
+// holds reports whether s has a placeholder that is not escaped ("$${root}" is the text "${root}").
 func holds(s, placeholder string) bool {
 	for {
 		i := strings.Index(s, placeholder)

@@ -118,8 +118,8 @@ func reachWithin(command string, args []string, within int) (r reach) {
 	return r
 }
 
-// Names is what the arguments name that is relative: flags that take a file, and
-// the script.
+// named finds the first relative path that the arguments name: the value of a flag that takes a
+// file, or the script.
 func (l *Launcher) named(here reach, name string, args []string) reach {
 	end := ProgramAt(here.by, args)
 	if l.wraps {

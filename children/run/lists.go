@@ -110,8 +110,8 @@ func announces(o *offers.Offer) bool {
 	return string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
 }
 
-// outlived tells when lists are to be read again that were read at a time: when the time to live is over that the child
-// gave them, but not soon. It never tells where ends is false.
+// outlived returns a channel that delivers when the time to live is over that the child gave its lists, but after
+// leastFresh at the earliest. It is nil, and never delivers, if ends is false.
 func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
 	if !ends {
 		return nil

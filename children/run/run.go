@@ -88,8 +88,8 @@ const (
 	mostBurst = 10_000 // at once
 )
 
-// Start starts a run. open starts the child and returns the Link to it; what the child
-// sends goes to h. The run lasts until Cancel, or until the child ends.
+// Start starts a run. open starts the child and returns the Link to it; what the child sends goes
+// to h. The run lasts until Stop, or until the child ends.
 func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
 	r := &Run{
 		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,

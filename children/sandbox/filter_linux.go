@@ -119,9 +119,9 @@ var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
 
 // filterFor is the filter of a Profile.
 //
-// It sees system calls of this architecture alone: those of another one (32-bit
-// programs) and those that are newer than it are refused as unknown. Where the Profile
-// holds attributes, calls that change them are put to a Decider.
+// It sees system calls of this architecture alone: those of another one (32-bit programs) and those
+// that are newer than it are refused as unknown. Where the Profile holds attributes, calls that
+// change them are put to a decider.
 func filterFor(p *Profile) ([]unix.SockFilter, error) {
 	prog := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},

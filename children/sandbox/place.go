@@ -46,8 +46,8 @@ func (p *Profile) Watch(paths []string) {
 	}
 }
 
-// PathsReplaced reports whether something else than a rule sits on has the name of its path, or
-// something has where nothing had. It looks at the disk, and takes no memory.
+// PathsReplaced reports whether a watched path now names another file than the one its rule was
+// made for, or names a file where none was. It looks at the disk, and takes no memory.
 func (p *Profile) PathsReplaced() bool {
 	for i := range p.Places {
 		if p.Places[i].Replaced() {

@@ -87,7 +87,7 @@ const (
 	Keep                  // nothing to do
 )
 
-// Decide tells what a running child does about one change of roots.
+// Decide says what is done with a running child when its roots change.
 func (c Change) Decide() Action {
 	switch {
 	case c.Rules: // which can only be made narrower while it runs

@@ -125,8 +125,8 @@ func (w *allowWork) parse(name string) (currentEntry, error) {
 	return s, nil
 }
 
-// never says why no name of the entry opens a path; "" where one may, or nothing holds the
-// server. It plans a start.
+// never returns why the kernel would not open the path although the entry names it. It is empty if
+// the path may be opened or the server is not confined. It plans a start to find out.
 func (s *currentEntry) never(path string) string {
 	if s.spec == nil {
 		return ""
@@ -270,8 +270,8 @@ func (t *target) note(format string, args ...any) {
 
 func (w *allowWork) written(path string) string { return encodeHubPath(w.home, path) }
 
-// ownFolder says why the folder of a missing path is none in which one may be made: it is
-// the user's, and nobody else and no link has a hand in it.
+// ownFolder returns an error unless the missing path may be created: its folder must belong to the
+// user, nobody else may write there, and no link may lead there.
 func (w *allowWork) ownFolder(path string) error {
 	folder := filepath.Dir(path)
 	why := w.current.checker.CheckOwnFolder(folder)
@@ -337,8 +337,8 @@ func (s *currentEntry) unheld() string {
 	return s.spec.Program().Unheld(sandbox.CurrentKernel())
 }
 
-// opened finds the first path of a key of the sandbox for which is reports true, and how it is
-// written; -1 where there is none.
+// opened returns the index of the first path in sandbox.read or sandbox.write that matches, and its
+// text in hub.json. The index is -1 if no path matches.
 func (s *currentEntry) opened(key string, is func(open string) bool) (number int, written string) {
 	list, all := s.spec.Sandbox.Read, s.server.Sandbox.Read
 	if key == clients.MayWrite {
@@ -352,7 +352,8 @@ func (s *currentEntry) opened(key string, is func(open string) bool) (number int
 	return -1, ""
 }
 
-// coveringSandboxLine returns which line of the sandbox opens the path or a folder that holds it; "": none.
+// coveringSandboxLine describes the entry of the sandbox that opens the path or a folder above it. It is
+// empty if there is none.
 func (s *currentEntry) coveringSandboxLine(t *target, keys ...string) (words string) {
 	for _, key := range keys {
 		if i, path := s.opened(key, func(open string) bool { return sandbox.Contains(open, t.Path) }); i >= 0 {

@@ -33,8 +33,8 @@ type callFlags struct {
 	dry     bool // nothing is called, so there is nothing to record
 	anew    bool // servers are asked, whatever is known of them
 
-	// selectServers names the servers of a configuration that are started, where they have to be,
-	// before anything is called; nil: all. An error says what cannot be done.
+	// selectServers returns the names of the servers that may be started. A nil function, or a nil
+	// result, means all.
 	selectServers func(cfg *hub.Config) ([]string, error)
 	as            string   // whose call it is: see setup.As
 	asGroups      []string // that it is in
@@ -134,8 +134,8 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 	return exit.Failed(err)
 }
 
-// startOnly has no server started but those that this is about, and of them none of which
-// is known what is to be known. Lists wait for these as long as they take to start.
+// startOnly sets which servers start at once: only the selected ones, and of these only those whose
+// offer is not cached (with anew: all of them). Lists wait for them until the timeout.
 func (f *callFlags) startOnly(cfg *hub.Config) error {
 	var names []string
 	if f.selectServers != nil {

@@ -116,7 +116,7 @@ func yesOrNo(answer string) (yes, known bool) {
 	return false, false
 }
 
-// askDefaultYes asks a question whose answer is yes where nothing else is said.
+// askDefaultYes asks a question. Enter and --yes mean yes.
 func (w *clientWork) askDefaultYes(question string) (bool, error) {
 	if w.yes {
 		return true, nil

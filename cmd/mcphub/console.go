@@ -80,7 +80,7 @@ func serveConsole(cmd *cobra.Command, src *setup.Source, noBrowser bool) error {
 	return exit.Failed(server.Run(cmd.Context(), l))
 }
 
-// consoleSource is where a console has from what it shows: from the code of the commands that print the same.
+// consoleSource supplies what the console shows. It uses the code of the commands that print the same.
 type consoleSource struct {
 	src    *setup.Source
 	record string
@@ -182,7 +182,8 @@ func (c *consoleSource) exports() (all []webconsole.Export) {
 	return all
 }
 
-// file is hub.json without secrets, and what two commands say of it; brief: without those.
+// file returns hub.json without its secrets and, unless brief, the output of validate and plan for
+// it.
 func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 	path, text, err := hubFile(c.src.Config)
 	f := webconsole.File{Path: path, Brief: brief}

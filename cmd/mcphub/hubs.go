@@ -42,9 +42,9 @@ func (u unreachableHub) show(w io.Writer) {
 	layout.Printf(w, "no answer from %s: %s\n", printable.Escape(u.Socket, 200), printable.Escape(u.Error, 300))
 }
 
-// askHubs asks every hub that this user runs how it is, by the time they started. With a
-// process id it leaves out the others that answer. It says on w which folders could not be
-// looked into.
+// askHubs asks every hub that this user runs how it is, by the time they started. If pid is not 0,
+// it returns that hub alone; hubs that do not answer are returned in any case. It says on w which
+// folders could not be looked into.
 func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs []runningHub, silent []unreachableHub) {
 	for _, h := range findHubs(w, folders) {
 		r, err := h.Status(ctx)
@@ -70,7 +70,8 @@ func noHubError(pid int) error {
 		strings.Join(rundir.Sockets(os.Getenv), ", "))
 }
 
-// reportsOn are the hubs that run on a hub.json; "" is none.
+// reportsOn reports on the hubs that run on this hub.json. An empty path means those that run
+// without one.
 func reportsOn(ctx context.Context, path string) []admin.Report {
 	var out []admin.Report
 	for _, r := range collectStatus(ctx, rundir.Sockets(os.Getenv), 0).Hubs {

@@ -259,7 +259,7 @@ func (w *clientWork) secretStore(path string, text []byte) (*secrets.Store, erro
 	return secrets.New(kept), nil
 }
 
-// unanswered says what a client asked a person for, and the hub has not been told.
+// unanswered sets Err of each import that needs an input for which no value is kept.
 func (w *clientWork) unanswered(m *mergeResult, kept *secrets.Store) {
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -344,7 +344,7 @@ func sourceTitle(s *clients.Server) string {
 	return s.Client.Title
 }
 
-// whatStarts names who says what a server of a stranger starts.
+// whatStarts names the origin of a command that a stranger wrote: a registry or a file.
 func whatStarts(s *clients.Server) string {
 	if s.From != "" {
 		return "an entry of a registry"

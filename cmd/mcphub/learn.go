@@ -190,7 +190,7 @@ func (l *learnRun) record() error {
 	return err
 }
 
-// unheld is an error where nothing would hold the files of the server.
+// unheld returns an error if no sandbox would confine the files of the server.
 func (l *learnRun) unheld() error {
 	switch o := l.seen.Opens; {
 	case l.seen.Server == "":
@@ -330,7 +330,7 @@ func (l *learnRun) repeat() error {
 	return nil
 }
 
-// recordLacks notes what the errors of the last run name.
+// recordLacks records the paths that the errors of the last run name.
 func (l *learnRun) recordLacks() {
 	held := &sandbox.Profile{Rules: sandbox.BaseRules(l.made.Hub.Home)}
 	for _, path := range l.seen.Opens.Read {

@@ -106,7 +106,8 @@ type sessionOf struct {
 	client audit.ClientInfo
 }
 
-// sessionsOf are those of a server that the record tells of, and those of the hubs that run.
+// sessionsOf lists every session that the record or a running hub knows, and the instances of the
+// server that sessions share.
 func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
 	recorded, _ := trail.ReadClients(record) // where there is none, the hubs tell
 	hubs, _ := askHubs(ctx, io.Discard, rundir.Sockets(os.Getenv), 0)

@@ -12,8 +12,8 @@ import (
 	"mcphub/internal/exit"
 )
 
-// hubFile reads hub.json: the one that serve would read, else the one that it would find.
-// named is --config. text is nil where there is no file.
+// hubFile reads the hub.json that serve would read. If there is none, text is nil and path is where
+// it would be. named is --config. text is nil where there is no file.
 func hubFile(named string) (path string, text []byte, err error) {
 	path, _ = hubfile.Find(named, os.LookupEnv, pathExists)
 	if path == "" {
@@ -152,8 +152,8 @@ func ownPath() (string, error) {
 	return own, nil
 }
 
-// hubConfig is hubFile for who changes it: one that cannot be read as it is, is refused
-// here, so that what is said later is about the change. file is nil where there is none.
+// hubConfig reads and parses hub.json. A file that cannot be used is an error here, so that later
+// errors are about the change. file is nil if there is none. file is nil where there is none.
 func hubConfig(named string) (path string, text []byte, file *config.File, err error) {
 	if path, text, err = hubFile(named); err != nil || text == nil {
 		return path, text, nil, err

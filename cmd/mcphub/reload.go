@@ -175,7 +175,8 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 // wholeLine is so long that no line of hub.json is cut.
 const wholeLine = 64 << 20
 
-// checkPerson says why who has called cannot be a person whom no client of a hub has started.
+// checkPerson returns an error unless the caller can be a person: no server and no client of a hub
+// may have started it.
 func checkPerson(store *consent.Store) error {
 	clients, err := store.Clients()
 	if err != nil {

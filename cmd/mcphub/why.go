@@ -150,9 +150,8 @@ func recorded(ctx context.Context, dir string) (all []audit.Refusal, by trail.Cl
 	return all, by, nil
 }
 
-// here reports whether directories have to do with the one that is asked about. For a
-// session that had none the folder of its client counts; where that is not known either, it
-// may be meant anywhere.
+// here reports whether one of the directories contains w.dir or lies in it. A session without
+// directories counts by the folder of its client. If that is unknown too, it is always included.
 func (w *whyQuery) here(within []string, folder string) bool {
 	if len(within) == 0 && folder != "" {
 		within = []string{folder}

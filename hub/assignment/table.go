@@ -353,9 +353,9 @@ func (t *Table[S]) SoleSession(k spec.Key) (s S, ok bool) {
 	return s, false
 }
 
-// SetLevel notes what a session wants of the instances that serve it, above zero, and Levels returns
-// what the sessions of one want, each once and in no order. Neither looks at other sessions: an
-// instance may serve any number, and each says this when it begins.
+// SetLevel sets the log level of a session (above zero). Levels returns the levels of the sessions
+// of one instance, each once, in no order. Neither looks at other sessions: an instance may serve
+// any number, and each says this when it begins.
 func (t *Table[S]) SetLevel(m *Member[S], wants func() int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -16,10 +16,9 @@ import (
 
 // This file has a person asked about a Call that a rule escalates.
 
-// approve asks a person about a call that a rule escalates. It returns the last
-// attempt: where the call was allowed, one that was judged again with the approval, which
-// is used up; else one whose refusal says why not. The caller ends the approval with the
-// call.
+// approve asks a person about a call that a rule escalates. It returns the last attempt. If the
+// person allowed the call, that attempt was judged with the approval, and the approval is used up.
+// Otherwise its refusal says why not. The caller ends the approval with the call.
 func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
 	e := &escalated{c, att}
 	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)

@@ -118,7 +118,8 @@ var (
 	errRetry = errors.New("it has changed since it was looked at")
 	// errUnstable is an errRetry of a target that goes on changing.
 	errUnstable error = retryError{errors.New("it changes what it offers again and again")}
-	// errDenied comes with the answer to a request that no other child may have either.
+	// errDenied comes with the answer to a request that was denied. It must not be tried at another
+	// child.
 	errDenied = errors.New("the request was denied")
 )
 

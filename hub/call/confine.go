@@ -23,8 +23,8 @@ func mustRecheckRoots(conf *configuration.Configuration, child string) bool {
 	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.Searches(child)
 }
 
-// tooNarrow is the error of a call that is allowed, and needs what its running server
-// was not started for: its entry says that it is not ended for that.
+// tooNarrow returns an error if the call is allowed but the kernel does not open its paths to the
+// running server, and the entry says that the server is not restarted for that.
 func (att *attempt) tooNarrow() error {
 	if att.lease == nil || !att.lease.KeepsRunning() || att.verdict.Decision != policy.Allow {
 		return nil

@@ -131,9 +131,9 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 	return c.Do(ctx)
 }
 
-// TryCallTool makes a tools/call that takes no waiting: small, of a tool that is known, to a
-// child that is ready, and allowed by what is known of the roots and lies at hand on the
-// disk. false: nothing was done for it. briefly: what may take its time is not begun either.
+// TryCallTool makes a tools/call if nothing has to be waited for: the tool is known, its child is
+// ready, and the roots and paths that decide are in memory. The caller has seen that the call is
+// small. false: nothing was done for it. briefly: what may take its time is not begun either.
 func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, briefly bool) bool {
 	if m.Method != methods.CallTool || params.Check(m) != nil {
 		return false

@@ -145,9 +145,9 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 	return err
 }
 
-// precheck takes the lease of a child that runs. It judges a call of one that does not run,
-// or not with the roots of the call, by how it would: what is not allowed so starts nothing.
-// over: the call ends here.
+// precheck takes the lease of a child that runs. If the child does not run, or runs with other
+// roots, precheck judges the call by how the child would be started. A call that is not allowed
+// then starts nothing. over: the call ends here.
 func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
 	if att.conf.Denied(att.child) { // wherever it would run
@@ -318,8 +318,8 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 	return configuration.ErrSuperseded
 }
 
-// acquire gets the right to call the child, where it is not there yet. What fits says of
-// the child is its error too.
+// acquire gets the right to call the child, where it is not there yet. It also returns the error of
+// target.fits.
 func (att *attempt) acquire(ctx context.Context) (err error) {
 	c := att.call
 	if att.lease != nil && mustRecheckRoots(c.target.owner()) && att.lease.PathsReplaced() {

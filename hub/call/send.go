@@ -95,9 +95,9 @@ func (c *Call) notify(ctx context.Context, att *attempt, ticket record.Ticket) j
 	return jsonrpc.Answer{}
 }
 
-// send sends the call, unless nobody waits for it any more. Where there is no room
-// for it at once, that is waited for on a goroutine. Who gives it up while it is sent
-// is told of at once by OnCancel.
+// send sends the call, unless nobody waits for it any more. Where there is no room for it at once,
+// that is waited for on a goroutine. If the call is given up while it is being sent, OnCancel calls
+// Abandon at once.
 func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 	if cause := c.reply.Cause(); cause != nil {
 		c.end(jsonrpc.Answer{}, cause)

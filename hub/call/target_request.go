@@ -24,7 +24,7 @@ type requestTarget struct {
 	// scanWith finds what is to be judged, by these templates of the child.
 	scanWith      func(templates []string) (*validate.Scan, error)
 	templates     []string
-	usesTemplates bool // what scanWith finds depends on the roots
+	usesTemplates bool // what scanWith finds depends on the child's templates: see fits
 	// before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	before func(*children.Lease) error

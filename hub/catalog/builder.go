@@ -72,8 +72,8 @@ func (b *Builder) Owners(name string) []string {
 	return out
 }
 
-// Unlisted is the tool that a child calls so and of which nothing else is known, for a denial of what the child has altogether.
-// nil: there is no such child, or it can have no such tool.
+// Unlisted makes a tool of which only the name is known. It is for denying a call when the rules deny everything of the
+// child. nil: there is no such child, or it can have no such tool.
 func (b *Builder) Unlisted(child, remote string) *Tool {
 	c := b.byName[child]
 	if c == nil {

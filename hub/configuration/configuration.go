@@ -190,8 +190,8 @@ func (c *Configuration) noteDenied() {
 	}
 }
 
-// Denied reports whether the rules deny everything of a child to whom c is for: nobody of those is served by it, and what it
-// says of itself is not for them.
+// Denied reports whether the rules deny everything of a child to the principals that c is for. It serves none of them, and
+// they are shown nothing that it says of itself.
 func (c *Configuration) Denied(child string) bool { return c.denied[child] }
 
 // ServedNames returns the names of the children that are not Denied, in the order of hub.json.

@@ -100,8 +100,8 @@ func Outcome(err error) string {
 	return audit.ResultError
 }
 
-// A SentError is why a request has no answer that was given to its server: it may have been
-// done all the same.
+// A SentError says why a request that its server was given has no answer. It may have run all the
+// same.
 type SentError struct{ Err error }
 
 func (e *SentError) Error() string { return e.Err.Error() }

@@ -29,9 +29,9 @@ var errHeld = errors.New("the requests that are being read or served hold too mu
 // whatever the others take.
 type pool struct{ taken atomic.Int64 }
 
-// take adds n, of most, to what is taken; give takes it back, whatever came of it. own is what the
-// principal takes; nil: nobody is told apart. divided: there may be others. first: nothing
-// was taken before.
+// take adds n bytes and reports whether the total stays within most. The caller calls give in
+// either case. own is what the principal takes; nil: nobody is told apart. divided: there may be
+// others. first: nothing was taken before.
 func (p *pool) take(own *atomic.Int64, n, most int64, divided bool) (ok, first bool) {
 	all := p.taken.Add(n)
 	first = all == n

@@ -28,15 +28,15 @@ const (
 	streamWait      = 10 * time.Second // for the client to open a stream that a question can go on
 )
 
-// A Peer is a client that has a session, as the hub speaks to it outside of
-// requests. Where modern is set it stands for all clients of one token that have no
-// session (modern.go): it counts what they hold, and is told and asked nothing.
+// A Peer is a client that has a session, as the hub speaks to it outside of requests. Where
+// modernSession is set, it stands for all clients of one token that have no session (modern.go): it
+// counts what they hold, and is told and asked nothing.
 type Peer struct {
 	id            string           // Mcp-Session-Id
 	who           admission.Caller // who has opened it
 	owner         string           // its key among callers; "" where no token is asked for
 	principal     string           // the key of whom it belongs to, who may have several of those
-	session       Session          // nil where modern is not
+	session       Session          // nil where modernSession is set
 	modernSession ModernSession    // nil where session is not
 	own           *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context

@@ -31,10 +31,10 @@ func (f *Front) run(c *Peer) {
 // idleMinute is for how long nobody has used a session that makes room for any other.
 const idleMinute = time.Minute
 
-// enter takes a session in, where there is room: of one principal, for as many as it may have.
-// The one that has been idle longest makes room, if nobody has used it for a minute. For
-// a principal that has none, or two less, so does one that is idle of whoever has most. A refusal is
-// refusedStopping, refusedRevoked, or says why there is no room.
+// enter takes a session in, where there is room: of one principal, for as many as it may have. The
+// one that has been idle longest makes room, if nobody has used it for a minute. If the caller has
+// no session, or at least two fewer than the principal with the most, an idle session of that
+// principal makes room. A refusal is refusedStopping, refusedRevoked, or says why there is no room.
 func (f *Front) enter(c *Peer) *refusal {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,7 +38,8 @@ const lastWords = 2 * time.Second
 
 func (f *Front) stage() stage { return stage(f.at.Load()) }
 
-// enters has the front come to a stage. Whoever has looked at the former one under mu is done with it.
+// enters has the front come to a stage. It takes mu, so nobody is still acting on the former stage
+// when it returns.
 func (f *Front) enters(s stage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -111,10 +111,10 @@ func (rs *Requests[C]) Started() uint64 {
 	return rs.count
 }
 
-// Find finds the request that something of a child belongs to: the one that it came
-// on, where the transport tells, else the only one that is with the child. Where
-// neither is known, on is nil, and to is the client of the newest request that
-// reaches it. ok is false where there is none.
+// Find finds the request that something of a child belongs to: the one that it came on, where the
+// transport tells, else the only one that is with the child. If the request is not known, on is
+// nil, and to is the client of the newest request of the child whose client can be reached. ok is
+// false if there is none.
 func (rs *Requests[C]) Find(k spec.Key, came *Request[C]) (on *Request[C], to C, ok bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -92,9 +92,9 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 // those of the process.
 func (s *Server) standsAlone() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
 
-// undeclaredView is what a request is judged by that does not declare roots. Where the same
-// process has said what its roots are, in its handshake or with another request,
-// those hold: saying nothing opens nothing. Over HTTP no request stands for another.
+// undeclaredView returns the roots by which a request is judged that does not declare any. Where
+// the same process has said what its roots are, in its handshake or with another request, those
+// hold: saying nothing opens nothing. Over HTTP no request stands for another.
 func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 	roots := s.o.Host.Roots()
 	switch {

@@ -87,11 +87,11 @@ func (c *Client) wasAsked() bool {
 	return c.state.over
 }
 
-// FetchRoots asks the client for its roots and has the child served them, or
-// returns when that has taken too long; where the child is being served those of
-// another call, when that has been done. The work waits for the child meanwhile,
-// and does not end before this has. What the request was allowed without these
-// roots is judged by them first: an error of judge ends the request.
+// FetchRoots asks the client for its roots and has the child served them. It returns at the latest
+// after the time limit. If another call is just having roots served to this child, it only waits
+// for that. The work waits for the child meanwhile, and does not end before this has. What the
+// request was allowed without these roots is judged by them first: an error of judge ends the
+// request.
 func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,8 +1,8 @@
 // Package outbox passes on what a client tells children: in the order told, and not on the
 // client's read loop.
 //
-// An [Outbox] belongs to one session, and has one leaf mutex. Its methods may be called by
-// any goroutine. One is started only while there is something to pass on.
+// An [Outbox] belongs to one session, and has one leaf mutex. Its methods may be called by any
+// goroutine. It starts a goroutine only while there is something to pass on.
 //
 // It refuses to hold more than its bounds say: what there is no room for is dropped, for a
 // notification promises nobody anything. It does not know to whom anything goes: whoever

@@ -15,8 +15,8 @@
 // If the record is required, a request that was not recorded must not be sent.
 // [Writer.MaySend] alone says so, for both ways.
 //
-// A Writer and a Group may be used by any goroutine. One is started only to write for
-// calls that go on coming.
+// A Writer and a Group may be used by any goroutine. A goroutine is started only while calls keep
+// coming.
 //
 // It decides nothing and sends nothing. Arguments are recorded only if that was asked for,
 // and package audit redacts them.

@@ -46,8 +46,8 @@ func (s *Settings) Status() Status {
 	return st
 }
 
-// may says why nothing may be sent, where err is why it was not recorded; nil: it
-// may, for the record is not required.
+// may takes the error of recording a request. It returns an error if the request must not be sent,
+// and nil if it may: it was recorded, or the record is not required.
 func (s *Settings) may(err error) error {
 	switch {
 	case err == audit.ErrGroup:
@@ -145,9 +145,9 @@ func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 	return t, nil
 }
 
-// Enqueue has a call that is let through recorded with those that come at the same time:
-// those of one batch when it ends. It does not wait. m is told when that is done, on whichever goroutine
-// writes, and asks MaySend. size is what m holds until then, in bytes.
+// Enqueue records an allowed call together with others that come at the same time. Calls of one batch
+// are recorded when the batch ends. It does not wait. m is told when that is done, on whichever
+// goroutine writes, and asks MaySend. size is what m holds until then, in bytes.
 func (r *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
 	if !r.now().Arguments {
 		rec.Arguments = nil

@@ -182,7 +182,7 @@ func (s *Store) find(id string) (w *whole, was bool) {
 	return nil, slices.Contains(s.forgotten, id)
 }
 
-// withhold lets a result go, and the other one of the same answer when it is read.
+// withhold drops a result. The other part of the same answer is dropped when somebody reads it.
 func (s *Store) withhold(w *whole) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 type Table struct {
 	mu  sync.Mutex
 	by  map[resource]map[*subscriber]subscription
-	its map[*Notifier]map[row]struct{} // what each session has in by: nobody looks at those of others
+	its map[*Notifier]map[row]struct{} // the keys in by of each session, so that no call walks the rows of other sessions
 }
 
 // A row is where a subscription stands in a Table.

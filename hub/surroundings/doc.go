@@ -1,5 +1,5 @@
-// Package surroundings has the sessions in surroundings of their own: which configuration each of them goes by, and that
-// children are run as all of those say.
+// Package surroundings keeps the sessions whose environment or working directory differs from the hub's: which
+// configuration each of them goes by, and that children are run as all of those say.
 //
 // An [Attachment] is prepared, which reads hub.json in its surroundings, and entered. A reload reads it again for all who
 // are there ([Table.Follow]).

@@ -13,7 +13,8 @@ import (
 	"mcphub/hub/configuration"
 )
 
-// A Table has the sessions in surroundings of their own, and the supervisor run what all go by.
+// A Table keeps the sessions in surroundings of their own. It has the supervisor run the children
+// of every configuration that a session uses.
 type Table struct {
 	own      *configuration.Current // of the hub's own surroundings
 	sup      *children.Supervisor

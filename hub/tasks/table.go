@@ -121,9 +121,9 @@ func (t *Table) HandleStatus(k spec.Key, m *jsonrpc.Message) (mine, known bool) 
 	return true, true
 }
 
-// admitListed reports whether the client is shown a task that a child lists. An
-// instance of the session's own may have made it at any time. One that several
-// sessions share must have made it for this one.
+// admitListed reports whether the client may see a task that a child lists. It enters a task that
+// is new, if the instance serves this session alone. An instance of the session's own may have made
+// it at any time. One that several sessions share must have made it for this one.
 func (t *Table) admitListed(id string, k spec.Key, own bool) bool {
 	found := t.find(id)
 	if found == nil && own && len(id) <= maxID {

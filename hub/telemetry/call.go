@@ -280,8 +280,8 @@ func (c *Call) Sent(version string) {
 	}
 }
 
-// ServerAnswered notes that the server has answered, or will not: word is the record's, fault the error
-// of the answer. Only the first counts.
+// ServerAnswered ends the time at the server: it has answered, or never will. word is the outcome as
+// the record has it, fault the raw error of the answer. Only the first counts.
 func (c *Call) ServerAnswered(word string, fault []byte) {
 	if c == nil {
 		return

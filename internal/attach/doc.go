@@ -14,10 +14,10 @@
 // In place of ready and ok the hub may answer "no" and why. Up to "go" the adapter can give up, and have its
 // client served by a hub of its own; the hub has touched nothing then.
 //
-// A hub and its adapters meet at a [Endpoint]: a socket and a secret in the first usable folder of rundir. Its name is
-// a digest of hub.json's path, of this program's file, of --set, and of the variables that a hub has of
-// its environment ([HubEnviron]): sessions in which one of these differs have different hubs. What a session
-// brings are its [Surroundings].
+// A hub and its adapters meet at an [Endpoint]: a socket and a secret in the first usable folder of rundir. Its name
+// is a digest of hub.json's path, of this program's file, of --set, and of the variables that a hub has of its
+// environment ([HubEnviron]): sessions in which one of these differs have different hubs. What a session brings are
+// its [Surroundings].
 //
 // The adapter is the guardian's process (internal/guardian), before the packages of a hub are initialized. So this
 // package imports little.

@@ -143,7 +143,7 @@ func (s *scan) lit(text string) *scan {
 	return s
 }
 
-// accept passes over a text where it comes next.
+// accept consumes a text if it comes next, and reports whether it did.
 func (s *scan) accept(text string) bool {
 	rest, ok := bytes.CutPrefix(s.b, []byte(text))
 	s.b = rest

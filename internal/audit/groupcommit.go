@@ -23,8 +23,8 @@ type GroupCommit struct {
 	// InBatch, where set, is called by the leader, and calls tell once. What the
 	// members send then can leave in one write.
 	InBatch func(tell func())
-	// Panicked, where set, is told of a member that panicked, or of what panicked
-	// while the line was written. It is called with the stack of the panic.
+	// Panicked, if set, is called with the value of a panic of a member or of the writer. It runs in
+	// the deferred call, so debug.Stack shows where the panic was.
 	Panicked func(p any)
 
 	writing written

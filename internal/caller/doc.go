@@ -38,7 +38,7 @@ type Want struct {
 	// started it.
 	Person  bool
 	Clients []Process
-	// Client: it cannot be told who the client is, so nobody is a person.
+	// Unknown: nobody can tell who the client is, so no caller counts as a person.
 	Unknown bool
 	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
 	// the hub has not, and has its user, groups and capabilities, and its root folder.
@@ -47,8 +47,8 @@ type Want struct {
 	hub bool // it has the name of a hub, or the guardian of one
 }
 
-// A Process is named by its id and its start, in clock ticks since that of the machine; 0:
-// by its id alone.
+// A Process is identified by its id and its start time, in clock ticks since boot. Start 0 means
+// that the id alone counts.
 type Process struct {
 	PID   int
 	Start uint64

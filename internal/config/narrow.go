@@ -8,10 +8,9 @@ import (
 	"mcphub/internal/config/keys"
 )
 
-// Narrow returns f with the restrictions of another reading of the same file, and with
-// nothing that it allows: servers that it has no more or has disabled are out, and rules
-// that deny which it has added are in. Tokens that it has no more are out, too. whole reports that the other one differs in nothing
-// else.
+// Narrow returns f, restricted as another reading of the same file is, and opened by nothing. A server that by lacks is
+// removed, and one that by disables is disabled. A token that by lacks is removed. A deny rule that by has added is added.
+// whole reports whether by differs from f in nothing else.
 //
 // Only these changes are sure to restrict. Others, such as other roots or a sandbox, may
 // open as much as they close.

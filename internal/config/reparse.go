@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WithEnv is what f means where variables have other values: the same text, with these settings
-// above it. What f takes away of its text is away there too.
+// WithEnv parses the text of f again with other variables and with these settings over it. What f
+// leaves out of its text is left out of the result.
 func (f *File) WithEnv(env func(string) (string, bool), above ...Setting) (*File, []Problem, error) {
 	var in *File
 	var problems []Problem

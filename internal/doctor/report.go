@@ -19,8 +19,8 @@ const (
 // Groups are all groups.
 var Groups = []string{Configuration, Servers, Clients, System, Hubs}
 
-// A Finding is one thing that is wrong, and what mends it. Its texts are those of
-// JSON: members may be added.
+// A Finding is one thing that is wrong, and what mends it. It is written as JSON, to which members
+// may be added.
 type Finding struct {
 	Group    string   `json:"group"`
 	Subject  string   `json:"subject,omitempty"` // the server or client that it is about

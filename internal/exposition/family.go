@@ -87,7 +87,8 @@ func (f *Family[V]) add(key string, values []string) *series {
 	return s
 }
 
-// keyOf tells sets of values apart: no value is longer than a line.
+// keyOf makes one key of several values. It writes the length of each in two bytes, so keys differ
+// while values are shorter than 64 KiB.
 func keyOf(values []string) string {
 	if len(values) == 1 {
 		return values[0]

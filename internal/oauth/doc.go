@@ -1,10 +1,10 @@
 // Package oauth logs in at servers that ask for OAuth 2.1.
 //
-// [Flow.Discover] finds out where a server sends its callers: protected-resource
-// metadata (RFC 9728), then the metadata of the authorization server (RFC 8414 or
-// OpenID Connect). A [Discovery] is what it found. [Flow.Browser], [Flow.Device] and
-// [Flow.ClientCredentials] log in there and return a [TokenSet]; [Flow.Refresh] renews one, and
-// [Flow.Revoke] gives it back. Package logins keeps Grants.
+// [Flow.Discover] finds out where a server sends its callers: protected-resource metadata (RFC
+// 9728), then the metadata of the authorization server (RFC 8414 or OpenID Connect). A [Discovery]
+// is what it found. [Flow.Browser], [Flow.Device] and [Flow.ClientCredentials] log in there and
+// return a [TokenSet]; [Flow.Refresh] renews one, and [Flow.Revoke] gives it back. Package logins
+// keeps TokenSets.
 //
 // What this program is to the authorization server is decided in this order: the
 // client that hub.json names, an https address as its id being a client id metadata

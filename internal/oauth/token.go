@@ -39,7 +39,7 @@ func (g *TokenSet) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Ex
 // and clocks differ.
 const early = 15 * time.Second
 
-// grantAt is a TokenSet of a place that holds no token yet.
+// grantAt makes a TokenSet for what was discovered. It holds no token yet.
 func grantAt(p *Discovery, i *Registration) *TokenSet {
 	return &TokenSet{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
 }

@@ -18,7 +18,7 @@
 //   - A [PassedStream] is for what another process has handed over: a socket that blocks for
 //     others who share it, and a pipe that was opened once more. It never waits in the
 //     kernel itself.
-//   - A [Listener] gives connections of that kind.
+//   - [Listener] wraps a listener so that its connections do the same.
 //   - An [Appender] writes to a regular file, which may block: while the disk
 //     makes writers wait, and where the file is not on a disk of this machine, it
 //     announces its writes.

@@ -42,9 +42,10 @@ func NewPipe(fd int, name string) *PassedStream {
 	return newHanded(os.NewFile(uintptr(fd), name), false)
 }
 
-// NewSocket returns a PassedStream that owns fd: a socket that other processes share. It blocks, as
-// they expect, and does not for who reads and writes here: each call says so to the kernel
-// (MSG_DONTWAIT). The poller takes no descriptor that blocks: so it does not for a moment.
+// NewSocket returns a PassedStream that owns fd: a socket that other processes share. The
+// descriptor stays in blocking mode for the other processes. Calls made here pass MSG_DONTWAIT.
+// os.NewFile registers only non-blocking descriptors with the poller, so the mode is switched for
+// that moment.
 func NewSocket(fd int, name string) (*PassedStream, error) {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {

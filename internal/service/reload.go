@@ -214,7 +214,7 @@ func (r *reloader) attempt(ctx context.Context) (setup.AcceptedConfig, *hub.Appl
 	return accepted, &applied, err
 }
 
-// said is what there is to say of hub.json to who attaches now.
+// said returns the messages about hub.json that a session gets when it attaches.
 func (r *reloader) said() string {
 	text := r.warnings.Load().(string)
 	if wrong := r.hub.ConfigState().LastError; wrong != "" {

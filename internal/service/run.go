@@ -15,8 +15,8 @@ import (
 // One that reads from a terminal never does: then the process ends around it.
 const stopWait = time.Second
 
-// Run runs a Hub for as long as front does: children are up before the
-// front is served, and stopped after it has ended.
+// Run runs a Hub for as long as front does: the Hub runs before the front is served, and its
+// children are stopped after the front has ended.
 func Run(ctx context.Context, h *hub.Hub, log zerolog.Logger, front func(context.Context) error) error {
 	return runUntilEnd(ctx, h, log, func(ctx context.Context) error {
 		done := make(chan error, 1)

@@ -31,7 +31,8 @@ import (
 // OpenText says what it means that nobody needs a token.
 const OpenText = "nobody needs a token over HTTP: every user and process of this machine that reaches the address can call, the servers of hubs as well, with roots of its own choice"
 
-// TokenPlace is where the token is kept that the hub of this configuration makes.
+// TokenPlace returns the place of the token that the hub makes for this configuration. It makes the
+// folder.
 func TokenPlace(f *config.File, env func(string) string) (bearer.Place, error) {
 	state := rundir.State(env)
 	if state == "" {

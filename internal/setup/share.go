@@ -39,8 +39,8 @@ func share(file *config.File, cfg *hub.Config) {
 	}
 }
 
-// ShareAs has s build what a hub builds that serves the clients of hub.json: one that they share,
-// if it says so. Only commands that look need it: such a hub is told.
+// ShareAs sets Shares as hub.json says. Commands that only look call it, to see what a shared hub
+// would build. A shared hub itself sets Shares.
 func (s *Source) ShareAs() {
 	file, err := s.Load(io.Discard)
 	s.Shares = err == nil && file.Attach.Mode == keys.AttachAuto && runtime.GOOS == "linux"

@@ -40,7 +40,7 @@ func Checked(parent, state, baggage string) Context {
 	return c
 }
 
-// Or is c, and of other what c has none of.
+// Or returns c. What c lacks is taken from other.
 func (c Context) Or(other Context) Context {
 	if c.Parent == "" {
 		c.Parent, c.State = other.Parent, other.State

@@ -12,6 +12,5 @@
 //
 // The configuration is the caller's and is not changed. A [Result] is a value.
 //
-// It refuses to call a tool, and to start a server without the kernel where the caller
-// has asked for none but confined starts.
+// It calls no tool. If Options.Confined is set, it starts no server that the kernel does not hold.
 package trial

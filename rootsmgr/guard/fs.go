@@ -12,9 +12,9 @@ import (
 // FS is all that resolving a path needs of a filesystem. Names are absolute. An
 // error that is not fs.ErrNotExist makes a path unresolvable, which denies.
 //
-// An FS may offer more, each by an interface of its own: Mode, Magic, Readable,
-// Shared, TrueCase, SameFile, ReadDir, Home and Platform. [OS] has all that the
-// system can tell.
+// An FS may offer more, each by an interface of its own: Mode, Whole, Magic, Readable, Shared,
+// TrueCase, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
+// pattern and machine. [OS] has all that the system can tell.
 type FS interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)

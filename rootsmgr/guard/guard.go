@@ -43,10 +43,11 @@ func (g *Guard) Above(path string, physical bool) (Root, bool) {
 // Check says where path leads and whether every reading of it lies inside a
 // root. path must be absolute, as the child would be handed it.
 //
-// The error is an *EscapeError for a path outside, and the Place then holds the
-// readings all the same, without a Root; or an *UnresolvableError, with an
-// empty Place. Any error denies. The cost does not depend on the number of
-// roots: one look at the disk for each component, two where the path holds "..".
+// The error is an *EscapeError for a path outside, and the Place then holds the readings all the
+// same, without a Root; or an *UnresolvableError, with an empty Place. Any error denies. The cost
+// does not depend on the number of roots. A clean path without links takes one look at the disk
+// where the FS is a Wholer. Any other path takes one for each component, and two where it holds
+// "..".
 func (g *Guard) Check(path string) (Place, error) {
 	if g == nil || g.disk.FS == nil {
 		return Place{}, &EscapeError{Path: path}

@@ -60,10 +60,9 @@ func (p Platform) ListSep() string {
 	return ":"
 }
 
-// RootLen is the length of the part of an absolute path that ".." cannot leave,
-// with its separator: 1 for "/x", 3 for `C:\x`, that of `\\server\share\` for a
-// UNC path. 0 means that path is not absolute. Windows paths must have been
-// through backslashes.
+// RootLen is the length of the part of an absolute path that ".." cannot leave, with its separator:
+// 1 for "/x", 3 for `C:\x`, that of `\\server\share\` for a UNC path. 0 means that path is not
+// absolute. A Windows path must have backslashes only: see FromSlash.
 func (p Platform) RootLen(path string) int {
 	if p != Windows {
 		if strings.HasPrefix(path, "/") {

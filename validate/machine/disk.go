@@ -18,7 +18,8 @@ import (
 	"mcphub/validate/shell"
 )
 
-// A guard.FS may offer more than resolving needs; OS is known to.
+// What a guard.FS may offer beyond resolving. guard.OS has neither method; it is handled by its
+// type below.
 type (
 	lister interface {
 		ReadDir(name string) ([]fs.DirEntry, error)

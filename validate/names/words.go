@@ -38,7 +38,7 @@ var PathWords = []string{
 var NotPathWords = chars.WordSet("profile profiles resource resources direction directions xpath jsonpath keypath psychopath osteopath " +
 	"nadir scaffolder modest oldest coldest boldest wildest widest hidest opensource outsource squareroot taproot grassroot grassroots")
 
-// contentWords, codeWords and matchWords, as the last word of a key, make its strings free text: prose, code, and what
+// ContentWords, CodeWords and MatchWords, as the last word of a key, make its strings free text: prose, code, and what
 // text is matched by.
 var (
 	ContentWords = chars.WordSet("content contents text texts message messages body bodies data html markdown md comment comments title titles " +
@@ -48,13 +48,13 @@ var (
 	MatchWords = chars.WordSet("regex regexp xpath jsonpath jq selector selectors locator locators grep")
 )
 
-// queryWords, as the last word of a key, say that a string is of some language that asks for data.
+// QueryWords, as the last word of a key, say that a string is of some language that asks for data.
 var QueryWords = chars.WordSet("query queries q search sql statement statements expression expressions expr filter filters")
 
 // PatchWords are the keys of content whose headers name files.
 var PatchWords = chars.WordSet("diff patch")
 
-// stopWords, as the last word of a key, say that the key is about a path but is none: the string alone decides.
+// StopWords, as the last word of a key, say that the key is about a path but is none: the string alone decides.
 var StopWords = chars.WordSet("id ids key keys cause causes type types kind kinds count counts size sizes length lengths limit limits " +
 	"max min offset mode modes format formats encoding charset language languages lang branch suffix suffixes extension extensions ext exts " +
 	"hash hashes sha checksum digest version versions status state index line lines column columns label labels tag tags " +
@@ -73,12 +73,12 @@ var (
 	VolumeWords    = chars.WordSet("volume volumes bind binds mount mounts")
 	SegmentWords   = chars.WordSet("segments parts components")
 	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"
-	ReplacedWords  = chars.WordSet("search old")                              // beside newWords
+	ReplacedWords  = chars.WordSet("search old")                              // beside NewWords
 	NewWords       = chars.WordSet("replace replacement new")
 	editKeys       = chars.WordSet("search old new")
 )
 
-// uriWords, anywhere in a key, say that a whole value under it may be a URI.
+// URIWords, anywhere in a key, say that a whole value under it may be a URI.
 var URIWords = chars.WordSet("url urls uri uris iri iris href hrefs link links hyperlink hyperlinks permalink permalinks endpoint endpoints " +
 	"webhook webhooks callback callbacks redirect website websites site sites webpage homepage feed feeds origin remote remotes " +
 	"repo repos repository repositories src")
@@ -151,7 +151,7 @@ func isPathWord(w []byte) bool {
 	return false
 }
 
-// pathEnds are the last letters of pathWords.
+// pathEnds are the last letters of PathWords.
 var pathEnds = func() (ends [256]bool) {
 	for _, p := range PathWords {
 		ends[p[len(p)-1]] = true

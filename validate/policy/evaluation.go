@@ -208,8 +208,8 @@ func (e *Evaluation) facts(p *guard.Place) pathFacts {
 	return f
 }
 
-// isAbout reports whether a rule is about a path. One that could not be resolved is in no directory: it is denied, or was
-// let pass for want of a boundary, and confined has been asked about that.
+// isAbout reports whether a rule is about a path. A path that could not be resolved lies in no directory. It was denied
+// already, or it passed because there is no boundary; the caller has asked HasAreaRule before.
 func (e *Evaluation) isAbout(r *compiledRule, f *pathFacts, known bool) bool {
 	if r.Paths == nil || r.area < 0 && !r.Paths.Outside {
 		return true
@@ -308,9 +308,8 @@ func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
 	return e.confines(role, func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
 }
 
-// KeepsGrant reports whether a grant for a place, given under another policy, would still be asked about, or needs no asking
-// any more: of the rules about it the first does not deny. Rules about what lies outside are taken to be about it: it did
-// when the grant was given.
+// KeepsGrant reports whether a grant that was given under another policy may stay: the first rule about the place does not
+// deny. Rules about what lies outside are taken to be about it: it did when the grant was given.
 func (e *Evaluation) KeepsGrant(role access.Role, place *guard.Place) bool {
 	facts := e.facts(place)
 	facts.outside = [3]bool{true, true, true}

@@ -66,7 +66,7 @@ func (p *Compiled) For(who principal.Principal) *Compiled {
 	return p.views.Get(chosen, func() *Compiled { return p.choose(chosen) })
 }
 
-// choose makes the policy of For for those whom selection tells so of.
+// choose makes the policy for the principals that have this selection.
 func (p *Compiled) choose(chosen string) *Compiled {
 	out := &Compiled{m: p.m, areas: p.areas, sandbox: p.sandbox, dirs: map[string]bool{}}
 	at := 0

@@ -47,7 +47,8 @@ type Compiled struct {
 	areas   *guard.Areas
 	sandbox *sandbox
 	dirs    map[string]bool // canonical directories that may be served beside the roots
-	// what it comes to for people, by what selection tells of them; nil: no rule is for some people only
+	// the policy for each group of principals, by the key that selection makes; nil if no rule names
+	// principals or groups
 	views *memo.Map[string, *Compiled]
 }
 

@@ -137,7 +137,8 @@ func itemSchemas(s *jsonschema.Schema, index int) []*jsonschema.Schema {
 	return nil
 }
 
-// inPlace yields the schemas that apply to the same value, unless sure is set those of every keyword by which they may.
+// inPlace yields the subschemas that apply to the same value. If sure is false, it also yields those that may apply:
+// if, not and the dependent ones.
 func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
 	some := func(list ...*jsonschema.Schema) {
 		for _, sub := range list {
@@ -181,8 +182,8 @@ func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
 	return found
 }
 
-// everything reports whether of all that s accepts something holds, which a schema may say by itself: known is false where it
-// does not. Where there is more to look at than anybody looks at, it does not hold.
+// everything reports whether a statement holds for every value that s accepts. says answers for one schema; known is false
+// if that schema alone does not tell. Where there is more to look at than anybody looks at, it does not hold.
 func everything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema) (holds, known bool)) bool {
 	if *steps--; *steps < 0 {
 		return false

@@ -44,7 +44,7 @@ type meter struct {
 	spent bool
 }
 
-// step is called once for every schema that is applied to a value. It stops the validator by a panic that validate
+// step is called once for every schema that is applied to a value. It stops the validator by a panic, which run
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
 func (m *meter) step(steps int) error {
 	m.steps++

@@ -46,7 +46,7 @@ func (w *whereabouts) boundary() {
 	w.chance = false
 }
 
-// join takes in that what was read since may not have run here.
+// join returns to uncertainty: the commands read since before may not have run in this shell.
 func (w *whereabouts) join(before whereabouts) {
 	if w.dir != before.dir {
 		w.sure, w.firm = SureNot, false

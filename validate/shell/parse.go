@@ -11,7 +11,7 @@ import (
 	"mcphub/validate/chars"
 )
 
-// A parser is a text that is being read, of which nodes are parts.
+// A parser reads one shell text. source is that text; the offsets of nodes refer to it.
 type parser struct {
 	*Reader
 	source string
@@ -363,7 +363,7 @@ func (r *parser) assign(a *syntax.Assign) {
 // systemPath is a value of PATH that adds nothing but folders of the system.
 var systemPath = lazyregexp.New(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
-// path reads a word that is one, in no command.
+// path reads a word that stands in no command and counts as a path.
 func (r *parser) path(w *syntax.Word) []Word {
 	list := r.words(w, false, scope{captured: true})
 	for _, w := range list {

@@ -190,10 +190,10 @@ type Usage struct {
 	Program *Program
 	doubt   bool // some word may be another one's value, or begin elsewhere
 	maybe   bool // some operand may be an option
-	Trusted bool // it is the operator's own command: that makes no difference
+	Trusted bool // the operator wrote the command, so doubt changes nothing
 	deletes bool // what its operands name is taken away
-	Here    bool // which is the working directory
-	Host    bool // the whole machine is the program's
+	Here    bool // it deletes the working directory
+	Host    bool // the program gets the whole machine (docker --pid=host)
 }
 
 // Roams reports that the program may work in a directory that nobody can tell.

@@ -48,7 +48,7 @@ func ParseStack(s string) int {
 // openingWords are reserved words behind which a command may stand.
 var openingWords = []string{"if", "elif", "while", "until", "for", "case", "select", "function", "time", "coproc", "then", "else", "do"}
 
-// A Item is a word of a shell string, with what is made of it.
+// An Item is a word of a shell string, with what is made of it.
 type Item struct {
 	Use
 	Word

@@ -43,7 +43,7 @@ const (
 // string has the string's node as its parent, so that one pointer runs through both.
 type Node struct {
 	start, end         int32 // raw value
-	nameStart, nameEnd int32 // raw member name, kend 0 where the value is no member
+	nameStart, nameEnd int32 // raw member name; nameEnd is 0 where the value is no member
 	Parent             int32
 	First              int32 // first child, 0 none (0 is the root, which is nobody's child)
 	Next               int32 // next sibling, 0 none

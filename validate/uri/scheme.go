@@ -41,7 +41,8 @@ var imageSchemes = chars.WordSet("oci docker git svn ipfs")
 const maxWrappers = 8
 
 // Read looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
-// and blanks at the edges. texts are the URI (schemeFile) or the path's possible spellings (schemePath).
+// and blanks at the edges. texts are the URI (File), the spellings of the path (Path), or the paths that a URL
+// without a host may name (Other).
 func Read(s string) (Kind, []string) {
 	s = chars.TrimEdges(s)
 	if strings.ContainsAny(s, "\t\r\n") {

@@ -86,8 +86,9 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 }
 
 // Assign notes that a request of a principal was admitted on a connection, which is the principal's
-// from then on; "": nobody's in particular. Of most connections that are somebody's, each
-// principal may have as many as are still free; most 0: any number. false: it has.
+// from then on; "": nobody's in particular. At most `most` connections may belong to principals. A
+// principal may take one more only while as many as it then has stay free. 0 means no bound. Assign
+// returns false if the principal is at its bound.
 func (c *Connections) Assign(ctx context.Context, principal string, most int) bool {
 	v := visitorOf(ctx)
 	if v == nil {

@@ -28,8 +28,9 @@ type Limits struct {
 // does not say it.
 func DefaultPart(all int) int { return max(all*3/4, 1) }
 
-// A Share is what one principal takes. It lives as long as somebody has it, and until as much of
-// its rate is free as at first: to leave and come again frees nothing. A nil Share bounds nothing.
+// A Share is what one principal takes. It lives as long as somebody uses it and until its rate
+// limit has recovered. So a client gains nothing by leaving and coming back. A nil Share bounds
+// nothing.
 type Share struct {
 	Key    string
 	Name   string // as it is shown
@@ -62,11 +63,11 @@ const Waiting = 4
 func WorksAtOnce() int { return max(runtime.GOMAXPROCS(0), 2) }
 
 const (
-	// CallTime is how long a principal that called counts as one that calls: the first call after
-	// a pause of that length waits behind all that others have begun.
+	// CallTime is how long a principal counts as active after a call. If two principals are active,
+	// their work is shared out.
 	CallTime = time.Minute
-	// WorkTime is how long one counts as that. After it the request is taken to wait
-	// for its server.
+	// WorkTime is how long the hub counts as working for one request. After that the request is taken
+	// to wait for its server. After it the request is taken to wait for its server.
 	WorkTime = 10 * time.Millisecond
 )
 
@@ -276,8 +277,8 @@ func (s *Share) work(w http.ResponseWriter, ctx func() context.Context, conn con
 	return k, true
 }
 
-// Await takes a token, as one request of those that wait for one, whose own ends are ctx and conn. While it waits, the time for
-// reading the request no longer counts. false: nobody wants it any more.
+// Await takes a token for one request. It gives up when ctx (the request) or conn (its connection) ends. While it waits, the
+// time for reading the request no longer counts. false: nobody wants it any more.
 func Await(tokens chan struct{}, w http.ResponseWriter, ctx func() context.Context, conn context.Context) bool {
 	select {
 	case tokens <- struct{}{}:

@@ -119,8 +119,8 @@ func (b *block) scan(since time.Time, take func(*Event)) {
 	}
 }
 
-// decides tells of a line, without reading all of it, that it is no decision, or one
-// from before a moment. What it lets pass has yet to be read.
+// decides reports whether a line may be a decision since a moment, by its head alone. The caller
+// reads the rest to be sure.
 func decides(line, after []byte) bool {
 	at, rest, ok := timeOf(line[:min(len(line), longestHead)])
 	return ok && bytes.HasPrefix(rest, []byte(`","kind":"`+audit.KindDecision+`"`)) && bytes.Compare(at, after) >= 0

@@ -103,8 +103,8 @@ func (t *Table) UnmarshalJSON(data []byte) error {
 // Equal reports whether two values mean the same, whatever the order of members.
 func Equal(a, b any) bool { return reflect.DeepEqual(plain(a), plain(b)) }
 
-// plain turns tables into maps. An empty list and none are the same to nobody,
-// but 1 and 1.0 are.
+// plain turns tables into maps. It keeps an empty list apart from none, and takes 1 and 1.0 for one
+// number.
 func plain(v any) any {
 	switch v := v.(type) {
 	case Table:

@@ -38,7 +38,7 @@ type Spec struct {
 	Secrets bool                // string, scalar: references to secrets may stand in it
 	Closed  bool                // object: an unknown key is an error, since dropping it could open something
 	Single  bool                // list: one element may stand for a list of it
-	Skip    bool                // list: an element whose variable is not set is dropped with a warning
+	Skip    bool                // list: an element whose variable is not set stays as it is written, with a warning
 	Millis  bool                // duration: a bare number is milliseconds, however small
 }
 
@@ -108,7 +108,7 @@ func (s *Spec) Elsewhere(wrote string) (home string, found *Key) {
 	return home, found
 }
 
-// specAt is what a path leads to in the table; nil: nothing that it knows.
+// At returns the Spec at a path of the table, or nil where the table has none.
 func At(path []string) *Spec {
 	at := Table
 	for _, step := range path {
@@ -125,8 +125,8 @@ func At(path []string) *Spec {
 	return at
 }
 
-// matched finds the keys that the parts of a variable's name mean, without
-// regard to case. known says that the first of them is one.
+// OfVariable returns the key path that the parts of a variable's name stand for, without regard to
+// case. known reports whether its first part is a key.
 func OfVariable(parts []string) (path []string, known bool) {
 	at := Table
 	for i, part := range parts {

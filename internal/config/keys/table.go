@@ -119,7 +119,7 @@ var Table = object(
 	)},
 )
 
-// entryTable is one entry of mcpServers.
+// Entry is the table of one entry of mcpServers.
 var Entry = object(
 	Key{Name: "builtin", Spec: choice(Builtins()...), Text: "A server that is part of mcphub: `files`, a filesystem server that opens every path inside the roots."},
 	Key{Name: "command", Spec: commandSpec, Text: "The program to start; one name or path, not a shell line."},

@@ -10,7 +10,8 @@ import (
 // DefaultQueue bounds what waits to be written to one peer, in bytes.
 const DefaultQueue = 8 << 20
 
-// CopyLimit is how many bytes a part may have at most to be copied into the queue.
+// CopyLimit is how many bytes a part has at most that is copied into the queue. Larger ones are
+// borrowed until they are written.
 const CopyLimit = 32 << 10
 
 const (
@@ -181,8 +182,8 @@ func (w *Writer) TrySend(beyond int, parts [][]byte) bool {
 	return err == nil
 }
 
-// A turn says who writes next, and what. Whoever has one writes by himself until write has
-// returned; w.writing is set as long.
+// A turn says who writes next, and what. Whoever has the turn is the only writer until write
+// returns. w.writing is true for that time.
 type turn int
 
 const (

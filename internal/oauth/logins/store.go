@@ -30,7 +30,7 @@ const lockWait = time.Minute
 type Login struct {
 	oauth.TokenSet
 	Server    string    `json:"server"`    // its URL
-	Principal string    `json:"principal"` // ""; whom stdio serves
+	Principal string    `json:"principal"` // "" is the user whom stdio serves
 	Made      time.Time `json:"made"`
 	Renewed   time.Time `json:"renewed,omitzero"`
 	Began     time.Time `json:"began,omitzero"`   // when the renewal was sent whose answer is not known; zero: there is none
