@@ -13,7 +13,7 @@ import (
 )
 
 // hubFile reads the hub.json that serve would read. If there is none, text is nil and path is where
-// it would be. named is --config. text is nil where there is no file.
+// it would be. named is --config.
 func hubFile(named string) (path string, text []byte, err error) {
 	path, _ = hubfile.Find(named, os.LookupEnv, pathExists)
 	if path == "" {
@@ -153,7 +153,7 @@ func ownPath() (string, error) {
 }
 
 // hubConfig reads and parses hub.json. A file that cannot be used is an error here, so that later
-// errors are about the change. file is nil if there is none. file is nil where there is none.
+// errors are about the change. file is nil if there is none.
 func hubConfig(named string) (path string, text []byte, file *config.File, err error) {
 	if path, text, err = hubFile(named); err != nil || text == nil {
 		return path, text, nil, err

@@ -78,7 +78,7 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	if err != nil {
 		return nil, err
 	}
-	g := grantAt(p, id)
+	g := newTokenSet(p, id)
 	g.Scopes = scopes // unless the answer says others
 	return f.ask(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 }
@@ -217,5 +217,5 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	if err != nil {
 		return nil, sanitizeError(err, asked.DeviceCode, proof.secret)
 	}
-	return grantAt(p, id).with(token, scopes)
+	return newTokenSet(p, id).with(token, scopes)
 }

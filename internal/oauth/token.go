@@ -39,8 +39,8 @@ func (g *TokenSet) Expired() bool { return !g.Expiry.IsZero() && time.Until(g.Ex
 // and clocks differ.
 const early = 15 * time.Second
 
-// grantAt makes a TokenSet for what was discovered. It holds no token yet.
-func grantAt(p *Discovery, i *Registration) *TokenSet {
+// newTokenSet makes a TokenSet for what was discovered. It holds no token yet.
+func newTokenSet(p *Discovery, i *Registration) *TokenSet {
 	return &TokenSet{Issuer: p.Meta.Issuer, Resource: p.Resource, TokenURL: p.Meta.TokenEndpoint, RevokeURL: p.Meta.RevocationEndpoint, Identity: *i}
 }
 
@@ -109,7 +109,7 @@ func (f *Flow) ClientCredentials(ctx context.Context, p *Discovery) (*TokenSet, 
 	if f.set.ClientID == "" || f.set.ClientSecret == "" {
 		return nil, errors.New("\"flow\": \"client\" needs \"clientId\" and \"clientSecret\" beside it in hub.json")
 	}
-	return f.ask(ctx, grantAt(p, f.configured(p)), f.scopes(p, nil), "client_credentials", nil)
+	return f.ask(ctx, newTokenSet(p, f.configured(p)), f.scopes(p, nil), "client_credentials", nil)
 }
 
 // Revoke tells the authorization server that a TokenSet is not needed any more (RFC 7009).

@@ -67,7 +67,7 @@ const (
 	// their work is shared out.
 	CallTime = time.Minute
 	// WorkTime is how long the hub counts as working for one request. After that the request is taken
-	// to wait for its server. After it the request is taken to wait for its server.
+	// to wait for its server.
 	WorkTime = 10 * time.Millisecond
 )
 
