@@ -9,8 +9,10 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/client"
 	"mcphub/hub/declaration"
+	"mcphub/hub/modern"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -125,9 +127,14 @@ func (c *Client) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
 	return jsonrpc.Answer{}, false
 }
 
-// Answer gives the answer of a child the shape of the handshake's era.
+// Answer gives the answer of a child the shape of the handshake's era: what only the
+// other one has is cut out of the bytes.
 func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer {
-	return answer(lease, method, resp)
+	a := resp.Answer()
+	if !lease.Modern() || a.Error != nil {
+		return a
+	}
+	return a.Edited(modern.HandshakeEdits(a.Result, methods.Of(method).Keeps)...)
 }
 
 // KeepResultType does nothing: answers of this era do not say what they are.
