@@ -11,12 +11,6 @@ import (
 // This file gives answers the shape of this era. What children of the other era
 // say is spliced, never decoded.
 
-// Values of cacheScope.
-const (
-	scopePrivate = "private"
-	scopePublic  = "public"
-)
-
 // Caching says how long a result may be kept, and by whom (2026-07-28,
 // server/utilities/Caching). The zero value is: not at all, and by nobody else.
 type Caching struct {
@@ -24,10 +18,10 @@ type Caching struct {
 	Public bool
 }
 
-// Result makes a result one of this era: resultType, the server that it came from
-// (raw), and where keep is not nil how long it may be kept. typed keeps the
+// Result makes a result one of this era: resultType, the hub as the server that it came
+// from, and where keep is not nil how long it may be kept. typed keeps the
 // resultType that the result has; else it is complete, whatever a child put there.
-func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
+func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
 	if a.Error != nil {
 		return shapeError(a)
 	}
@@ -52,16 +46,16 @@ func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.
 			edits = append(edits, jsonrpc.Edit{Old: head.ttl, With: []byte{'0'}})
 		}
 		if head.scope == nil {
-			b = append(jsonrpc.AppendString(append(b, `"cacheScope":`...), keep.scope()), ',')
-		} else if !keep.Public && string(head.scope) != `"private"` {
-			edits = append(edits, jsonrpc.Edit{Old: head.scope, With: []byte(`"private"`)})
+			b = append(append(append(b, `"cacheScope":`...), keep.scope()...), ',')
+		} else if !keep.Public && string(head.scope) != keep.scope() {
+			edits = append(edits, jsonrpc.Edit{Old: head.scope, With: []byte(keep.scope())})
 		}
 	}
 	switch {
 	case head.meta == nil:
-		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), server...), `},`...)
+		b = append(append(append(b, `"_meta":{"io.modelcontextprotocol/serverInfo":`...), s.o.Info...), `},`...)
 	case jsonrpc.IsObject(head.meta):
-		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(server, head.meta)})
+		edits = append(edits, jsonrpc.Edit{Old: head.meta, With: namedMeta(s.o.Info, head.meta)})
 	}
 	open := a.Result[:1]
 	rest := 1 // what follows the brace
@@ -71,18 +65,17 @@ func Result(server []byte, a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.
 	if a.Result[rest] == '}' && len(b) > 1 {
 		b = b[:len(b)-1] // nothing follows
 	}
-	raw := jsonrpc.Join(jsonrpc.Splice(a.Result, append(edits, jsonrpc.Edit{Old: open, With: b})...))
-	a.Free()
-	return jsonrpc.ResultAnswer(raw)
+	return a.Edited(append(edits, jsonrpc.Edit{Old: open, With: b})...)
 }
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
+// scope is the value of cacheScope, raw.
 func (c Caching) scope() string {
 	if c.Public {
-		return scopePublic
+		return `"public"`
 	}
-	return scopePrivate
+	return `"private"`
 }
 
 // resultHead are the members of a result that this era gave a meaning, raw.
@@ -147,8 +140,3 @@ func shapeError(a jsonrpc.Answer) jsonrpc.Answer {
 
 // codeURLElicitation is -32042 of 2025-11-25, which 2026-07-28 must not send.
 const codeURLElicitation = -32042
-
-// Result is Result with the hub as the server.
-func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Answer {
-	return Result(s.o.Info, a, keep, typed)
-}

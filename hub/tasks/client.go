@@ -84,5 +84,5 @@ func (t *Table) only(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	})
 	t.mu.Unlock()
 	list := append(append([]byte{'['}, bytes.Join(its, []byte{','})...), ']')
-	return jsonrpc.Answer{Result: jsonrpc.Join(jsonrpc.Splice(a.Result, jsonrpc.Edit{Old: all, With: list})), Release: a.Release}
+	return a.Edited(jsonrpc.Edit{Old: all, With: list})
 }
