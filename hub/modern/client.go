@@ -3,6 +3,7 @@ package modern
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -248,12 +249,7 @@ func (c *Client) ask(ctx context.Context, q *question) (*jsonrpc.Response, error
 func (c *Client) withdraw(q *question) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, o := range c.state.open {
-		if o == q {
-			c.state.open = append(c.state.open[:i:i], c.state.open[i+1:]...)
-			return
-		}
-	}
+	c.state.open = slices.DeleteFunc(c.state.open, func(o *question) bool { return o == q })
 }
 
 // questionParams are what a child of the other era asks, as this era has it:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -99,11 +100,7 @@ func (s *streams) remove(l *stream) {
 func (s *streams) each() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*stream, 0, len(s.all))
-	for l := range s.all {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.all))
 }
 
 // changed tells streams of lists that have changed.
