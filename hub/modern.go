@@ -119,14 +119,8 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 		s.start()
 	}
 	s.AwaitRecalled(ctx)
-	b := []byte(`{"supportedVersions":[`)
-	for i, v := range modern.Versions() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonrpc.AppendString(b, v)
-	}
-	b = append(b, `],"capabilities":{`+modernCapabilities...)
+	b := jsonrpc.AppendStrings([]byte(`{"supportedVersions":`), modern.Versions())
+	b = append(b, `,"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.Catalog().Tasks() {
 		known = `"` + tasks.Extension + `":{}`

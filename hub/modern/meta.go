@@ -8,6 +8,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/validate/strictjson"
 )
 
 // Meta is what a request says of its client. It holds for that request alone:
@@ -58,13 +59,13 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	}
 	version, isString := jsonrpc.String(named)
 	if !isString {
-		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", pointerToken(MetaVersion))
+		return refuse("a request without a handshake needs its version (a string) at /params/_meta/%s", strictjson.EscapeToken(MetaVersion))
 	}
 	if version != Version {
 		return Meta{}, unsupportedVersion(version), false
 	}
 	if !jsonrpc.IsObject(caps) {
-		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, pointerToken(MetaCapabilities))
+		return refuse("a request of %s needs the client's capabilities (an object) at /params/_meta/%s", Version, strictjson.EscapeToken(MetaCapabilities))
 	}
 	meta.Claims = declaration.Claims{Known: true, Protocol: version}
 	meta.Claims.Read(caps)
@@ -73,45 +74,23 @@ func ReadMeta(m *jsonrpc.Message) (meta Meta, refusal jsonrpc.Answer, ok bool) {
 	meta.Claims.RootsChange, meta.Claims.Can.Tasks, meta.Claims.Can.Extensions = false, false, nil
 	if info != nil {
 		if !jsonrpc.IsObject(info) {
-			return refuse("clientInfo is to be an object, at /params/_meta/%s", pointerToken(MetaClient))
+			return refuse("clientInfo is to be an object, at /params/_meta/%s", strictjson.EscapeToken(MetaClient))
 		}
 		meta.Claims.Name, _ = jsonrpc.String(jsonrpc.Get(info, "name"))
 		meta.Claims.Version, _ = jsonrpc.String(jsonrpc.Get(info, "version"))
 	}
 	if level != nil {
 		if meta.Level, ok = declaration.ReadLevel(level); !ok {
-			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", pointerToken(MetaLevel))
+			return refuse("logLevel is to be one of debug, info, notice, warning, error, critical, alert and emergency, at /params/_meta/%s", strictjson.EscapeToken(MetaLevel))
 		}
 	}
 	return meta, jsonrpc.Answer{}, true
 }
 
-// pointerToken spells a name as a part of a JSON pointer (RFC 6901).
-func pointerToken(name string) string {
-	b := make([]byte, 0, len(name)+2)
-	for i := range len(name) {
-		switch name[i] {
-		case '~':
-			b = append(b, "~0"...)
-		case '/':
-			b = append(b, "~1"...)
-		default:
-			b = append(b, name[i])
-		}
-	}
-	return string(b)
-}
-
 // unsupportedVersion is -32022, which names what is served.
 func unsupportedVersion(version string) jsonrpc.Answer {
-	data := []byte(`{"supported":[`)
-	for i, v := range servedVersions {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		data = jsonrpc.AppendString(data, v)
-	}
-	data = jsonrpc.AppendString(append(data, `],"requested":`...), version)
+	data := jsonrpc.AppendStrings([]byte(`{"supported":`), servedVersions)
+	data = jsonrpc.AppendString(append(data, `,"requested":`...), version)
 	e := &jsonrpc.Error{Code: mcp.UNSUPPORTED_PROTOCOL_VERSION, Message: "this version is not served", Data: append(data, '}')}
 	return jsonrpc.Answer{Error: e.Raw()}
 }

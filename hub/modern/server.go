@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/validate/strictjson"
 )
 
 // A Host is what the requests of a Server need of the hub.
@@ -192,7 +193,7 @@ func (c *Client) check(responses []byte) error {
 			continue
 		}
 		if err := fitting(q.method, a); err != nil {
-			return fmt.Errorf("/params/inputResponses/%s: %w", pointerToken(q.key), err)
+			return fmt.Errorf("/params/inputResponses/%s: %w", strictjson.EscapeToken(q.key), err)
 		}
 	}
 	return nil

@@ -351,14 +351,7 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 		if len(all) == 0 {
 			return
 		}
-		b = append(b, comma+`"`+name+`":[`...)
-		for i, text := range all {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = jsonrpc.AppendString(b, text)
-		}
-		b, comma = append(b, ']'), ","
+		b, comma = jsonrpc.AppendStrings(append(b, comma+`"`+name+`":`...), all), ","
 	}
 	list("resourceSubscriptions", honoured)
 	list("taskIds", ids)

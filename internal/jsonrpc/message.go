@@ -147,6 +147,18 @@ func AppendString(b []byte, s string) []byte {
 	return b
 }
 
+// AppendStrings appends a list of strings to b as a JSON array.
+func AppendStrings(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendString(b, s)
+	}
+	return append(b, ']')
+}
+
 // AppendMember appends a member, its value raw, to b, which ends inside of an
 // object: behind the brace that opens it, or behind another member.
 func AppendMember(b []byte, name string, value []byte) []byte {

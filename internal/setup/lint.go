@@ -29,6 +29,7 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/policy"
+	"mcphub/validate/strictjson"
 )
 
 // lint lists what is wrong with a configuration that can be read, as far as it
@@ -162,8 +163,8 @@ func (l *linter) checkNamedPaths(c *hub.Child) {
 
 // pointer are the parts of a JSON pointer.
 func pointer(text string) (parts []string) {
-	for part := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
-		parts = append(parts, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+	for part, rest, ok := strictjson.CutToken(text); ok; part, rest, ok = strictjson.CutToken(rest) {
+		parts = append(parts, part)
 	}
 	return parts
 }
