@@ -135,8 +135,10 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	switch kind {
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
-	case Arguments, Schema:
-		return argumentsAnswer(tool, err)
+	case Arguments:
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+	case Schema:
+		return ToolError(SchemaText(tool, err))
 	case BadAnswer:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:

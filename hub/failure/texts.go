@@ -13,7 +13,6 @@ import (
 	"mcphub/validate/detect"
 	"mcphub/validate/policy"
 	"mcphub/validate/schema"
-	"mcphub/validate/strictjson"
 )
 
 // This file makes the text that a model and its user read when a call does not
@@ -23,15 +22,6 @@ import (
 func ToolError(text string) jsonrpc.Answer {
 	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
 	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
-}
-
-// argumentsAnswer answers arguments that cannot be judged, or do not fit the
-// tool's own schema.
-func argumentsAnswer(tool *catalog.Tool, err error) jsonrpc.Answer {
-	if _, ok := errors.AsType[*strictjson.Error](err); ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
-	}
-	return ToolError(SchemaText(tool, err))
 }
 
 // SchemaText says which argument of which tool does not fit its schema.

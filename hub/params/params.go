@@ -13,10 +13,6 @@ import (
 // knownMembers are the members of tools/call params that servers read.
 var knownMembers = []string{"name", "arguments", "_meta", "task", modern.MemberResponses, modern.MemberState}
 
-// checkMembers refuses a member of tools/call params that is a look-alike of a
-// known one.
-func checkMembers(members []jsonrpc.Member) error { return lookAlike("params", members, knownMembers) }
-
 // lookAlike refuses a member that is a known one but for letter case or a NUL
 // in it: a child with a lax parser would read it in place of the one that was
 // judged.
@@ -44,11 +40,11 @@ func bare(name string) string {
 	return name
 }
 
-// Check is checkMembers for the params of any request: of another one, those that
-// servers read there, and what is in the objects among them.
+// Check refuses a member of the params of a request that is a look-alike of one that servers
+// read there, and likewise what is in the objects among them.
 func Check(m *jsonrpc.Message) error {
 	if m.Method == methods.CallTool {
-		return checkMembers(m.Members)
+		return lookAlike("params", m.Members, knownMembers)
 	}
 	known := []string{"_meta", "name", "uri", "arguments", "ref", "argument", "context", "cursor", "level", modern.MemberResponses, modern.MemberState}
 	if err := lookAlike("params", m.Members, known); err != nil {
