@@ -280,7 +280,7 @@ func TestFastPathNeedsTheCurrentDefinition(t *testing.T) {
 	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
 		stale := conf.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
 		stale.Tools[0].Offer = from
-		status, _, _, _ := s.ChildStatus("kid")
+		status := s.ChildStatus("kid")
 		s.Take(&status, stale)
 		msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)))
 		if claims := from == current; bad == claims {

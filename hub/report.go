@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"mcphub/children"
 	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/hub/status"
@@ -89,7 +88,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 }
 
 func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) status.ChildRoots {
-	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.childStatus(name))
+	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.ChildStatus(name))
 	r.Sessions = s.hub.sessions.SessionCount(s.member.Assigned().Key(name))
 	if child.Spec.Share == spec.ShareAll || len(conf.Beside(name, nil)) > 0 {
 		for _, root := range s.member.RootsFor(conf, child, view) {
@@ -99,12 +98,7 @@ func (s *Session) childRoots(conf *configuration.Configuration, name string, vie
 	return r
 }
 
-func (s *Session) childStatus(name string) children.Status {
-	st, _, _, _ := s.ChildStatus(name)
-	return st
-}
-
 func (s *Session) serversReport(only string) status.Servers {
 	c := s.Catalog()
-	return status.ServersOf(c.Catalog, c.By, only, s.childStatus, s.sender.StderrOf)
+	return status.ServersOf(c.Catalog, c.By, only, s.ChildStatus, s.sender.StderrOf)
 }

@@ -263,7 +263,7 @@ func TestFileRoot(t *testing.T) {
 	if strings.Contains(env, "todo.md") || !strings.Contains(env, dir+"/p") {
 		t.Errorf("and has %s", env)
 	}
-	if st, _, _, _ := onlySession(h).ChildStatus("kid"); st.Cwd != dir+"/p" {
+	if st := onlySession(h).ChildStatus("kid"); st.Cwd != dir+"/p" {
 		t.Errorf("the working directory is %q", st.Cwd)
 	}
 	report := c.raw("tools/call", toolCall("get-roots", `{}`))

@@ -24,8 +24,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 	back := s.ClientOf(ctx).AllowHubQuestions() // what the children wait for may be the roots
 	owners, failures := candidates(), map[string]int{}
 	for _, owner := range owners {
-		st, _, _, _ := s.Offering.ChildStatus(owner)
-		failures[owner] = st.Failures
+		failures[owner] = s.Offering.ChildStatus(owner).Failures
 	}
 	s.awaitStart(ctx, owners)
 	back()
@@ -33,7 +32,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st, _, _, _ := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
+		if st := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
 			return false, failure.NotReady(st, s.StderrOf(st)) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {
@@ -50,7 +49,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 // session is started, or tried again, now that somebody wants something that is
 // not known; down says why that did not help.
 func (s *Sender) revive(ctx context.Context, name string) (down string) {
-	st, _, _, _ := s.Offering.ChildStatus(name)
+	st := s.Offering.ChildStatus(name)
 	if st.Listed {
 		return ""
 	}

@@ -133,16 +133,13 @@ func (s *Sender) acquire(ctx context.Context, conf *configuration.Configuration,
 
 // withNotice returns a context of one call whose waiting is told to the client.
 func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
-	if token == nil {
-		return ctx
-	}
 	return inflight.WithNotice(ctx, s.ClientOf(ctx), token)
 }
 
 // waiting says that the call of ctx waits for a server until over is called.
 func (s *Sender) waiting(ctx context.Context, server string) (over func()) {
 	return inflight.Waiting(ctx, func() string {
-		if st, _, _, _ := s.Offering.ChildStatus(server); st.Package.Doing != "" {
+		if st := s.Offering.ChildStatus(server); st.Package.Doing != "" {
 			return st.Package.Doing + " for " + server
 		}
 		return "starting " + server

@@ -151,7 +151,7 @@ func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 	if s.Current.Superseded(tool.By, tool.Child) {
 		return configuration.ErrSuperseded
 	}
-	if st, _, _, _ := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {
+	if st := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {
 		return refusal
 	}
 	lease, err := s.Acquire(ctx, tool.By, tool.Child)

@@ -142,9 +142,15 @@ func (o *Offering) catalogNow() *Catalog {
 // replacing reports an offer of a child that is being replaced. mu is held.
 func (o *Offering) replacing(of *catalog.Offer) bool { return !of.ReadBy(o.conf.Offers) }
 
-// ChildStatus is one child as this session sees it. offered: the instance that
+// ChildStatus is one child as this session sees it.
+func (o *Offering) ChildStatus(name string) children.Status {
+	st, _, _, _ := o.stateOf(name)
+	return st
+}
+
+// stateOf tells of a child what awaitChildren waits for. offered: the instance that
 // serves the session now has listed its tools, or what it offers is remembered.
-func (o *Offering) ChildStatus(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
+func (o *Offering) stateOf(name string) (st children.Status, known, offered bool, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	st, known = o.status(name)
@@ -207,7 +213,7 @@ func (o *Offering) AwaitStarted(ctx context.Context) {
 func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
 	for _, name := range names {
 		for {
-			st, known, offered, changed := o.ChildStatus(name)
+			st, known, offered, changed := o.stateOf(name)
 			if wanted(st, known, offered) || o.gone(name) {
 				break
 			}
