@@ -145,6 +145,9 @@ func (h *Hub) newSession(o sessionOptions) *Session {
 	return s
 }
 
+// TryAcquire returns a lease of an instance if that takes no waiting.
+func (s *Session) TryAcquire(k spec.Key) (*children.Lease, bool) { return s.hub.sup.TryAcquire(k) }
+
 // now is the configuration that counts for what the session starts now.
 func (s *Session) now() *configuration.Configuration { return s.current.Now() }
 
@@ -308,9 +311,14 @@ func (s *Session) speaksOn(main handshake.MainPeer) {
 type handshakeHost struct{ *Session }
 
 func (s handshakeHost) Capabilities() declaration.Claims { return s.capabilities() }
-func (s handshakeHost) Level() declaration.Level         { return s.logLevel() }
 func (s handshakeHost) Roots() *rootsmgr.Manager         { return s.roots }
 func (s handshakeHost) RootsTimeout() time.Duration      { return s.now().Roots.Timeout }
+
+func (s handshakeHost) Level() declaration.Level {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level
+}
 
 func (s handshakeHost) AwaitServed(ctx context.Context, view rootsmgr.View, limit time.Duration) error {
 	return s.member.AwaitServed(ctx, view, limit)
@@ -322,12 +330,6 @@ func (s *Session) answer(m *jsonrpc.Message, serve func() jsonrpc.Answer) (a jso
 		return jsonrpc.Panicked()
 	}
 	return a
-}
-
-func (s *Session) logLevel() declaration.Level {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.level
 }
 
 // setLevel answers logging/setLevel: the session's messages are held to it from

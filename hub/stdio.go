@@ -149,9 +149,7 @@ func (s *Session) welcome(ctx context.Context, version string) jsonrpc.Answer {
 func (s *Session) ServeNotification(m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Initialized:
-		s.mu.Lock()
-		caps := s.caps
-		s.mu.Unlock()
+		caps := s.capabilities()
 		if caps.Known && s.notifier.Initialized() { // nothing is known of a client that did not introduce itself
 			s.roots.Initialized(caps.Roots, caps.RootsChange)
 			s.start()

@@ -77,12 +77,8 @@ func (s subscribeSession) Denies(child string) bool {
 }
 
 func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
-	st, _, _, _ := s.ChildStatus(child)
+	st := s.ChildStatus(child)
 	return st.Key, st.Term()
-}
-
-func (s subscribeSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
-	return s.hub.sup.TryAcquire(k)
 }
 
 // telling returns the children that may have a resource and tell of changes, the

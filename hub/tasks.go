@@ -22,10 +22,6 @@ type taskSession struct{ *Session }
 
 var _ tasks.Session = taskSession{}
 
-func (s taskSession) TryAcquire(k spec.Key) (*children.Lease, bool) {
-	return s.hub.sup.TryAcquire(k)
-}
-
 func (s taskSession) Acquire(ctx context.Context, k spec.Key) (*children.Lease, error) {
 	if lease, ok := s.hub.sup.TryAcquire(k); ok {
 		return lease, nil
@@ -73,7 +69,7 @@ func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
 
 // aboutTask answers tasks/get, tasks/result and tasks/cancel.
 func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	return s.tasks.Serve(ctx, taskSession{s}, m)
+	return s.tasks.Serve(ctx, taskSession{s}, m, false)
 }
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
@@ -81,7 +77,7 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	if refusal, ok := tasks.RequireExtension(s.sender.ClientOf(ctx).Claims().Shown); !ok {
 		return refusal
 	}
-	return s.tasks.ServeModern(ctx, taskSession{s}, m)
+	return s.tasks.Serve(ctx, taskSession{s}, m, true)
 }
 
 // listTasks answers tasks/list.

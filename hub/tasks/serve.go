@@ -57,18 +57,9 @@ func noTask(id string) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `there is no task "`+printable.Escape(id, 100)+`" here`)
 }
 
-// Serve answers a request about one task: the instance that made it does.
-func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
-	return t.about(ctx, s, m, false)
-}
-
-// ServeModern is Serve for a client of 2026-07-28. For it there are only tasks of
-// children of the same era.
-func (t *Table) ServeModern(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc.Answer {
-	return t.about(ctx, s, m, true)
-}
-
-func (t *Table) about(ctx context.Context, s Session, m *jsonrpc.Message, modernClient bool) jsonrpc.Answer {
+// Serve answers a request about one task: the instance that made it does. For a client of
+// 2026-07-28 there are only tasks of children of the same era.
+func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modernClient bool) jsonrpc.Answer {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a task's id (a string) at /params/taskId")
