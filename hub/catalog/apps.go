@@ -16,7 +16,7 @@ const ExtensionUI = "io.modelcontextprotocol/ui"
 func appOf(def []byte) (uri string, is bool) {
 	meta := jsonrpc.Get(def, "_meta")
 	for _, at := range resourceURIs(meta) {
-		if text, ok := jsonrpc.String(at); ok && isUI(text) {
+		if text, ok := jsonrpc.String(at); ok && hasScheme(text, uiScheme) {
 			return text, true
 		}
 	}
@@ -34,7 +34,7 @@ func resourceURIs(meta []byte) [][]byte {
 func (o *Offer) appURIs() (all []string) {
 	seen := map[string]bool{}
 	add := func(uri string) {
-		if isUI(uri) && !seen[uri] {
+		if hasScheme(uri, uiScheme) && !seen[uri] {
 			seen[uri] = true
 			all = append(all, uri)
 		}

@@ -165,8 +165,7 @@ func (c *Catalog) makeLists() {
 }
 
 // nameTools gives every tool its final name: where two want the same one, or one
-// of the hub's own, all of them are marked, so that none shadows another. A
-// mark that some other tool has for a name of its own grows until it is unique.
+// of the hub's own, all of them are marked, so that none shadows another.
 func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 	for _, t := range c.tools {
 		if _, own := c.byName[t.Name]; t.Child != "" && !own && wanted[t.Name] == 1 {
@@ -177,15 +176,19 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 		if t.Child == "" || c.byName[t.Name] == t {
 			continue
 		}
-		for size := markSize; ; size++ {
-			name := b.cfg.Names.marked(t.Child, b.byName[t.Child].Prefix, t.Remote, size)
-			if c.byName[name] == nil {
-				t.Name = name
-				break
-			}
-		}
-		t.Def = renamed(t.Def, t.Name)
+		t.Name = b.uniqueName(t.Child, t.Remote, func(name string) bool { return c.byName[name] != nil })
+		t.Def = rekeyed(t.Def, "name", t.Name)
 		c.byName[t.Name] = t
+	}
+}
+
+// uniqueName is a name with a mark. A mark that something else has for a name of its own
+// grows until nothing is called so.
+func (b *Builder) uniqueName(child, remote string, taken func(string) bool) string {
+	for size := markSize; ; size++ {
+		if name := b.cfg.Names.marked(child, b.byName[child].Prefix, remote, size); !taken(name) {
+			return name
+		}
 	}
 }
 

@@ -56,13 +56,10 @@ func (b *Builder) readItems(k Kind, child *Child, entries [][]byte) (items []*It
 	return items, omitted
 }
 
-// rekeyed returns a definition that is known by another name.
+// rekeyed returns a definition that is known by another name, and nothing else changed.
 func rekeyed(def []byte, key, name string) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: jsonrpc.Get(def, key), With: jsonrpc.AppendString(nil, name)}))
 }
-
-// renamed returns a definition with another name and nothing else changed.
-func renamed(def []byte, name string) []byte { return rekeyed(def, "name", name) }
 
 // nameItems gives the items of all children their final names, in the order of the
 // configuration, and returns them by these, and all in the order listed. Prompts
@@ -106,9 +103,5 @@ func (b *Builder) markedItem(k Kind, byName map[string]*Item, it *Item) string {
 	if k != Prompts {
 		return addressed(it.Child, it.Remote) // those of apps have their names already: see apps.go
 	}
-	for size := markSize; ; size++ {
-		if name := b.cfg.Names.marked(it.Child, b.byName[it.Child].Prefix, it.Remote, size); byName[name] == nil {
-			return name
-		}
-	}
+	return b.uniqueName(it.Child, it.Remote, func(name string) bool { return byName[name] != nil })
 }

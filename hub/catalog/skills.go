@@ -3,7 +3,6 @@ package catalog
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -62,7 +61,7 @@ func NewSkillURIs() *SkillURIs {
 // of skills besides. A skill of another scheme claims nothing: a folder of that may hold what is others'.
 func (o *Offer) claims() (all []claim) {
 	for _, it := range o.items[Skills] {
-		if !isSkill(it.Remote) {
+		if !hasScheme(it.Remote, skillScheme) {
 			continue
 		}
 		at, folder := strings.CutSuffix(it.Remote, skillFile)
@@ -73,7 +72,7 @@ func (o *Offer) claims() (all []claim) {
 	}
 	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
 	for _, it := range o.items[Resources] {
-		if isSkill(it.Remote) {
+		if hasScheme(it.Remote, skillScheme) {
 			all = append(all, claim{Source{o.child, it.Remote}, false})
 		}
 	}
@@ -191,7 +190,7 @@ func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) +
 // looksAddressed reports a URI that would be taken for one below the name of a server: of another one, or of its own where that
 // claims what such a URI stands for. mu is held.
 func (u *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) bool {
-	server, rest, ok := skillAddressee(c.URI)
+	server, rest, ok := cutServer(skillScheme, c.URI)
 	if !ok || server != c.Child {
 		return ok && isServer(server)
 	}
@@ -334,27 +333,10 @@ func (u *SkillURIs) renamed() (children map[string]bool, any bool) {
 // addressedSkill is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it
 // is. One of another scheme is as that of any resource.
 func addressedSkill(child, uri string) string {
-	if !isSkill(uri) {
+	if !hasScheme(uri, skillScheme) {
 		return addressed(child, uri)
 	}
-	return uri[:len(skillScheme)] + url.PathEscape(child) + "/" + uri[len(skillScheme):]
-}
-
-// skillAddressee reads such a URI. One may look like one and be none.
-func skillAddressee(uri string) (child, rest string, ok bool) {
-	if !isSkill(uri) {
-		return "", "", false
-	}
-	child, rest, ok = strings.Cut(uri[len(skillScheme):], "/")
-	if name, err := url.PathUnescape(child); ok && err == nil {
-		return name, uri[:len(skillScheme)] + rest, true
-	}
-	return "", "", false
-}
-
-// isSkill reports whether a URI has the scheme of skills.
-func isSkill(uri string) bool {
-	return len(uri) >= len(skillScheme) && strings.EqualFold(uri[:len(skillScheme)], skillScheme)
+	return insertServer(skillScheme, child, uri)
 }
 
 // claimSkills decides whose the URIs of offers are. What is refused is left out, and noted.
@@ -406,7 +388,7 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 		switch now := c.by.cfg.URIs.Name(child, uri); {
 		case uri == own:
 			return asked
-		case now == uri && asked != own && isSkill(uri) && isSkill(asked):
+		case now == uri && asked != own && hasScheme(uri, skillScheme) && hasScheme(asked, skillScheme):
 			return addressedSkill(child, uri)
 		default:
 			return now

@@ -26,7 +26,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 	sure := func(child, remote string) Sources {
 		return Sources{Sure: true, Likely: []Source{{child, remote}}}
 	}
-	if at, ok := c.by.cfg.URIs.Source(uri); ok && isSkill(uri) {
+	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
 		if c.by.byName[at.Child] == nil {
 			return Sources{Sure: true} // its server is gone, and nobody has taken its place
 		}
@@ -39,19 +39,19 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		return sure(at.Child, at.URI)
 	}
 	if child, rest, ok := addressee(uri); ok && c.by.byName[child] != nil {
-		if !isUI(uri) {
+		if !hasScheme(uri, uiScheme) {
 			return sure(child, rest)
 		}
 		if c.apps.renames(child) { // or it is a resource that is really called so
 			w.Likely = append(w.Likely, Source{child, rest})
 		}
 	}
-	if child, rest, ok := skillAddressee(uri); ok && c.by.byName[child] != nil {
+	if child, rest, ok := cutServer(skillScheme, uri); ok && c.by.byName[child] != nil {
 		if has, known := c.resourceful[child]; has || !known { // a skill of its own may really be called so
 			return Sources{Likely: []Source{{child, uri}, {child, rest}}}
 		}
 	}
-	if isSkill(uri) && c.by.cfg.URIs.claimed(uri) {
+	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.claimed(uri) {
 		return Sources{Sure: true} // two servers claim it: each has it below its name, and nobody so
 	}
 	for i := range c.by.cfg.Children {
@@ -61,7 +61,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		}
 		at := Source{name, uri}
 		switch {
-		case anyTemplate(c.templates[name], uri):
+		case slices.ContainsFunc(c.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
 			w.Likely = append(w.Likely, at)
 		case c.schemes[name][scheme(uri)]:
 			w.Alike = append(w.Alike, at)
@@ -107,15 +107,6 @@ func (c *Catalog) Addressed(uri string) *Item {
 		return &Item{Name: uri, Child: child, Remote: rest, by: c.by}
 	}
 	return nil
-}
-
-func anyTemplate(templates []string, uri string) bool {
-	for _, t := range templates {
-		if validate.MatchesTemplate(t, uri) {
-			return true
-		}
-	}
-	return false
 }
 
 // scheme is the scheme of a URI, in lower case.

@@ -14,30 +14,39 @@ const (
 
 // addressed is a URI, or template, that names its server too.
 func addressed(child, uri string) string {
-	scheme, rest := ownScheme, uri
-	if isUI(uri) {
-		scheme, rest = uri[:len(uiScheme)], uri[len(uiScheme):]
+	if !hasScheme(uri, uiScheme) {
+		return ownScheme + url.PathEscape(child) + "/" + uri
 	}
-	return scheme + url.PathEscape(child) + "/" + rest
+	return insertServer(uiScheme, child, uri)
 }
 
 // addressee reads such a URI. One of an app may look like one and be none.
 func addressee(uri string) (child, rest string, ok bool) {
-	scheme := ""
-	if rest, ok = strings.CutPrefix(uri, ownScheme); !ok {
-		if !isUI(uri) {
-			return "", "", false
-		}
-		scheme, rest = uri[:len(uiScheme)], uri[len(uiScheme):]
+	if !strings.HasPrefix(uri, ownScheme) {
+		return cutServer(uiScheme, uri)
 	}
-	child, rest, ok = strings.Cut(rest, "/")
-	if name, err := url.PathUnescape(child); ok && err == nil {
-		return name, scheme + rest, true
-	}
-	return "", "", false
+	child, rest, ok = cutServer(ownScheme, uri)
+	return child, strings.TrimPrefix(rest, ownScheme), ok
 }
 
-// isUI reports whether a URI is that of an app.
-func isUI(uri string) bool {
-	return len(uri) >= len(uiScheme) && strings.EqualFold(uri[:len(uiScheme)], uiScheme)
+// hasScheme reports whether a URI has a scheme, which is spelled with its slashes.
+func hasScheme(uri, scheme string) bool {
+	return len(uri) >= len(scheme) && strings.EqualFold(uri[:len(scheme)], scheme)
+}
+
+// insertServer puts the name of a server behind the scheme of a URI.
+func insertServer(scheme, child, uri string) string {
+	return uri[:len(scheme)] + url.PathEscape(child) + "/" + uri[len(scheme):]
+}
+
+// cutServer takes it out again. A URI may look like one with such a name and be none.
+func cutServer(scheme, uri string) (child, rest string, ok bool) {
+	if !hasScheme(uri, scheme) {
+		return "", "", false
+	}
+	child, rest, ok = strings.Cut(uri[len(scheme):], "/")
+	if name, err := url.PathUnescape(child); ok && err == nil {
+		return name, uri[:len(scheme)] + rest, true
+	}
+	return "", "", false
 }
