@@ -29,17 +29,20 @@ func (f Channels) Local() Channels { return Channels{Terminal: f.Terminal, Conso
 // String names them, with commas between.
 func (f Channels) String() string { return strings.Join(f.names(), ", ") }
 
-// where says where else than in the client those can answer whom an Asker names; "" for
-// nowhere. A model may read it, so it holds no command.
-func where(who string) string {
-	var places []string
-	for name := range strings.SplitSeq(who, ", ") {
-		switch name {
-		case AskedTerminal:
-			places = append(places, "at a terminal of the hub's user")
-		case AskedConsole:
-			places = append(places, "on the page of the hub's console")
+// elsewhere are those who need no client: where they answer, and by which command.
+var elsewhere = [...]struct{ name, place, command string }{
+	{AskedTerminal, "at a terminal of the hub's user", "mcphub approve"},
+	{AskedConsole, "on the page of the hub's console", "mcphub console"},
+}
+
+// where says where else than in the client those can answer whom an Asker names, and by
+// which commands; "" for nowhere. A model may read the places, but no command.
+func where(who string) (places, commands string) {
+	var at, by []string
+	for _, e := range elsewhere {
+		if strings.Contains(who, e.name) {
+			at, by = append(at, e.place), append(by, e.command)
 		}
 	}
-	return strings.Join(places, " or ")
+	return strings.Join(at, " or "), strings.Join(by, " or ")
 }

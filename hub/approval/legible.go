@@ -85,7 +85,7 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 		case quotes && r == '"', isMarkup(r, last, s[i+utf8.RuneLen(r):]):
 			fmt.Fprintf(&b, `\x%02x`, r)
 		case printable.Hidden(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+			b.WriteString(printable.Rune(r))
 		default:
 			mixed = mixed || backwards(r)
 			b.WriteRune(r)

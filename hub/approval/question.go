@@ -114,7 +114,7 @@ func readChoice(result []byte, offers []offer) (chosen *offer, why string) {
 		return nil, "the answer could not be read"
 	}
 	content, sound := member(result, "content")
-	if !sound || len(content) == 0 || content[0] != '{' {
+	if !sound || !jsonrpc.IsObject(content) {
 		return nil, whyNoChoice
 	}
 	raw, sound = member(content, choiceMember)

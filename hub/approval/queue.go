@@ -90,7 +90,7 @@ func (q *Queue) CountIn(n *atomic.Int64) { q.pending = n }
 const waitsFor = "waiting for approval"
 
 func waitsAt(who string) string {
-	if at := where(who); at != "" {
+	if at, _ := where(who); at != "" {
 		return waitsFor + ": a person can answer " + at
 	}
 	return waitsFor
@@ -98,7 +98,7 @@ func waitsAt(who string) string {
 
 // unansweredAt is told where nobody whom an Asker names has answered in time.
 func unansweredAt(who string) string {
-	if at := where(who); at != "" {
+	if at, _ := where(who); at != "" {
 		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why`)"
 	}
 	return whyUnanswered

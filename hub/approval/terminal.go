@@ -339,7 +339,8 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 	if !ok {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
-	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commandsFor(a.who) + " at a terminal")
+	_, commands := where(a.who)
+	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commands + " at a terminal")
 	if told := a.t.OnQuestion; told != nil && !a.quiet {
 		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)
 	}
@@ -357,16 +358,4 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 		given.others = &others{takeBack: func(error) { away(true) }, answers: answer, left: 1}
 	}
 	return given
-}
-
-// commandsFor are the commands by which a person answers.
-func commandsFor(who string) string {
-	var list []string
-	if strings.Contains(who, AskedTerminal) {
-		list = append(list, "mcphub approve")
-	}
-	if strings.Contains(who, AskedConsole) {
-		list = append(list, "mcphub console")
-	}
-	return strings.Join(list, " or ")
 }
