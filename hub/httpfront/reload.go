@@ -52,9 +52,6 @@ func (f *Front) follow(next *inForce) {
 		gone++
 		c.cancel(errRevoked)
 		f.end(c)
-		if f.modernPeers[c.owner] == c {
-			delete(f.modernPeers, c.owner)
-		}
 	}
 	if gone > 0 {
 		f.log.Info().Int("sessions", gone).Msg("sessions end whose token counts no more, or not as it did")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,11 +117,8 @@ func (reply *Reply) AllowHubQuestions() (back func()) {
 	return func() {
 		reply.c.mu.Lock()
 		defer reply.c.mu.Unlock()
-		for i, l := range reply.c.lent {
-			if l == reply {
-				reply.c.lent = append(reply.c.lent[:i:i], reply.c.lent[i+1:]...)
-				return
-			}
+		if i := slices.Index(reply.c.lent, reply); i >= 0 { // it may be lent more than once
+			reply.c.lent = slices.Delete(reply.c.lent, i, i+1)
 		}
 	}
 }

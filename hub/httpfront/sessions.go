@@ -89,6 +89,9 @@ func full(text string, args ...any) *refusal {
 func (f *Front) end(c *Peer) {
 	c.cancel(errSessionOver)
 	f.idle.remove(c)
+	if f.modernPeers[c.owner] == c {
+		delete(f.modernPeers, c.owner)
+	}
 	if f.sessions[c.id] != c {
 		return
 	}
@@ -108,9 +111,6 @@ func (f *Front) forget(c *Peer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.end(c)
-	if f.modernPeers[c.owner] == c {
-		delete(f.modernPeers, c.owner)
-	}
 	if c.modernSession != nil {
 		c.share.Exit()
 		f.dropShare(c.share, time.Now())

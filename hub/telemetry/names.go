@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,10 +124,8 @@ func outcomeOf(word string, fault []byte) outcome {
 		return unavailable
 	}
 	if n, err := strconv.Atoi(string(jsonrpc.Get(fault, "code"))); err == nil {
-		for i, code := range codes {
-			if code == n {
-				return firstCode + outcome(i)
-			}
+		if i := slices.Index(codes[:], n); i >= 0 {
+			return firstCode + outcome(i)
 		}
 	}
 	return failed
