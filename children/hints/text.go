@@ -29,11 +29,22 @@ func Text(f sandbox.Refusal) string {
 	return TextPrefix + ", and " + what + ". Ask your user to run `mcphub why`"
 }
 
-// A Remedy is what a person can do about a refusal.
+// A Remedy is what a person can do about a refusal. It is JSON.
 type Remedy struct {
-	Named string   // who names the path, in words
-	Text  string   // what to do, or why nothing can be done
-	Run   []string // arguments of mcphub that open what is closed; nil: there is no such command
+	Named string   `json:"named,omitempty"` // who names the path, in words
+	Text  string   `json:"text"`            // what to do, or why nothing can be done
+	Run   []string `json:"run,omitempty"`   // arguments of mcphub that open what is closed; nil: there is no such command
+}
+
+// Told is the remedy in words.
+func (m *Remedy) Told() string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Named == "":
+		return m.Text
+	}
+	return m.Named + "; " + m.Text
 }
 
 // RemedyFor is what mends a refusal of a server that serves these directories.

@@ -3,6 +3,7 @@ package status
 import (
 	"slices"
 
+	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/call"
@@ -96,7 +97,7 @@ func (e *Explanation) Judged(f *call.Preview) {
 			Decision: f.Decision.String(), Rule: f.Rule, Code: f.Code, Hint: f.Hint, Sent: sent[f.Pointer], Readings: []Reading{},
 		}
 		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == policy.Allow {
-			out.Closed = MendOf(e.Server, c, nil)
+			out.Closed = new(hints.RemedyFor(e.Server, c, nil))
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, Reading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

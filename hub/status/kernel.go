@@ -33,28 +33,7 @@ type ConfinementDetails struct {
 }
 
 // A Mend is what a person can do about a refusal by the kernel.
-type Mend struct {
-	Named string   `json:"named,omitempty"` // who names the path
-	Text  string   `json:"text"`            // what to do, or why nothing can be done
-	Run   []string `json:"run,omitempty"`   // arguments of mcphub that open it
-}
-
-// Told is the mend in words.
-func (m *Mend) Told() string {
-	switch {
-	case m == nil:
-		return ""
-	case m.Named == "":
-		return m.Text
-	}
-	return m.Named + "; " + m.Text
-}
-
-// MendOf reports what can be done about a refusal. dirs are the roots that the child was served.
-func MendOf(server string, f sandbox.Refusal, dirs []string) *Mend {
-	m := Mend(hints.RemedyFor(server, f, dirs))
-	return &m
-}
+type Mend = hints.Remedy
 
 // Open is what a confined child may open.
 type Open struct {
@@ -87,7 +66,7 @@ func (o *Open) Text() string {
 func ConfinementDetailsOf(server string, r sandbox.Report, dirs []string, base func() []sandbox.Rule) ConfinementDetails {
 	d := ConfinementDetails{Refused: r.Refused, LastRefused: r.Last.Text()}
 	if r.Refused > 0 {
-		d.Mend = MendOf(server, r.Last, dirs)
+		d.Mend = new(hints.RemedyFor(server, r.Last, dirs))
 	}
 	if r.Profile == nil {
 		return d
