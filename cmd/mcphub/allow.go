@@ -299,10 +299,7 @@ func (w *allowWork) list(names []string) error {
 			t.Row(s.Server, "sandbox.write", "read, write", p.Path, p.At)
 		}
 		for _, r := range s.Rules {
-			roles := strings.Join(r.Roles, ", ")
-			if roles == "" {
-				roles = "any"
-			}
+			roles := cmp.Or(strings.Join(r.Roles, ", "), "any")
 			t.Row(s.Server, "rule "+r.Name, r.Then+" "+roles, cmp.Or(r.Within, "-"), r.At)
 		}
 	}

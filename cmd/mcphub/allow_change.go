@@ -487,9 +487,7 @@ func (w *allowWork) addRule(t *target, last *refusal) error {
 		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {
 			return err
 		}
-		if at > made {
-			at = made
-		}
+		at = min(at, made)
 	}
 	if err := w.edit(clients.AddRuleToHub(w.path, w.text, at, rule)); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -237,15 +238,11 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 	}
 	t := layout.NewTable(printable.Writer(out))
 	for _, l := range all {
-		name := l.Name
-		if name == "" {
-			name = l.Server
-		}
 		why := l.Why
 		if l.Advice != "" {
 			why += "; run: " + l.Advice
 		}
-		t.Row(name, printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
+		t.Row(cmp.Or(l.Name, l.Server), printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
 	return t.Flush()
 }

@@ -36,10 +36,7 @@ type screen struct {
 }
 
 func (s *screen) paint(code, text string) string {
-	if !s.colour {
-		return text
-	}
-	return layout.Paint(code, text)
+	return layout.Paint(layout.When(s.colour, code), text)
 }
 
 func (s *screen) say(format string, args ...any) { fmt.Fprintf(s.w, format+"\n", args...) }

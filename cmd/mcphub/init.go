@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -199,10 +200,7 @@ func (w *clientWork) overview(found []clients.Inventory) {
 		for i := range f.Servers {
 			names = append(names, f.Servers[i].Name)
 		}
-		what := strings.Join(names, ", ")
-		if what == "" {
-			what = "no servers"
-		}
+		what := cmp.Or(strings.Join(names, ", "), "no servers")
 		if f.Registered != "" {
 			what += "; the hub, as " + f.Registered
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -101,11 +102,7 @@ func (l listReport) show(w io.Writer) {
 	t := layout.NewTable(w)
 	t.Head("SERVER", "KIND", "STATE", "TOOLS", "")
 	for _, s := range l.Servers {
-		state := s.State
-		if state == "" {
-			state = "-"
-		}
-		t.Row(s.Name, s.Kind, state, numberOrDash(s.Tools), printable.Escape(s.Error, 200))
+		t.Row(s.Name, s.Kind, cmp.Or(s.State, "-"), numberOrDash(s.Tools), printable.Escape(s.Error, 200))
 	}
 	_ = t.Flush()
 }

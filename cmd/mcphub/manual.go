@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -68,11 +69,7 @@ func manual(root *cobra.Command) string {
 				continue
 			}
 			if sub.Runnable() {
-				text := sub.Long
-				if text == "" {
-					text = sub.Short
-				}
-				fmt.Fprintf(&b, ".SS %s\n%s\n", roff(sub.UseLine()), roff(text))
+				fmt.Fprintf(&b, ".SS %s\n%s\n", roff(sub.UseLine()), roff(cmp.Or(sub.Long, sub.Short)))
 				sub.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 					if !f.Hidden && f.Name != "help" {
 						fmt.Fprintf(&b, ".TP\n\\fB\\-\\-%s\\fR\n%s\n", roff(f.Name), roff(f.Usage))

@@ -77,7 +77,7 @@ func asJSONLine(v any) string {
 
 // refusedText says how often the kernel has refused a server something, and what last.
 func refusedText(n int, last string) string {
-	return strconv.Itoa(n) + layout.When(n == 1, " time") + layout.When(n > 1, " times") + layout.WithPrefix(", last ", printable.Escape(last, 500))
+	return plural(n, "time") + layout.WithPrefix(", last ", printable.Escape(last, 500))
 }
 
 // kernelText says how far the kernel holds a server, and what is lacking.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -93,7 +94,7 @@ func (d reloadReport) show(out io.Writer) {
 	for _, h := range d.Hubs {
 		shared := layout.When(h.Shared > 0, ", which "+plural(h.Shared, "client")+layout.When(h.Shared == 1, " shares")+layout.When(h.Shared > 1, " share"))
 		if h.Error == "" {
-			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(configName(h.Config), 200))
+			layout.Printf(out, "hub %d%s: %s read again\n", h.PID, shared, printable.Escape(cmp.Or(h.Config, "hub.json"), 200))
 			continue
 		}
 		layout.Printf(out, "hub %d%s: the former configuration stays in force:\n", h.PID, shared)
@@ -114,13 +115,6 @@ func (d reloadReport) outcome(pid int) error {
 		return noHubError(pid)
 	}
 	return nil
-}
-
-func configName(path string) string {
-	if path == "" {
-		return "hub.json"
-	}
-	return path
 }
 
 // answerQuestions shows a person what waits, whole, and takes the answers. Where nobody

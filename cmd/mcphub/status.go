@@ -278,13 +278,10 @@ func (p page) counted(r admin.Report) (rest []status.Child) {
 // served is how many roots a server works with; "!" where it is not known to
 // have applied those of now.
 func served(c status.Child) string {
-	switch {
-	case c.State != "ready":
+	if c.State != "ready" {
 		return "-"
-	case !c.RootsApplied:
-		return strconv.Itoa(len(c.RootsServed)) + "!"
 	}
-	return strconv.Itoa(len(c.RootsServed))
+	return strconv.Itoa(len(c.RootsServed)) + layout.When(!c.RootsApplied, "!")
 }
 
 const stderrLines = 5
