@@ -71,28 +71,46 @@ func (r *release) contents(p platform) ([]file, error) {
 
 // tarGz is a gzipped tar archive whose bytes depend on its arguments alone.
 func tarGz(files []file, t time.Time) ([]byte, error) {
-	var buf bytes.Buffer
-	gz := gzip.NewWriter(&buf)
-	if err := writeTar(tar.NewWriter(gz), files, t); err != nil {
+	packed, err := tarfile(files, t)
+	if err != nil {
 		return nil, err
 	}
-	if err := gz.Close(); err != nil {
+	return gzipped(packed, gzip.DefaultCompression)
+}
+
+// tarfile is a tar archive whose bytes depend on its arguments alone.
+func tarfile(files []file, t time.Time) ([]byte, error) {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, f := range files {
+		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: t, Format: tar.FormatPAX}
+		if err := w.WriteHeader(header); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(f.content); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return buf.Bytes(), nil
 }
 
-func writeTar(w *tar.Writer, files []file, t time.Time) error {
-	for _, f := range files {
-		header := &tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(f.content)), ModTime: t, Format: tar.FormatPAX}
-		if err := w.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := w.Write(f.content); err != nil {
-			return err
-		}
+// gzipped is a content in gzip, without a name or a time in it.
+func gzipped(content []byte, level int) ([]byte, error) {
+	var buf bytes.Buffer
+	w, err := gzip.NewWriterLevel(&buf, level)
+	if err != nil {
+		return nil, err
 	}
-	return w.Close()
+	if _, err := w.Write(content); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
 
 // zipfile is a zip archive whose bytes depend on its arguments alone.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/pem"
 	"fmt"
@@ -64,23 +63,19 @@ func (r *release) platformImage(p platform) (v1.Image, error) {
 			return nil, err
 		}
 	}
-	license, err := os.ReadFile("../LICENSE")
-	if err != nil {
-		return nil, err
-	}
-	var buf bytes.Buffer
-	if err := writeTar(tar.NewWriter(&buf), []file{
+	packed, err := tarfile([]file{
 		{"usr/bin/mcphub", binary, 0o755},
-		{"usr/share/doc/mcphub/copyright", license, 0o644},
+		{"usr/share/doc/mcphub/copyright", r.ownLicense, 0o644},
 		{"usr/share/doc/mcphub/" + thirdParty, r.inImage, 0o644},
 		{"etc/ssl/certs/ca-certificates.crt", certificates.Bytes(), 0o644},
 		{"etc/passwd", []byte("mcphub:x:65532:65532::/home/mcphub:/sbin/nologin\n"), 0o644},
 		{"tmp/", nil, 0o1777},
 		{"home/mcphub/", nil, 0o1777}, // nobody else is in there
-	}, r.time); err != nil {
+	}, r.time)
+	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil })
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +123,5 @@ func folderTar(folder string, t time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var buf bytes.Buffer
-	err = writeTar(tar.NewWriter(&buf), files, t)
-	return buf.Bytes(), err
+	return tarfile(files, t)
 }

@@ -27,8 +27,12 @@ type module struct {
 	folders []string
 }
 
-// license reads the licences of every module that any platform has.
+// license reads the licence of mcphub, and those of every module that any platform has.
 func (r *release) license() error {
+	var err error
+	if r.ownLicense, err = os.ReadFile("../LICENSE"); err != nil {
+		return err
+	}
 	for _, of := range []struct {
 		tags string
 		to   *[]byte

@@ -57,7 +57,7 @@ func (r *release) linuxPackage(p platform, format string) error {
 // installed is what a package puts where: the program, its manual, what
 // completes its command line, a unit for systemd, and an example.
 func (r *release) installed(p platform) (files.Contents, error) {
-	manual, err := squeeze(r.manual)
+	manual, err := gzipped(r.manual, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *release) installed(p platform) (files.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	if changes, err = squeeze(changes); err != nil {
+	if changes, err = gzipped(changes, gzip.BestCompression); err != nil {
 		return nil, err
 	}
 	for _, f := range []file{
@@ -92,20 +92,4 @@ func (r *release) installed(p platform) (files.Contents, error) {
 		put(made(thirdParty), "/usr/share/doc/mcphub/"+thirdParty, 0o644),
 		put(made("changelog.gz"), "/usr/share/doc/mcphub/changelog.gz", 0o644),
 	}, nil
-}
-
-// squeeze gzips a text, without a name or a time in it.
-func squeeze(text []byte) ([]byte, error) {
-	var buf bytes.Buffer
-	w, err := gzip.NewWriterLevel(&buf, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
 }

@@ -48,15 +48,16 @@ type project struct {
 // release is one run: what is built, when its commit was made, and where it is written.
 type release struct {
 	project
-	version   string
-	time      time.Time
-	out       string // folder of the finished files
-	work      string // folder of what lies between, removed at the end
-	platforms []platform
-	manual    []byte
-	notices   []byte            // THIRD_PARTY_LICENSES
-	inImage   []byte            // the same, of the container image
-	shells    map[string][]byte // completion scripts by shell
+	version    string
+	time       time.Time
+	out        string // folder of the finished files
+	work       string // folder of what lies between, removed at the end
+	platforms  []platform
+	manual     []byte
+	ownLicense []byte            // LICENSE
+	notices    []byte            // THIRD_PARTY_LICENSES
+	inImage    []byte            // the same, of the container image
+	shells     map[string][]byte // completion scripts by shell
 }
 
 // platform is one target of the Go compiler, with its binary once that is built.

@@ -50,11 +50,7 @@ func (r *release) npmPackage(name string, manifest map[string]any, content ...fi
 	if err != nil {
 		return err
 	}
-	license, err := os.ReadFile("../LICENSE")
-	if err != nil {
-		return err
-	}
-	files := append([]file{{"package.json", append(text, '\n'), 0o644}, {"LICENSE", license, 0o644}}, content...)
+	files := append([]file{{"package.json", append(text, '\n'), 0o644}, {"LICENSE", r.ownLicense, 0o644}}, content...)
 	for i := range files {
 		files[i].name = "package/" + files[i].name
 	}
