@@ -101,12 +101,7 @@ func (w *allowWork) parse(name string) (currentEntry, error) {
 	if err != nil {
 		return currentEntry{}, exit.Errorf(exit.Config, "%w; nothing was changed", err)
 	}
-	s := currentEntry{file: file}
-	for i := range file.Servers {
-		if file.Servers[i].Key == name || s.server == nil && file.Servers[i].Name == name {
-			s.server = &file.Servers[i]
-		}
-	}
+	s := currentEntry{file: file, server: file.Named(name)}
 	s.server.Disabled = false
 	if s.server.Err != nil {
 		return s, exit.Errorf(exit.Config, "the entry of %s cannot be used: %s. Put that right first; nothing was changed", name, s.server.Err.String())

@@ -133,10 +133,8 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 // hubName is the name in the hub of a server that is written as name.
 func (t *trier) hubName(name string) string {
 	if t.found.File != nil {
-		for i := range t.found.File.Servers {
-			if s := &t.found.File.Servers[i]; s.Key == name {
-				return s.Name
-			}
+		if s := t.found.File.Named(name); s != nil {
+			return s.Name
 		}
 	}
 	return name

@@ -73,7 +73,7 @@ func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox an
 	if err != nil {
 		return nil, nil, err
 	}
-	s := serverOf(f, name)
+	s := f.Named(name)
 	if s == nil {
 		return nil, nil, edit.ErrNoEntry
 	}

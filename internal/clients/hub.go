@@ -59,7 +59,7 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	s := serverOf(before, name)
+	s := before.Named(name)
 	if s == nil || s.Disabled == disabled {
 		return text, nil
 	}
@@ -79,7 +79,7 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	if s := serverOf(after, name); s == nil || s.Disabled != disabled {
+	if s := after.Named(name); s == nil || s.Disabled != disabled {
 		return nil, fmt.Errorf("%s: server %q: %w", file, name, ErrDisabledOtherwise)
 	}
 	return out, nil
@@ -100,7 +100,7 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s := serverOf(before, c.Name); s != nil {
+	if s := before.Named(c.Name); s != nil {
 		c.Name = s.Key
 	}
 	want := serverKeys(before)
@@ -124,20 +124,10 @@ func editHub(file string, text []byte, c edit.Change) ([]byte, error) {
 	if !slices.Equal(want, got) {
 		return nil, fmt.Errorf("%s: its servers do not stand in one \"mcpServers\", so none can be changed alone; put them there first", file)
 	}
-	if s := serverOf(after, c.Name); c.Kind == edit.Put && s.Err != nil {
+	if s := after.Named(c.Name); c.Kind == edit.Put && s.Err != nil {
 		return nil, errors.New(strings.TrimSpace(s.Err.Text + "; " + s.Err.Hint))
 	}
 	return out, nil
-}
-
-// serverOf finds a server by the name that is written, else by what it is called in the hub.
-func serverOf(f *config.File, name string) *config.Server {
-	for i := range f.Servers {
-		if f.Servers[i].Key == name {
-			return &f.Servers[i]
-		}
-	}
-	return f.Server(name)
 }
 
 func serverKeys(f *config.File) []string {

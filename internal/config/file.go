@@ -390,6 +390,17 @@ func (f *File) Server(name string) *Server {
 	return nil
 }
 
+// Named returns the server whose name is written so, else the one that is called so in
+// the hub, or nil.
+func (f *File) Named(name string) *Server {
+	for i := range f.Servers {
+		if f.Servers[i].Key == name {
+			return &f.Servers[i]
+		}
+	}
+	return f.Server(name)
+}
+
 // Dir is the folder of the file, absolute; "" for Default, and where the
 // working directory is unknown.
 func (f *File) Dir() string {
