@@ -22,6 +22,7 @@ import (
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
+	"mcphub/internal/stdio"
 )
 
 func secretCommand() *cobra.Command {
@@ -132,7 +133,7 @@ func (k *secretKeeper) setOne(ctx context.Context, out io.Writer, name string) e
 	}
 	var value string
 	var err error
-	if term.IsTerminal(int(os.Stdin.Fd())) {
+	if stdio.IsTerminal(os.Stdin) {
 		value, err = readTerminalLine(ctx, k.question(name), true)
 	} else {
 		value, err = readSecretFrom(os.Stdin)
@@ -161,7 +162,7 @@ func (k *secretKeeper) setMissing(ctx context.Context, out io.Writer) error {
 			layout.Println(out, "Nothing is missing.")
 		}
 		return nil
-	case !term.IsTerminal(int(os.Stdin.Fd())):
+	case !stdio.IsTerminal(os.Stdin):
 		return exit.Errorf(exit.Usage, "not set: %s; without a name this asks at a terminal, and standard input is none: mcphub secret set NAME", strings.Join(missing, ", "))
 	}
 	for _, name := range missing {

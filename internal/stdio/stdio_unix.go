@@ -59,9 +59,3 @@ func interruptibleCopy(fd int, name string) (own *os.File, undo func(), ok bool)
 // it has stopped its children. Unlike ignoring the signal, catching it is not
 // inherited by the children.
 func CatchBrokenPipe(notify func(sig ...os.Signal)) { notify(unix.SIGPIPE) }
-
-// IsTerminal reports whether a file is a terminal.
-func IsTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), ioctlGetTermios)
-	return err == nil
-}

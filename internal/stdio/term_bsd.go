@@ -4,8 +4,6 @@ package stdio
 
 import "golang.org/x/sys/unix"
 
-const ioctlGetTermios = unix.TIOCGETA
-
 // flushInput drops what was typed and not read yet.
 func flushInput(fd int) error {
 	const read = 1 // FREAD of sys/fcntl.h
