@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/rundir"
 	"mcphub/internal/stdio"
 )
 
@@ -39,7 +37,7 @@ func approveCommand() *cobra.Command {
 				return exit.Failed(err)
 			}
 			defer t.Close()
-			return approve(cmd.Context(), t, rundir.Sockets(os.Getenv))
+			return approve(cmd.Context(), t)
 		},
 	}
 	cmd.AddCommand(approveListCommand())
@@ -56,7 +54,7 @@ func approveListCommand() *cobra.Command {
 			"person. The exit status is 0 where nothing waits.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), rundir.Sockets(os.Getenv), false)
+			list, failed := waitingCalls(cmd.Context(), cmd.ErrOrStderr(), false)
 			out := cmd.OutOrStdout()
 			report := waitingReport{Calls: []approval.Pending{}, Unreachable: failed}
 			for _, w := range list {
@@ -106,8 +104,8 @@ type waitingCall struct {
 }
 
 // approve goes through all that waits, one after the other.
-func approve(ctx context.Context, t terminal, folders []string) error {
-	list, failed := waitingCalls(ctx, t, folders, true)
+func approve(ctx context.Context, t terminal) error {
+	list, failed := waitingCalls(ctx, t, true)
 	if len(list) == 0 {
 		if failed > 0 {
 			return exit.Errorf(exit.Failure, "%d hubs could not be asked", failed)
@@ -146,8 +144,8 @@ func (w *waitingCall) elsewhere() string {
 
 // waitingCalls lists what waits. To answer takes somebody at a terminal: a hub that takes no
 // answer from here is told of, and counts as failed.
-func waitingCalls(ctx context.Context, t io.Writer, folders []string, toAnswer bool) (list []waitingCall, failed int) {
-	for _, h := range findHubs(t, folders) {
+func waitingCalls(ctx context.Context, t io.Writer, toAnswer bool) (list []waitingCall, failed int) {
+	for _, h := range findHubs(t) {
 		waiting, err := h.PendingApprovals(ctx)
 		if toAnswer && err == nil && waiting.Refused != "" {
 			err = errors.New(waiting.Refused)

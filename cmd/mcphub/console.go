@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -23,7 +22,6 @@ import (
 	webconsole "mcphub/internal/console"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -97,7 +95,7 @@ func (c *consoleSource) config() webconsole.Config {
 
 func (c *consoleSource) hubs(ctx context.Context) (reports []admin.Report, silent []string) {
 	var said bytes.Buffer
-	hubs, unheard := askHubs(ctx, &said, rundir.Sockets(os.Getenv), 0)
+	hubs, unheard := askHubs(ctx, &said, 0)
 	for _, h := range hubs {
 		reports = append(reports, h.report)
 	}
@@ -112,7 +110,7 @@ func (c *consoleSource) hubs(ctx context.Context) (reports []admin.Report, silen
 
 // at is the hub with a socket, if it is one of this user's.
 func (c *consoleSource) at(socket string) (admin.Hub, error) {
-	for _, h := range findHubs(io.Discard, rundir.Sockets(os.Getenv)) {
+	for _, h := range findHubs(io.Discard) {
 		if h.Socket == socket {
 			return h, nil
 		}
@@ -225,7 +223,7 @@ func (c *consoleSource) file(ctx context.Context, brief bool) webconsole.File {
 
 func (c *consoleSource) questions(ctx context.Context) (all []webconsole.Question, silent []string) {
 	var said bytes.Buffer
-	calls, _ := waitingCalls(ctx, &said, rundir.Sockets(os.Getenv), false)
+	calls, _ := waitingCalls(ctx, &said, false)
 	for _, w := range calls {
 		q := webconsole.Question{
 			Title: "A call of session " + w.Session + layout.WithPrefix(" of ", w.Client) + layout.WithPrefix(" in ", w.Folder), Text: w.Text, Command: "mcphub approve", Since: w.Since, Until: w.Until,

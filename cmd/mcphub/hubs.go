@@ -18,8 +18,8 @@ import (
 
 // findHubs lists the hubs that this user runs, and says on w which folders could
 // not be looked into.
-func findHubs(w io.Writer, folders []string) []admin.Hub {
-	hubs, err := admin.Find(folders)
+func findHubs(w io.Writer) []admin.Hub {
+	hubs, err := admin.Find(rundir.Sockets(os.Getenv))
 	if err != nil {
 		layout.Println(w, "mcphub: "+printable.Escape(err.Error(), 500))
 	}
@@ -45,8 +45,9 @@ func (u unreachableHub) show(w io.Writer) {
 // askHubs asks every hub that this user runs how it is, by the time they started. If pid is not 0,
 // it returns that hub alone; hubs that do not answer are returned in any case. It says on w which
 // folders could not be looked into.
-func askHubs(ctx context.Context, w io.Writer, folders []string, pid int) (hubs []runningHub, silent []unreachableHub) {
-	for _, h := range findHubs(w, folders) {
+func askHubs(ctx context.Context, w io.Writer, pid int) (hubs []runningHub, silent []unreachableHub) {
+	silent = []unreachableHub{}
+	for _, h := range findHubs(w) {
 		r, err := h.Status(ctx)
 		switch {
 		case err != nil:
@@ -74,7 +75,7 @@ func noHubError(pid int) error {
 // without one.
 func reportsOn(ctx context.Context, path string) []admin.Report {
 	var out []admin.Report
-	for _, r := range collectStatus(ctx, rundir.Sockets(os.Getenv), 0).Hubs {
+	for _, r := range collectStatus(ctx, 0).Hubs {
 		if r.Config.Path == path {
 			out = append(out, r)
 		}
@@ -85,7 +86,7 @@ func reportsOn(ctx context.Context, path string) []admin.Report {
 // hubsOn finds the hubs that run on a hub.json. Those that do not answer are told of
 // on w: they may run on it too.
 func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err error) {
-	hubs, silent := askHubs(ctx, w, rundir.Sockets(os.Getenv), 0)
+	hubs, silent := askHubs(ctx, w, 0)
 	for _, u := range silent {
 		layout.Printf(w, "mcphub: no answer from %s: %s\n", u.Socket, u.Error)
 	}
@@ -97,9 +98,9 @@ func hubsOn(ctx context.Context, w io.Writer, path string) (on []runningHub, err
 }
 
 // collectStatus asks every hub, or the one with this process id.
-func collectStatus(ctx context.Context, folders []string, pid int) statusReport {
-	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	found := statusReport{Hubs: []admin.Report{}, Unreachable: append([]unreachableHub{}, silent...)}
+func collectStatus(ctx context.Context, pid int) statusReport {
+	hubs, silent := askHubs(ctx, stderr, pid)
+	found := statusReport{Hubs: []admin.Report{}, Unreachable: silent}
 	for _, h := range hubs {
 		found.Hubs = append(found.Hubs, h.report)
 	}

@@ -23,7 +23,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/lazyregexp"
-	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -110,7 +109,7 @@ type sessionOf struct {
 // server that sessions share.
 func sessionsOf(ctx context.Context, server, record string) (all []sessionOf) {
 	recorded, _ := trail.ReadClients(record) // where there is none, the hubs tell
-	hubs, _ := askHubs(ctx, io.Discard, rundir.Sockets(os.Getenv), 0)
+	hubs, _ := askHubs(ctx, io.Discard, 0)
 	for _, h := range hubs {
 		running := clientsOf(&h.report)
 		maps.Copy(recorded, running)

@@ -18,7 +18,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
@@ -42,7 +41,7 @@ func reloadCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done := reloadHubs(cmd.Context(), rundir.Sockets(os.Getenv), pid)
+			done := reloadHubs(cmd.Context(), pid)
 			done.answered = answered
 			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
 				return err
@@ -71,9 +70,9 @@ type reloadedHub struct {
 }
 
 // reloadHubs asks every hub, or the one with this process id.
-func reloadHubs(ctx context.Context, folders []string, pid int) reloadReport {
-	hubs, silent := askHubs(ctx, stderr, folders, pid)
-	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: append([]unreachableHub{}, silent...)}
+func reloadHubs(ctx context.Context, pid int) reloadReport {
+	hubs, silent := askHubs(ctx, stderr, pid)
+	done := reloadReport{Hubs: []reloadedHub{}, Unreachable: silent}
 	for _, h := range hubs {
 		one := reloadedHub{PID: h.report.PID, Config: h.report.Config.Path}
 		if h.report.Shared {

@@ -21,7 +21,6 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 )
 
@@ -46,7 +45,7 @@ func statusCommand() *cobra.Command {
 			var found statusReport
 			var failed error
 			page := func(out io.Writer) {
-				if found = collectStatus(cmd.Context(), rundir.Sockets(os.Getenv), pid); asJSON {
+				if found = collectStatus(cmd.Context(), pid); asJSON {
 					failed = layout.JSONLine(out, found)
 					return
 				}

@@ -24,7 +24,6 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-	"mcphub/internal/rundir"
 	"mcphub/internal/setup"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -129,7 +128,7 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 func recorded(ctx context.Context, dir string) (all []audit.Refusal, by trail.Clients, err error) {
 	by = trail.Clients{}
 	if dir == "" {
-		hubs, silent := askHubs(ctx, stderr, rundir.Sockets(os.Getenv), 0)
+		hubs, silent := askHubs(ctx, stderr, 0)
 		for _, u := range silent {
 			return nil, nil, exit.Errorf(exit.Failure, "no record of decisions is kept, and the hub at %s does not say what it refused: %s", u.Socket, u.Error)
 		}
