@@ -137,7 +137,7 @@ func authLoginCommand() *cobra.Command {
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:
-				return layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false))
+				return exit.Failed(layout.JSON(cmd.OutOrStdout(), shownLogin(args[0], l, false)))
 			case l.Server == "":
 				layout.Printf(say, "%s takes the client of hub.json. Nothing is kept.\n", args[0])
 			default:
@@ -231,7 +231,7 @@ func authListCommand() *cobra.Command {
 
 func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if asJSON {
-		return layout.JSON(out, all)
+		return exit.Failed(layout.JSON(out, all))
 	}
 	if len(all) == 0 {
 		layout.Println(stderr, "no login is kept; mcphub auth login NAME logs in at a server")
@@ -244,7 +244,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 		}
 		t.Row(cmp.Or(l.Name, l.Server), printable.Escape(l.Principal, 100), l.State, l.Issuer, strings.TrimPrefix(why, "; "))
 	}
-	return t.Flush()
+	return exit.Failed(t.Flush())
 }
 
 func authStatusCommand() *cobra.Command {

@@ -152,7 +152,7 @@ func (w *clientWork) importAll(found []clients.Inventory, stranger bool) error {
 		}
 	}
 	if w.asJSON {
-		return layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)})
+		return exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found)}))
 	}
 	if m.added() == 0 {
 		layout.Printf(w.out, "Nothing to import: %s has all %s.\n", w.short(m.path), plural(len(m.imports), "server"))

@@ -120,7 +120,7 @@ func (w *clientWork) init(given []string) error {
 	failed := w.apply(all)
 	const next = "call get-roots and tell me which folders are in scope"
 	if w.asJSON {
-		err = layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next})
+		err = exit.Failed(layout.JSON(w.out, map[string]any{"config": m.path, "servers": m.reports(found), "clients": reportsOf(all), "ask": next}))
 	} else {
 		again := ""
 		if n := len(m.imports) - m.added(); n > 0 {

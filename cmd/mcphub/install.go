@@ -306,7 +306,7 @@ func (w *clientWork) print(chosen []*clients.Profile, named bool, given []string
 		}
 	}
 	if w.asJSON {
-		return layout.JSON(w.out, map[string]any{"clients": out})
+		return exit.Failed(layout.JSON(w.out, map[string]any{"clients": out}))
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (f *rootsFlags) print(w io.Writer, snap *rootsmgr.Snapshot) error {
 	case f.explained:
 		return f.explain(w, snap)
 	case f.asJSON:
-		return layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)})
+		return exit.Failed(layout.JSON(w, map[string]any{"origin": snap.Origin().String(), "roots": rootsJSON(snap), "skipped": skippedJSON(snap)}))
 	}
 	for _, r := range snap.Roots() {
 		file := ""
@@ -176,30 +176,26 @@ func (f *rootsFlags) explain(w io.Writer, snap *rootsmgr.Snapshot) error {
 	place, err := checkPath(snap, f.why)
 	var escape *guard.EscapeError
 	if err != nil && !errors.As(err, &escape) {
-		if f.asJSON {
-			if e := layout.JSON(w, map[string]any{"path": f.why, "inside": false, "error": err.Error()}); e != nil {
-				return e
-			}
-		} else {
+		if e := output(w, f.asJSON, map[string]any{"path": f.why, "inside": false, "error": err.Error()}, func() {
 			layout.Printf(w, "%q cannot be resolved, so it is refused: %s\n", f.why, err)
+		}); e != nil {
+			return e
 		}
 		return &exit.Error{Code: exit.Failure}
 	}
-	if f.asJSON {
-		out := map[string]any{
-			"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
-			"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
-		}
-		if e := layout.JSON(w, out); e != nil {
-			return e
-		}
-	} else {
+	found := map[string]any{
+		"path": f.why, "inside": err == nil, "leads": place.Path, "exists": place.Exists, "root": place.Root.Path,
+		"lexical": place.Readings.Lexical, "physical": place.Readings.Physical, "cleaned": place.Readings.Cleaned,
+	}
+	if e := output(w, f.asJSON, found, func() {
 		layout.Printf(w, "%q\n  as text               %s\n  as the kernel follows %s\n  cleaned, then followed %s\n", f.why, place.Readings.Lexical, place.Readings.Physical, place.Readings.Cleaned)
 		if err == nil {
 			layout.Printf(w, "  inside %s (%s)\n", place.Root.Path, snap.Origin())
 		} else {
 			layout.Printf(w, "  outside: %s\n", err)
 		}
+	}); e != nil {
+		return e
 	}
 	if err != nil {
 		return &exit.Error{Code: exit.Failure}

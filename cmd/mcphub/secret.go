@@ -341,7 +341,7 @@ func secretListCommand() *cobra.Command {
 				layout.Println(stderr, printable.Clean("the encrypted file alone is read: "+why))
 			}
 			if asJSON {
-				return layout.JSON(cmd.OutOrStdout(), all)
+				return exit.Failed(layout.JSON(cmd.OutOrStdout(), all))
 			}
 			if len(all) == 0 {
 				layout.Println(stderr, "no secret is kept, and hub.json refers to none; mcphub secret set NAME keeps one")
@@ -350,7 +350,7 @@ func secretListCommand() *cobra.Command {
 			for _, s := range all {
 				t.Row(s.Name, cmp.Or(s.Place, "not set"), strings.Join(s.Used, ", "))
 			}
-			return t.Flush()
+			return exit.Failed(t.Flush())
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/hub"
+	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 )
 
@@ -23,10 +24,10 @@ func versionCommand() *cobra.Command {
 				layout.Printf(out, "mcphub %s (%s, %s/%s)\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return nil
 			}
-			return layout.JSONLine(out, map[string]any{
+			return exit.Failed(layout.JSONLine(out, map[string]any{
 				"version": buildVersion(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"protocolVersions": hub.ProtocolVersions(),
-			})
+			}))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
