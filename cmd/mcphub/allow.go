@@ -17,7 +17,6 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/printable"
 )
 
 // allowReport is the result of allow and revoke in JSON; its shape is stable.
@@ -289,7 +288,7 @@ func (w *allowWork) list(names []string) error {
 		layout.Println(w.out, "nothing is allowed beyond the default")
 		return nil
 	}
-	t := layout.NewTable(printable.Writer(w.out))
+	t := layout.NewTable(w.out)
 	t.Head("SERVER", "BY", "MAY", "PATH", "AT")
 	for _, s := range out.Servers {
 		for _, p := range s.Read {

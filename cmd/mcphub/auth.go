@@ -236,7 +236,7 @@ func showLogins(out io.Writer, all []login, asJSON bool) error {
 	if len(all) == 0 {
 		layout.Println(stderr, "no login is kept; mcphub auth login NAME logs in at a server")
 	}
-	t := layout.NewTable(printable.Writer(out))
+	t := layout.NewTable(out)
 	for _, l := range all {
 		why := l.Why
 		if l.Advice != "" {

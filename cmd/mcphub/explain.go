@@ -114,7 +114,7 @@ func printExplanation(w io.Writer, src *setup.Source, raw []byte, asJSON bool) e
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("the hub's explanation cannot be read: %w", err)
 	}
-	if err := output(w, asJSON, e, func() { explain(printable.Writer(w), src, e) }); err != nil {
+	if err := output(w, asJSON, e, func() { explain(w, src, e) }); err != nil {
 		return err
 	}
 	if e.Decision != "allow" || e.Closes() {

@@ -489,7 +489,7 @@ func (l *learnRun) print(r *learnReport) error {
 	if l.asJSON {
 		return exit.Failed(layout.JSON(out, r))
 	}
-	return exit.Failed(r.show(printable.Writer(out)))
+	return exit.Failed(r.show(out))
 }
 
 // show prints the entry as it goes into hub.json, and what is to be known of it as

@@ -30,7 +30,7 @@ func listCommand() *cobra.Command {
 			}
 			found := listServers(file, reportsOn(cmd.Context(), file.Path))
 			out := cmd.OutOrStdout()
-			return output(out, asJSON, found, func() { found.show(printable.Writer(out)) })
+			return output(out, asJSON, found, func() { found.show(out) })
 		},
 	}
 	jsonFlag(cmd, &asJSON)

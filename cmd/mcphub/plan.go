@@ -55,7 +55,7 @@ func planCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := output(out, asJSON, p.out, func() { p.out.show(printable.Writer(out)) }); err != nil {
+			if err := output(out, asJSON, p.out, func() { p.out.show(out) }); err != nil {
 				return err
 			}
 			return p.out.outcome()

@@ -10,7 +10,6 @@ import (
 	"mcphub/hub"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
-	"mcphub/internal/printable"
 )
 
 func restartCommand() *cobra.Command {
@@ -34,7 +33,7 @@ func restartCommand() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if err := output(out, asJSON, done, func() { done.show(printable.Writer(out)) }); err != nil {
+			if err := output(out, asJSON, done, func() { done.show(out) }); err != nil {
 				return err
 			}
 			return done.outcome()
