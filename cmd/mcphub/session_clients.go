@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -31,20 +30,12 @@ func principalText(name string) string {
 	return printable.Escape(name, 100)
 }
 
-// clientOf is the client of a session of a hub that clients share; nothing of another.
-func clientOf(s *status.Session) audit.ClientInfo {
-	if s.Folder == "" && s.Process == 0 {
-		return audit.ClientInfo{}
-	}
-	return audit.ClientInfo{Name: s.Client, Folder: s.Folder, Process: s.Process, Adapter: s.Adapter}
-}
-
-// clientsOf are those of the sessions of a hub.
+// clientsOf are those of the sessions of a hub that clients share; none of another.
 func clientsOf(r *admin.Report) trail.Clients {
 	all := trail.Clients{}
 	for i := range r.Sessions {
-		if c := clientOf(&r.Sessions[i]); c != (audit.ClientInfo{}) {
-			all[r.Sessions[i].ID] = c
+		if s := &r.Sessions[i]; s.Folder != "" || s.Process != 0 {
+			all[s.ID] = audit.ClientInfo{Name: s.Client, Folder: s.Folder, Process: s.Process, Adapter: s.Adapter}
 		}
 	}
 	return all
