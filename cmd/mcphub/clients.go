@@ -149,22 +149,9 @@ func (w *clientWork) ask(question string) (string, error) {
 		return "", exit.Errorf(exit.Usage, "nobody can be asked here: add --yes to agree to what is shown without it")
 	}
 	layout.Printf(w.say, "%s", layout.Lines{Text: question})
-	type typed struct {
-		line string
-		err  error
-	}
-	read := make(chan typed, 1)
-	go func() { // an interrupt does not end the reading
-		line, err := w.in.ReadString('\n')
-		read <- typed{line, err}
-	}()
-	var line string
-	var err error
-	select {
-	case <-w.ctx.Done():
+	line, err := readUntil(w.ctx, func() (string, error) { return w.in.ReadString('\n') })
+	if w.ctx.Err() != nil {
 		return "", w.ctx.Err()
-	case got := <-read:
-		line, err = got.line, got.err
 	}
 	if err != nil && (line == "" || !errors.Is(err, io.EOF)) {
 		return "", exit.Errorf(exit.Failure, "no answer; nothing was changed")

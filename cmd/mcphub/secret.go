@@ -254,8 +254,7 @@ func (k *secretKeeper) hidden(name string) bool {
 }
 
 // readTerminalLine asks for one line at the terminal of standard input. The terminal shows nothing
-// by itself before the question is there. A read cannot be interrupted: where ctx ends
-// it is left behind, and the process ends.
+// by itself before the question is there.
 func readTerminalLine(ctx context.Context, question string, hidden bool) (string, error) {
 	fd := int(os.Stdin.Fd())
 	before, err := term.MakeRaw(fd)
@@ -267,31 +266,38 @@ func readTerminalLine(ctx context.Context, question string, hidden bool) (string
 		io.Reader
 		io.Writer
 	}{os.Stdin, stderr}, question+": ")
+	text, err := readUntil(ctx, func() (string, error) {
+		if hidden {
+			return t.ReadPassword(question + ": ")
+		}
+		return t.ReadLine()
+	})
+	switch {
+	case ctx.Err() != nil:
+		return "", exit.Errorf(exit.Interrupt, "interrupted")
+	case err != nil && !errors.Is(err, term.ErrPasteIndicator):
+		return "", exit.Errorf(exit.Interrupt, "nothing was typed, and nothing is set")
+	}
+	return text, nil
+}
+
+// readUntil reads until ctx ends. A read cannot be interrupted: where ctx ends first it is
+// left behind, and the process ends.
+func readUntil(ctx context.Context, read func() (string, error)) (string, error) {
 	type line struct {
 		text string
 		err  error
 	}
 	got := make(chan line, 1)
 	go func() {
-		var l line
-		if hidden {
-			l.text, l.err = t.ReadPassword(question + ": ")
-		} else {
-			l.text, l.err = t.ReadLine()
-		}
-		got <- l
+		text, err := read()
+		got <- line{text, err}
 	}()
 	select {
 	case l := <-got:
-		if errors.Is(l.err, term.ErrPasteIndicator) {
-			l.err = nil
-		}
-		if l.err != nil {
-			return "", exit.Errorf(exit.Interrupt, "nothing was typed, and nothing is set")
-		}
-		return l.text, nil
+		return l.text, l.err
 	case <-ctx.Done():
-		return "", exit.Errorf(exit.Interrupt, "interrupted")
+		return "", ctx.Err()
 	}
 }
 
