@@ -203,12 +203,11 @@ const denial = "deny"
 func waysToAllow(code string, choices []string) string {
 	ways := spaced(code)
 	for i, c := range choices {
-		switch {
-		case i > 0:
-			ways += fmt.Sprintf(", %s %s to allow the %s", spaced(code), printable.Escape(c, 20), printable.Escape(c, 20))
-		default:
-			ways += fmt.Sprintf(" to allow the %s", printable.Escape(c, 20))
+		c = printable.Escape(c, 20)
+		if i > 0 {
+			ways += ", " + spaced(code) + " " + c
 		}
+		ways += " to allow the " + c
 	}
 	return ways
 }
@@ -267,13 +266,11 @@ func readLine(in *bufio.Reader) (string, error) {
 // spaced is a code in two halves, which are easier to copy.
 func spaced(code string) string { return code[:len(code)/2] + " " + code[len(code)/2:] }
 
-const longestShown = 1 << 16 // more than a question ever has: nothing of it is left out
-
-// printableLines is printable for a text of several lines.
+// printableLines is escaped for a text of several lines.
 func printableLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = printable.Escape(lines[i], longestShown)
+		lines[i] = escaped(lines[i])
 	}
 	return strings.Join(lines, "\n")
 }

@@ -145,7 +145,7 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 		}
 		layout.Printf(t, "\n%d of %d: %s\n\n", i+1, len(questions), printable.Escape(q.Title, 500))
 		for _, line := range q.Lines {
-			layout.Println(t, "  "+printable.Escape(line, wholeLine))
+			layout.Println(t, "  "+escaped(line))
 		}
 		line, err := prompt(t, in, "Type yes to accept this for all hubs, or nothing to leave it")
 		if err != nil {
@@ -166,10 +166,6 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 }
 
 // wholeLine is so long that no line of hub.json is cut.
-const wholeLine = 64 << 20
-
-// checkPerson returns an error unless the caller can be a person: no server and no client of a hub
-// may have started it.
 func checkPerson(store *consent.Store) error {
 	clients, err := store.Clients()
 	if err != nil {
