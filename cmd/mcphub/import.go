@@ -233,7 +233,7 @@ func (w *clientWork) merge(found []clients.Inventory) (*mergeResult, error) {
 		return nil, err
 	}
 	w.secrets = kept
-	m := &mergeResult{path: path, before: text}
+	m := &mergeResult{path: path, before: text, answers: map[string]string{}}
 	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
@@ -329,10 +329,7 @@ func (w *clientWork) write(m *mergeResult) error {
 			return exit.Failed(err)
 		}
 	}
-	plain := false
-	for i := range m.imports {
-		plain = plain || len(m.imports[i].Plain) > 0
-	}
+	plain := slices.ContainsFunc(m.imports, func(im clients.Import) bool { return len(im.Plain) > 0 })
 	return writeHub(m.path, m.before, m.after, plain)
 }
 

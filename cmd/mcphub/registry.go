@@ -225,12 +225,9 @@ func (w *clientWork) answer(m *mergeResult) error {
 			if err != nil {
 				return err
 			}
-			switch {
-			case value == "":
+			if value == "" {
 				im.Err = cmp.Or(im.Err, unset.Error())
-			case m.answers == nil:
-				m.answers = map[string]string{id: value}
-			default:
+			} else {
 				m.answers[id] = value
 			}
 		}
@@ -240,9 +237,6 @@ func (w *clientWork) answer(m *mergeResult) error {
 
 // askInput asks for one value. At a terminal a secret is not shown.
 func (w *clientWork) askInput(im *clients.Import, id string) (string, error) {
-	if w.in == nil {
-		return "", nil
-	}
 	question := id + " of " + im.Name + " (Enter: later)"
 	if stdio.IsTerminal(os.Stdin) && w.in.Buffered() == 0 {
 		return readTerminalLine(w.ctx, question, true)
