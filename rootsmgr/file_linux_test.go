@@ -32,7 +32,7 @@ func TestFileRoot(t *testing.T) {
 	if _, err := NewSnapshot(guard.OS{}, 1, OriginAsked, uris(dir+"/link")).Guard().Check(dir + "/link"); err != nil {
 		t.Error(err)
 	}
-	if place, err := s.Guard().Check(dir + "/d/f"); err != nil || place.Rel != "." || !place.Root.File || !place.File {
+	if place, err := s.Guard().Check(dir + "/d/f"); err != nil || place.Path != place.Root.Path || !place.Root.File || !place.File {
 		t.Errorf("%+v, %v", place, err)
 	}
 	// Whatever takes the place of the file is not what was meant.

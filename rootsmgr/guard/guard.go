@@ -1,5 +1,7 @@
 package guard
 
+import "slices"
+
 // Guard decides where a path leads under one set of roots. It is a check before
 // dispatch, not confinement: see the package documentation for what it cannot
 // promise. It is immutable and keeps no verdicts, so each Check looks at the
@@ -57,7 +59,7 @@ func (g *Guard) Check(path string) (Place, error) {
 		return Place{}, err
 	}
 	r := &place.Readings
-	if g.empty() {
+	if g.Empty() {
 		return place, &EscapeError{Path: path, Resolved: r.Physical}
 	}
 	if _, _, ok := g.find(r.Lexical, false); !ok {
@@ -77,27 +79,12 @@ func (g *Guard) Check(path string) (Place, error) {
 		return place, &EscapeError{Path: path, Resolved: r.Physical, Reading: ReadingPhysical}
 	}
 	place.Root = set.Roots[at.Root]
-	place.Rel = "."
-	rel := r.Physical[at.End:]
-	for rel != "" && rel[0] == g.disk.Platform.Sep() {
-		rel = rel[1:]
-	}
-	if rel != "" {
-		place.Rel = rel
-	}
 	return place, nil
 }
 
 // Empty reports whether no root is open, so that every Check fails.
-func (g *Guard) Empty() bool { return g == nil || g.disk.FS == nil || g.empty() }
-
-func (g *Guard) empty() bool {
-	for _, x := range g.sets {
-		if len(x.Roots) > 0 {
-			return false
-		}
-	}
-	return true
+func (g *Guard) Empty() bool {
+	return g == nil || g.disk.FS == nil || !slices.ContainsFunc(g.sets, func(x *Index) bool { return len(x.Roots) > 0 })
 }
 
 // find looks in every set for the innermost root above path; text is tried

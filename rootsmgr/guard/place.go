@@ -14,7 +14,6 @@ import (
 type Place struct {
 	Path     string   // resolved physically: absolute, clean, no symlink on the way
 	Root     Root     // the innermost root that contains Path
-	Rel      string   // Path below Root.Path; "." for the root itself
 	Exists   bool     // something is there now
 	Dir      bool     // and it is a directory
 	File     bool     // and it is a regular file
@@ -46,16 +45,13 @@ const (
 	ReadingCleaned
 )
 
+var readings = [...]string{"none", "as written", "through symlinks", `through symlinks after removing ".."`}
+
 func (r Reading) String() string {
-	switch r {
-	case ReadingLexical:
-		return "as written"
-	case ReadingPhysical:
-		return "through symlinks"
-	case ReadingCleaned:
-		return "through symlinks after removing \"..\""
+	if int(r) >= len(readings) {
+		return readings[ReadingNone]
 	}
-	return "none"
+	return readings[r]
 }
 
 // EscapeError is a path that leads outside every root in at least one reading.
