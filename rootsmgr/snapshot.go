@@ -61,24 +61,13 @@ const (
 	OriginCeiling                   // Settings.Ceiling alone
 )
 
+var origins = [...]string{"none", "asked", "inline", "flag", "environment", "config", "project", "ceiling"}
+
 func (o Origin) String() string {
-	switch o {
-	case OriginAsked:
-		return "asked"
-	case OriginWithCall:
-		return "inline"
-	case OriginFlag:
-		return "flag"
-	case OriginEnvironment:
-		return "environment"
-	case OriginConfig:
-		return "config"
-	case OriginProject:
-		return "project"
-	case OriginCeiling:
-		return "ceiling"
+	if int(o) >= len(origins) {
+		return origins[OriginNone]
 	}
-	return "none"
+	return origins[o]
 }
 
 // fromClient reports whether entries must be URIs.

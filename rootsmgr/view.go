@@ -19,16 +19,13 @@ const (
 	CaseUnsupported             // the client cannot give roots and no fallback is configured
 )
 
+var cases = [...]string{"failed", "known", "empty", "unsupported"}
+
 func (c Case) String() string {
-	switch c {
-	case CaseKnown:
-		return "known"
-	case CaseEmpty:
-		return "empty"
-	case CaseUnsupported:
-		return "unsupported"
+	if int(c) >= len(cases) {
+		return cases[CaseFailed]
 	}
-	return "failed"
+	return cases[c]
 }
 
 // NoRootsPolicy is the operator's choice for each case without a boundary: true lets a

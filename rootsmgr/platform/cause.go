@@ -20,34 +20,26 @@ const (
 	CauseIO                // any other error of the filesystem
 )
 
+var causes = [...]string{
+	CauseNone:        "none",
+	CauseNotAbsolute: "not absolute",
+	CauseNUL:         "holds NUL",
+	CauseEncoding:    "not UTF-8",
+	CauseTooLong:     "too long",
+	CauseLoop:        "too many symlinks",
+	CauseMagic:       "means something else in another process",
+	CauseDevice:      "device path",
+	CauseStream:      "alternate data stream",
+	CauseTrailing:    "name ends in a dot or a blank",
+	CauseReserved:    "reserved name",
+	CauseLink:        "link cannot be followed",
+	CausePermission:  "permission denied",
+	CauseIO:          "cannot be examined",
+}
+
 func (c Cause) String() string {
-	switch c {
-	case CauseNotAbsolute:
-		return "not absolute"
-	case CauseNUL:
-		return "holds NUL"
-	case CauseEncoding:
-		return "not UTF-8"
-	case CauseTooLong:
-		return "too long"
-	case CauseLoop:
-		return "too many symlinks"
-	case CauseMagic:
-		return "means something else in another process"
-	case CauseDevice:
-		return "device path"
-	case CauseStream:
-		return "alternate data stream"
-	case CauseTrailing:
-		return "name ends in a dot or a blank"
-	case CauseReserved:
-		return "reserved name"
-	case CauseLink:
-		return "link cannot be followed"
-	case CausePermission:
-		return "permission denied"
-	case CauseIO:
-		return "cannot be examined"
+	if int(c) >= len(causes) {
+		return causes[CauseNone]
 	}
-	return "none"
+	return causes[c]
 }
