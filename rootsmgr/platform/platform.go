@@ -164,18 +164,15 @@ func IsDrive(s string) bool { return len(s) >= 2 && s[1] == ':' && isLetter(s[0]
 
 // HasDotDot reports whether one of the components of path is "..".
 func (p Platform) HasDotDot(path string) bool {
-	sep := p.Sep()
-	for i := 0; ; {
-		j := strings.Index(path[i:], "..")
-		if j < 0 {
-			return false
-		}
-		j += i
-		if (j == 0 || path[j-1] == sep) && (j+2 == len(path) || path[j+2] == sep) {
+	if !strings.Contains(path, "..") {
+		return false
+	}
+	for component := range strings.SplitSeq(path, string(p.Sep())) {
+		if component == ".." {
 			return true
 		}
-		i = j + 1
 	}
+	return false
 }
 
 // CheckPath refuses what no filesystem of the platform can mean, before

@@ -33,8 +33,7 @@ func (e *URIError) ForeignHost() bool { return e.Reason == notLocal }
 
 // IsFileURI reports whether raw begins with the file scheme, in any case.
 func IsFileURI(raw string) bool {
-	return len(raw) >= 5 && raw[4] == ':' && raw[0]|0x20 == 'f' && raw[1]|0x20 == 'i' &&
-		raw[2]|0x20 == 'l' && raw[3]|0x20 == 'e'
+	return len(raw) >= 5 && strings.EqualFold(raw[:5], "file:")
 }
 
 // HasOtherScheme reports whether raw is a URI of another scheme than file. One
