@@ -58,7 +58,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 	caps := s.capabilities()
 	st := status.Session{
 		ID: s.id, Since: s.since, Principal: s.principal.String(), Client: s.clientName(), Protocol: caps.Protocol, Calls: s.client.Serving(), Passed: s.sender.InFlight.Started(),
-		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.State()), Report: s.approvals.Report(),
+		SessionRoots: status.SessionRootsOf(s.roots.View(), s.roots.Word()), Report: s.approvals.Report(),
 	}
 	if s.attachment == nil {
 		return st

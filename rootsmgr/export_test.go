@@ -1,6 +1,10 @@
 package rootsmgr
 
-import "mcphub/rootsmgr/guard"
+import (
+	"time"
+
+	"mcphub/rootsmgr/guard"
+)
 
 // NewSnapshotUnder is the canonical intersection by itself.
 func NewSnapshotUnder(fsys guard.FS, top *Snapshot, entries ...Entry) *Snapshot {
@@ -15,4 +19,17 @@ func (s Settings) FallbackView(fsys guard.FS, f Fallback) View {
 // FallbackView is the View where the client gives no roots, without a ceiling.
 func FallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, w NoRootsPolicy, err error) View {
 	return Settings{When: w}.fallbackView(fsys, generation, f, c, err)
+}
+
+// Asked is what a Manager knows of its questions.
+type Asked struct {
+	Supported, ListChanged bool
+	Queries                uint64
+	Failures               int
+	KeptSince, RetryAt     time.Time
+}
+
+func (m *Manager) Asked() Asked {
+	s := m.pub.Load()
+	return Asked{s.greeting.supported, s.greeting.listChanged, s.queries, s.failures, s.keptSince, s.retryAt}
 }

@@ -190,14 +190,6 @@ func (m *Manager) Updates() <-chan struct{} { return m.pub.Load().changed }
 // ErrClosed. The View returned with an error denies, or says how old it is.
 func (m *Manager) Await(ctx context.Context) (View, error) { return m.NewWait().Await(ctx) }
 
-// Reconsider asks the client once more before a denial. It does so if the client
-// answered that nothing usable is open, or does not announce changes, and at most
-// every 5 s. The bool says whether a question was asked that the View takes
-// account of. If not, the View is the present one.
-func (m *Manager) Reconsider(ctx context.Context) (View, bool, error) {
-	return m.NewWait().Reconsider(ctx)
-}
-
 // Wait is the time that one call may wait for roots: all its waiting together takes at
 // most Settings.Timeout. Not for use by several goroutines at once.
 type Wait struct {
@@ -274,7 +266,11 @@ func (m *Manager) impatient(s *state, now time.Time) View {
 	return v
 }
 
-// Reconsider is [Manager.Reconsider] within what is left of the time that the call may wait.
+// Reconsider asks the client once more before a denial. It does so if the client
+// answered that nothing usable is open, or does not announce changes, and at most
+// every 5 s. The bool says whether a question was asked that the View takes
+// account of. If not, the View is the present one. It waits no longer than the
+// call still may.
 func (w *Wait) Reconsider(ctx context.Context) (View, bool, error) {
 	m := w.m
 	s, now := m.pub.Load(), time.Now()

@@ -28,7 +28,7 @@ func TestUnsupported(t *testing.T) {
 		<-d.First()
 		d.Changed()
 		d.call().judged(t, "unsupported open").after(t, 0)
-		if _, asked, _ := d.Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked")
 		}
 		time.Sleep(time.Hour)
@@ -135,17 +135,17 @@ func TestReconsider(t *testing.T) {
 		d.client.Always()
 		d.Initialized(true, true)
 		d.call().judged(t, "empty")
-		if _, asked, _ := d.Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked twice within 5 s")
 		}
 		time.Sleep(5 * time.Second)
 		d.client.Always("file:///a") // a folder was opened since
-		v, asked, err := d.Reconsider(t.Context())
+		v, asked, err := d.NewWait().Reconsider(t.Context())
 		if show(v) != "known /a by asked" || !asked || err != nil {
 			t.Errorf("%q, %v, %v", show(v), asked, err)
 		}
 		time.Sleep(time.Hour)
-		if _, asked, _ := d.Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked a client that has roots and announces changes")
 		}
 	})
@@ -158,7 +158,7 @@ func TestReconsider(t *testing.T) {
 		results := make(chan string, 10)
 		for range 10 { // together they ask once
 			go func() {
-				v, asked, err := d.Reconsider(t.Context())
+				v, asked, err := d.NewWait().Reconsider(t.Context())
 				results <- fmt.Sprint(show(v), asked, err)
 			}()
 		}
@@ -175,25 +175,25 @@ func TestReconsider(t *testing.T) {
 		d.quiet()
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 		time.Sleep(3 * time.Second) // 4 s after it was asked
-		if _, asked, _ := d.Reconsider(t.Context()); asked {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked {
 			t.Error("asked again after 4 s")
 		}
 		time.Sleep(time.Second)
-		v, asked, _ := d.Reconsider(t.Context())
+		v, asked, _ := d.NewWait().Reconsider(t.Context())
 		if show(v) != "known /b stale by asked" || !asked {
 			t.Errorf("%q, %v", show(v), asked)
 		}
 		before := d.client.Asked()
-		if _, asked, _ := d.Reconsider(t.Context()); asked || d.client.Asked() != before {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked || d.client.Asked() != before {
 			t.Error("asked within the back-off")
 		}
 		for range 4 { // up to a back-off of 16 s
-			time.Sleep(time.Until(d.State().RetryAt))
+			time.Sleep(time.Until(d.Asked().RetryAt))
 			d.call().judged(t, "known /b stale by asked")
 		}
 		time.Sleep(6 * time.Second)
 		before = d.client.Asked()
-		if _, asked, _ := d.Reconsider(t.Context()); asked || d.client.Asked() != before {
+		if _, asked, _ := d.NewWait().Reconsider(t.Context()); asked || d.client.Asked() != before {
 			t.Error("asked within the back-off, 6 s after the last question")
 		}
 	})
@@ -279,8 +279,8 @@ func TestTimerStartsWhenSent(t *testing.T) {
 		d.client = src.Client
 		d.Initialized(true, true)
 		time.Sleep(time.Hour)
-		if src.Asked() != 0 || d.State().Word != "asking" {
-			t.Errorf("asked %d, %+v", src.Asked(), d.State())
+		if src.Asked() != 0 || d.Word() != "asking" {
+			t.Errorf("asked %d, %s", src.Asked(), d.Word())
 		}
 		d.Changed() // before it was sent: part of the answer
 		c := d.call()
@@ -312,7 +312,7 @@ func TestEndOfSession(t *testing.T) {
 		if _, err := d.Await(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
-		if got := show(d.View()); got != "failed" || d.State().Word != "closed" {
+		if got := show(d.View()); got != "failed" || d.Word() != "closed" {
 			t.Errorf("%q", got)
 		}
 		if err := d.Run(t.Context()); err == nil {

@@ -35,8 +35,8 @@ func TestFirstAnswer(t *testing.T) {
 		during.judged(t, "known /a /a/sub by asked")
 		d.call().judged(t, "known /a /a/sub by asked").after(t, 0)
 		d.check("known")
-		if s := d.State(); s.Queries != 1 || s.Generation != 1 || !s.Supported || !s.ListChanged || s.Origin != OriginAsked {
-			t.Errorf("%+v", s)
+		if s, v := d.Asked(), d.View(); s.Queries != 1 || !s.Supported || !s.ListChanged || v.Snapshot.Generation() != 1 || v.Snapshot.Origin() != OriginAsked {
+			t.Errorf("%+v, %+v", s, v)
 		}
 		d.Initialized(false, false) // once is enough
 		d.call().judged(t, "known /a /a/sub by asked")
@@ -130,8 +130,8 @@ func TestErrorKeepsRoots(t *testing.T) {
 			d.question().Roots("file:///b")
 			c.judged(t, "known /b by asked")
 			d.check("known")
-			if s := d.State(); s.Err != nil || s.Failures != 0 || s.Stale || !s.StaleSince.IsZero() {
-				t.Errorf("%+v", s)
+			if s, v := d.Asked(), d.View(); s.Failures != 0 || !s.KeptSince.IsZero() || v.Stale || v.Err != nil {
+				t.Errorf("%+v, %+v", s, v)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestBackoff(t *testing.T) {
 		<-d.First()
 		for i, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 			pause := time.Duration(seconds) * time.Second
-			if got := time.Until(d.State().RetryAt); got != pause {
+			if got := time.Until(d.Asked().RetryAt); got != pause {
 				t.Fatalf("pause %d is %v, want %v", i, got, pause)
 			}
 			time.Sleep(pause - 1)

@@ -144,7 +144,7 @@ func (l *loop) greet(g greeting) {
 	}
 	l.attempted = never
 	l.unsupported()
-	l.settle()
+	l.settled = true
 	l.publish()
 }
 
@@ -155,9 +155,6 @@ func (l *loop) unsupported() {
 		l.m.log.Warn().Msg("the client gives no roots and no fallback is configured: no boundary is enforced (roots.when.unsupported)")
 	}
 }
-
-// settle ends the wait for the first answer, as soon as it is published.
-func (l *loop) settle() { l.settled = true }
 
 // ask starts a question. There is none under way.
 func (l *loop) ask(ctx context.Context) {
@@ -204,7 +201,7 @@ func (l *loop) answered(e event) {
 	l.attempted, l.failures = e.asOf, 0
 	l.retryAt, l.keptSince = time.Time{}, time.Time{}
 	l.reckon()
-	l.settle()
+	l.settled = true
 	l.publish()
 }
 
@@ -237,7 +234,7 @@ func (l *loop) failed(now time.Time, asOf uint64, err error) {
 	} else {
 		l.fallBack(err)
 	}
-	l.settle()
+	l.settled = true
 	l.publish()
 }
 
@@ -274,7 +271,7 @@ func (l *loop) publish() {
 	}
 }
 
-// refresh replaces what State tells, and wakes nobody.
+// refresh replaces what Word tells, and wakes nobody.
 func (l *loop) refresh() {
 	s := l.state
 	l.m.pub.Store(&s)
@@ -293,6 +290,6 @@ func (l *loop) end() {
 	l.query, l.asking, l.closed = nil, false, true
 	l.keptSince = time.Time{}
 	l.view = View{Snapshot: l.view.Snapshot.closed(), Err: ErrClosed}
-	l.settle()
+	l.settled = true
 	l.publish()
 }

@@ -151,7 +151,7 @@ func (d *session) question() *rootstest.Question {
 	case q := <-d.client.Next():
 		return q
 	case <-time.After(time.Hour):
-		d.t.Fatalf("no question within an hour; state %+v", d.State())
+		d.t.Fatalf("no question within an hour; state %s", d.Word())
 		return nil
 	}
 }
@@ -177,7 +177,7 @@ func (d *session) known(uris ...string) {
 func (d *session) check(word string) {
 	d.t.Helper()
 	synctest.Wait()
-	if got := d.State().Word; got != word {
+	if got := d.Word(); got != word {
 		d.t.Errorf("state %q, want %q", got, word)
 	}
 }

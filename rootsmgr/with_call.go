@@ -133,7 +133,7 @@ func (l *loop) greetWithCalls() {
 	if l.withCall == nil {
 		l.view = l.m.standIn().waiting
 	}
-	l.settle()
+	l.settled = true
 	l.publish()
 }
 
@@ -146,7 +146,7 @@ func (l *loop) heardWithCall(in *callRoots) {
 	l.asked, l.askedUnder = in.snapshot, in.top
 	l.keptSince = time.Time{}
 	l.view = in.view
-	l.settle()
+	l.settled = true
 	l.publish()
 }
 

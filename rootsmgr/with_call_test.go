@@ -61,8 +61,8 @@ func TestRootsWithCall(t *testing.T) {
 	a, b, own := real(t), real(t), real(t)
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
 	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
-		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.State().Word != "inline" || m.HasCallRoots() {
-			t.Errorf("before any came: %+v, state %s", v, m.State().Word)
+		if v := m.View(); !v.Assumed || v.Snapshot.Paths()[0] != own || m.Word() != "inline" || m.HasCallRoots() {
+			t.Errorf("before any came: %+v, state %s", v, m.Word())
 		}
 		select {
 		case <-m.First():

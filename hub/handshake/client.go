@@ -77,7 +77,7 @@ func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.Vi
 func (c *Client) Standing(context.Context) (rootsmgr.View, string, error) {
 	view := c.Host.Roots().View()
 	view.ClientName = c.Claims().Name
-	return view, c.Host.Roots().State().Word, nil
+	return view, c.Host.Roots().Word(), nil
 }
 
 // Scanned does nothing: the client is asked at any time.

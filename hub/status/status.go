@@ -161,7 +161,7 @@ func NotServedBy(conf *configuration.Configuration) []NotServed {
 
 // SessionRoots is what is known of a session's roots.
 type SessionRoots struct {
-	RootsState   string   `json:"rootsState"`  // see rootsmgr.Manager.State
+	RootsState   string   `json:"rootsState"`  // see rootsmgr.Manager.Word
 	RootsOrigin  string   `json:"rootsOrigin"` // who vouched for them
 	Generation   uint64   `json:"rootsGeneration"`
 	RootsCount   int      `json:"rootsCount"`
@@ -170,17 +170,17 @@ type SessionRoots struct {
 	RootsError   string   `json:"rootsError,omitempty"` // of the last question
 }
 
-// SessionRootsOf reports the roots of a session.
-func SessionRootsOf(view rootsmgr.View, state rootsmgr.State) SessionRoots {
+// SessionRootsOf reports the roots of a session. word is how they stand.
+func SessionRootsOf(view rootsmgr.View, word string) SessionRoots {
 	r := SessionRoots{
-		RootsState: state.Word, RootsOrigin: state.Origin.String(), Generation: state.Generation,
+		RootsState: word, RootsOrigin: view.Snapshot.Origin().String(), Generation: view.Snapshot.Generation(),
 		RootsCount: view.Snapshot.Len(), RootsSkipped: len(view.Snapshot.Skipped()),
 	}
 	for _, root := range view.Snapshot.Roots() {
 		r.Roots = append(r.Roots, root.Path)
 	}
-	if state.Err != nil {
-		r.RootsError = printable.Clean(state.Err.Error())
+	if view.Err != nil {
+		r.RootsError = printable.Clean(view.Err.Error())
 	}
 	return r
 }
