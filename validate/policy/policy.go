@@ -344,24 +344,21 @@ func (p *Compiled) DeniedDirs(child string) (list []string) {
 
 // UnlimitedRule is the name of a rule that allows one child paths anywhere, "" for none.
 func (p *Compiled) UnlimitedRule(child string) string {
-	if p == nil {
-		return ""
-	}
-	for _, r := range p.rules {
-		if r.Then == Allow && r.area < 0 && matchesName(r.Servers, child) {
-			return r.Name
-		}
-	}
-	return ""
+	return p.firstRule(child, func(r *compiledRule) bool { return r.Then == Allow && r.area < 0 })
 }
 
 // EscalatingRule is the name of a rule that may ask about calls of one child, "" for none.
 func (p *Compiled) EscalatingRule(child string) string {
+	return p.firstRule(child, func(r *compiledRule) bool { return r.Then == Escalate })
+}
+
+// firstRule is the name of the first rule about one child that is so, "" for none.
+func (p *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
 	if p == nil {
 		return ""
 	}
 	for _, r := range p.rules {
-		if r.Then == Escalate && matchesName(r.Servers, child) {
+		if is(r) && matchesName(r.Servers, child) {
 			return r.Name
 		}
 	}
