@@ -106,13 +106,9 @@ func Anything(raw []byte) bool {
 	return len(raw) == 0 || string(raw) == "null" || string(raw) == "true"
 }
 
-// Read decodes an inputSchema as a child sent it. nil, null and true accept every object, and give nil. Bad text in a
-// description is the child's; names that occur twice are refused, because two programs would read two schemas.
+// Read decodes an inputSchema as a child sent it, one that is not [Anything]. Bad text in a description is the child's; names that
+// occur twice are refused, because two programs would read two schemas.
 func Read(raw []byte, depth int) (doc any, err error) {
-	raw = strictjson.TrimJSONSpace(raw)
-	if Anything(raw) {
-		return nil, nil
-	}
 	t := strictjson.New(depth)
 	defer t.Free()
 	if err := t.Walk(raw, -1, 0, jsontext.AllowInvalidUTF8(true)); err != nil {
