@@ -235,16 +235,15 @@ func JSON(raw []byte) []byte {
 			depth := in.StackDepth()
 			kind, n := in.StackIndex(depth)
 			text := t.String()
-			named.saw(depth, kind == '{' && n%2 == 1, text)
-			if kind == '{' && n%2 == 1 {
+			isKey := kind == '{' && n%2 == 1
+			named.saw(depth, isKey, text)
+			if isKey {
 				key = text
-				err = enc.WriteToken(jsontext.String(Text(text)))
-				for errors.Is(err, jsontext.ErrDuplicateName) {
-					again++
-					err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s (%d)", Text(text), again)))
-				}
-			} else {
-				err = enc.WriteToken(jsontext.String(Text(text)))
+			}
+			err = enc.WriteToken(jsontext.String(Text(text)))
+			for errors.Is(err, jsontext.ErrDuplicateName) { // of a key
+				again++
+				err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s (%d)", Text(text), again)))
 			}
 		} else if err == nil {
 			if t.Kind() == '{' {
