@@ -2,6 +2,7 @@ package resource
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -46,13 +47,10 @@ func (s *Set) candidates(text string) (list []candidate) {
 	}
 	list = appendWrapped(list, strings.TrimFunc(whole[begin:], isEdge))
 	if parts > 0 { // all the same it may be one
-		list = appendWrapped(list, breaks.Replace(whole))
+		list = appendWrapped(list, chars.Breaks.Replace(whole))
 	}
 	return list
 }
-
-// breaks are what browsers drop, wherever it stands.
-var breaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
 // beginsURI reports a part of a list that begins like a URI of a bound scheme.
 func (s *Set) beginsURI(part string) bool {
@@ -118,13 +116,7 @@ func (a address) String() string {
 // webSchemes are those that browsers read by rules of their own.
 var webSchemes = []string{"https", "http", "wss", "ws", "ftp"}
 
-func isWeb(scheme string) bool {
-	switch scheme {
-	case "https", "http", "wss", "ws", "ftp":
-		return true
-	}
-	return false
-}
+func isWeb(scheme string) bool { return slices.Contains(webSchemes, scheme) }
 
 // defaultPorts of schemes, for which a port need not be written.
 var defaultPorts = map[string]string{
@@ -161,11 +153,7 @@ func parse(scheme, rest string) (a address, why string) {
 	if a.host, a.port, why = readHost(scheme, authority); why != "" {
 		return a, why
 	}
-	a.path = path
-	if i := strings.IndexAny(path, "?#"); i >= 0 {
-		a.path, a.tail = path[:i], path[i:]
-	}
-	if a.path == "" {
+	if a.path, a.tail = chars.CutQuery(path); a.path == "" {
 		a.path = "/"
 	}
 	return a, ""

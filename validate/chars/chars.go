@@ -150,6 +150,17 @@ const MaxPath = 1 << 12
 // ToSlash gives every backslash the other spelling.
 func ToSlash(s string) string { return strings.ReplaceAll(s, `\`, "/") }
 
+// CutQuery splits a URI before its query or fragment.
+func CutQuery(uri string) (head, tail string) {
+	if i := strings.IndexAny(uri, "?#"); i >= 0 {
+		return uri[:i], uri[i:]
+	}
+	return uri, ""
+}
+
+// Breaks drops what parsers of URLs drop, wherever it stands.
+var Breaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
+
 // DecodePercent decodes once and leniently: what is no escape stays. Over-long UTF-8 forms of ASCII (%c0%ae for a dot)
 // are decoded to what a careless decoder makes of them.
 func DecodePercent(s string) string {

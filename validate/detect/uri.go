@@ -132,10 +132,7 @@ var urlWords = chars.WordSet("url urls uri uris href hrefs link links endpoint e
 
 // urlName keeps a URL as the name that a program without URLs takes it for, where that climbs above where it starts.
 func (d *detector) urlName(id int32, s string, p slot, f Finding) {
-	head := chars.TrimEdges(s)
-	if i := strings.IndexAny(head, "?#"); i >= 0 {
-		head = head[:i]
-	}
+	head, _ := chars.CutQuery(chars.TrimEdges(s))
 	if up := path.Clean(chars.ToSlash(head)); chars.Climbs(head) && (up == ".." || strings.HasPrefix(up, "../")) {
 		f.Value = head
 		d.add(f, p)

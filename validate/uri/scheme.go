@@ -46,7 +46,7 @@ const maxWrappers = 8
 func Read(s string) (Kind, []string) {
 	s = chars.TrimEdges(s)
 	if strings.ContainsAny(s, "\t\r\n") {
-		s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
+		s = chars.Breaks.Replace(s)
 	}
 	for wrappers := range maxWrappers {
 		if inner, ok := archived(s); ok {
@@ -185,18 +185,14 @@ func hasScheme(s string) bool {
 
 // jarEntry cuts the entry off jar:file:/x.jar!/entry.
 func jarEntry(s string) string {
-	if i := strings.Index(s, "!/"); i >= 0 {
-		return s[:i]
-	}
-	return s
+	file, _, _ := strings.Cut(s, "!/")
+	return file
 }
 
 // carried reads what follows sqlite: and the like. Libraries disagree on whether the third slash belongs to the path,
 // so both spellings count.
 func carried(rest string) (Kind, []string) {
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		rest = rest[:i]
-	}
+	rest, _ = chars.CutQuery(rest)
 	p := rest
 	for range 2 {
 		p = strings.TrimPrefix(p, "/")

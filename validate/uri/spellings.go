@@ -22,9 +22,9 @@ func Spellings(uri string) []string {
 		clean := cleanURI(s)
 		add(clean)
 		add(resolveDots(clean))
-		if i := strings.IndexAny(clean, "?#"); i >= 0 {
-			add(clean[:i])
-			add(resolveDots(clean[:i]))
+		if head, tail := chars.CutQuery(clean); tail != "" {
+			add(head)
+			add(resolveDots(head))
 		}
 	}
 	return list
@@ -38,7 +38,7 @@ var specialPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "
 // dropped, the scheme in lower case; with a special scheme the host too, without user and default port.
 func cleanURI(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-	s = strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(s)
+	s = chars.Breaks.Replace(s)
 	name, rest, ok := cutScheme(s)
 	if !ok {
 		return s
@@ -47,10 +47,7 @@ func cleanURI(s string) string {
 	if !special {
 		return name + ":" + rest
 	}
-	head, tail := rest, ""
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		head, tail = rest[:i], rest[i:]
-	}
+	head, tail := chars.CutQuery(rest)
 	head = strings.ReplaceAll(head, `\`, "/")
 	host := strings.TrimLeft(head, "/")
 	if name == "file" {
@@ -80,10 +77,7 @@ func resolveDots(s string) string {
 	if !ok {
 		return s
 	}
-	tail := ""
-	if i := strings.IndexAny(rest, "?#"); i >= 0 {
-		rest, tail = rest[:i], rest[i:]
-	}
+	rest, tail := chars.CutQuery(rest)
 	host := ""
 	if after, has := strings.CutPrefix(rest, "//"); has {
 		i := strings.IndexByte(after, '/')
