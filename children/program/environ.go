@@ -6,22 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/internal/inherit"
 	"mcphub/rootsmgr/guard"
 )
-
-// passedOn are the names of the hub's environment that every child gets.
-var passedOn = []string{
-	"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TZ", "TMPDIR", "NODE_EXTRA_CA_CERTS",
-	"DISPLAY", "WAYLAND_DISPLAY", "SSH_AUTH_SOCK", "DOCKER_HOST",
-}
-
-// passedOnWindows are the names without which programs there do not start.
-var passedOnWindows = []string{
-	"ALLUSERSPROFILE", "APPDATA", "COMMONPROGRAMFILES", "COMMONPROGRAMFILES(X86)", "COMMONPROGRAMW6432", "COMPUTERNAME", "COMSPEC",
-	"HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "OS", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
-	"PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "PUBLIC", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERDOMAIN",
-	"USERNAME", "USERPROFILE", "WINDIR",
-}
 
 // Incidental reports whether a variable is one of a window or terminal: it makes no other
 // program of what several sessions could share.
@@ -32,24 +19,6 @@ func Incidental(name string) bool {
 // maxRootsText bounds MCP_ROOTS_JSON and MCP_ROOTS_PATHS: one string over
 // 128 KiB cannot be passed to a process, and both share the space with others.
 const maxRootsText = 64 << 10
-
-// passes reports whether a variable of the hub is passed on to every child.
-func passes(name, goos string) bool {
-	upper := strings.ToUpper(name)
-	if strings.HasSuffix(upper, "_PROXY") {
-		return true
-	}
-	if goos == "windows" {
-		name = upper
-		if slices.Contains(passedOnWindows, name) {
-			return true
-		}
-	}
-	if slices.Contains(passedOn, name) {
-		return true
-	}
-	return strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "SSL_CERT_")
-}
 
 // An Environment is the variables of a child. On Windows names that differ only in case
 // are the same variable.
@@ -118,7 +87,7 @@ func Inherited(environ []string, more []string, goos string) *Environment {
 			continue
 		}
 		asked := slices.ContainsFunc(more, func(n string) bool { return e.Key(n) == e.Key(name) })
-		if asked || passes(name, goos) {
+		if asked || inherit.Always(name, goos == "windows") {
 			e.Set(name, value)
 		}
 	}
