@@ -83,7 +83,8 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 			return nil
 		}
 		for _, alt := range alternatives {
-			alternatives = append(alternatives, shell.PlainText(alt))
+			bare := shell.WithoutLoneBraces(alt)
+			alternatives = append(alternatives, bare, shell.PlainText(alt), shell.PlainText(bare))
 		}
 		for _, alt := range append(alternatives, text) {
 			if alt == dir && !shell.HasMeta(alt) || strings.IndexByte(alt, 0) >= 0 {

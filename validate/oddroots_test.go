@@ -130,6 +130,7 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 	base := t.TempDir() // those of subtests have their names
 	for name, neighbour := range map[string]string{
 		"[x]": "x", "[ab]": "b", "{a,b}": "b", "%41": "A", "$LANG": "y", "${LANG}": "y", "a*": "ab", "a?": "ac", `a\b`: "a/b", "ｅ": "e", "@(a|b)": "a",
+		"{a}": "a", "{[x]}": "x", "{{a}b}": "ab", "{[ab]}": "b",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newOddWorld(t, makeDir(t, base, fmt.Sprintf("%x", name)), name)

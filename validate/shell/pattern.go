@@ -142,6 +142,19 @@ func PlainText(s string) string {
 	return s
 }
 
+var loneBraces = lazyregexp.New(`\{([^{},]*)\}`)
+
+// WithoutLoneBraces takes away braces around one alternative, as some glob libraries do: they read {x} as x, and shells as it stands.
+func WithoutLoneBraces(s string) string {
+	for {
+		bare := loneBraces.ReplaceAllString(s, "$1")
+		if bare == s {
+			return s
+		}
+		s = bare
+	}
+}
+
 const maxRange = 32 // characters of a range that are written out
 
 // shortRange writes out {a..c} as {a,b,c}, and anything longer as a wildcard.
