@@ -210,7 +210,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		c.handshake(`{"roots":{}}`)
 		c.raw("tools/list", `{}`)
 		list := sessionOfTest(h).Catalog()
-		_, offered := sessionOfTest(h).OwnOffer("kid")
+		_, offered := sessionOfTest(h).StatusAndOffer("kid")
 		tool := list.Named("kid__echo")
 		next := kid
 		if replaced {

@@ -315,7 +315,7 @@ func TestAGrantForOneCall(t *testing.T) {
 		p := saying(yes)
 		c, _ := a.client(p)
 		for _, s := range a.h.sessions.Sessions() {
-			s.approvals.PerCall()
+			s.approvals.SetPerCall()
 		}
 		for n := range 3 {
 			a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))

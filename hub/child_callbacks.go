@@ -24,9 +24,9 @@ import (
 // This file is what the children see of the hub: whom they serve, and where what they
 // tell and ask beside their answers goes.
 
-// childTold passes on what a child tells beside its answers. What
+// handleChildNotification passes on what a child tells beside its answers. What
 // belongs to no call and no client ends here.
-func (h *Hub) childTold(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
+func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	switch m.Method {
 	case methods.Progress:
 		h.progress.Relay(k, m)
@@ -43,7 +43,7 @@ func (h *Hub) childTold(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 	default:
 		// A server may have things to say that this program does not know; those of
 		// one that several share are nobody's.
-		if s, ok := h.sessions.Owner(k); ok && (methods.OfProtocol(m.Method) || s.expects(k, m.Method)) {
+		if s, ok := h.sessions.Owner(k); ok && (methods.OfProtocol(m.Method) || s.acceptsNotification(k, m.Method)) {
 			s.pass(ctx, k, m)
 		}
 	}
@@ -55,7 +55,7 @@ func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {
 	if s, ok := h.sessions.Owner(k); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		c.Capabilities = s.caps.Shown
+		c.Capabilities = s.caps.ForChildren
 	}
 	return c
 }
@@ -119,9 +119,9 @@ func (h *Hub) noRoots(k spec.Key) string {
 		"start mcphub with --roots DIR, set MCPHUB_ROOTS or roots.fallback in hub.json, or leave out \"share\"."
 }
 
-// childAsked asks the client of the session that the instance belongs to.
+// handleChildRequest asks the client of the session that the instance belongs to.
 // roots/list and ping never come here: the child's own instance answers them.
-func (h *Hub) childAsked(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
+func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	s, ok := h.sessions.Owner(k)
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
@@ -163,7 +163,7 @@ func (s *Session) pass(ctx context.Context, k spec.Key, m *jsonrpc.Message) {
 // words of its own belong to none. A client that follows no stream of its own is
 // told on one of its requests.
 func (s *Session) wayOf(ctx context.Context, k spec.Key, m *jsonrpc.Message) client.Client {
-	came := inflight.From[call.Requester](ctx)
+	came := inflight.FromContext[call.Requester](ctx)
 	on, behalf, _ := s.sender.InFlight.Find(k, came)
 	to := behalf.Client
 	switch {

@@ -50,7 +50,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	case kind == failure.NotAvailable:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, failure.UnavailableText(err)), nil
 	default:
-		return failure.Gone(ctx, err), err
+		return failure.AnswerEnded(ctx, err), err
 	}
-	return marshalled(e), nil
+	return jsonAnswer(e), nil
 }

@@ -28,7 +28,7 @@ type PrincipalLimits = quota.Limits
 
 // principalChildren is how many of all children one principal may have; 0: as many.
 func principalChildren(l *Limits, all int) int {
-	if l.PrincipalChildren == 0 && l.Several {
+	if l.PrincipalChildren == 0 && l.MultiplePrincipals {
 		return quota.DefaultPart(all)
 	}
 	return l.PrincipalChildren
@@ -119,7 +119,7 @@ func (f httpSessions) Open(who admission.Caller, c *httpfront.Peer) httpfront.Se
 
 func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listeners int) httpfront.ModernSession {
 	s := f.session(who, handshake.Nobody, sessionOptions{stateless: true, bearer: "token " + who.Principal.Key(), streams: listeners, yields: c.Yield})
-	s.approvals.PerCall() // the session belongs to no client in particular
+	s.approvals.SetPerCall() // the session belongs to no client in particular
 	return modernSession{s}
 }
 
@@ -127,8 +127,8 @@ func (f httpSessions) OpenModern(who admission.Caller, c *httpfront.Peer, listen
 func (f httpSessions) session(who admission.Caller, main handshake.MainPeer, o sessionOptions) *Session {
 	o.principal, o.http, o.seal, o.node = who.Principal, true, f.node.seal, f.node.name
 	s := f.hub.newSession(o)
-	s.speaksOn(main)
-	s.asksForRoots(who.Ceiling)
+	s.setMainPeer(main)
+	s.initRoots(who.Ceiling)
 	return s
 }
 
@@ -184,7 +184,7 @@ type modernRequest struct {
 }
 
 func (r *modernRequest) Mirrors() []mirror.Mark {
-	if tool := r.s.sender.Known(r.m); tool != nil {
+	if tool := r.s.sender.CalledTool(r.m); tool != nil {
 		return tool.Mirrors
 	}
 	return nil

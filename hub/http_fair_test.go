@@ -69,7 +69,7 @@ func TestHTTPChildrenOfOnePrincipalFollow(t *testing.T) {
 		}
 		apply := func(several bool) {
 			t.Helper()
-			cfg.Limits.Several, cfg.Limits.Children = several, 400 // of which only what there is at the start counts
+			cfg.Limits.MultiplePrincipals, cfg.Limits.Children = several, 400 // of which only what there is at the start counts
 			if _, err := h.Apply(t.Context(), cfg); err != nil {
 				t.Fatal(err)
 			}

@@ -38,25 +38,25 @@ type (
 
 // A Hub serves any number of clients with one set of child servers.
 type Hub struct {
-	current    configuration.Current // what a reload replaces, in the hub's own surroundings
-	replacing  chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
-	source     atomic.Pointer[status.Config]
-	sup        *children.Supervisor
-	control    *server.MCPServer    // initialize, the hub's own tools
-	welcomes   sync.Map             // results of initialize, raw, by version
-	ownTools   []catalog.HubTool    // definitions of the hub's own tools
-	serverInfo []byte               // raw, for what a result says of its server
-	seal       *seal.Sealer         // of what clients carry
-	suspended  atomic.Int64         // requests that wait for their clients, of all sessions
-	results    results.Shelf        // what was cut of results, of all sessions
-	asked      atomic.Int64         // questions that people have not answered, of all sessions
-	telemetry  *telemetry.Telemetry // nil: nobody watches
-	progress   inflight.Progress
-	subs       subscribe.Table
-	terminal   approval.Terminal // holds what people answer outside of clients
-	redefined  catalog.Redefinitions
-	recent     audit.Recent // refusals, where no log is kept
-	recorded   *record.Group
+	current     configuration.Current // what a reload replaces, in the hub's own surroundings
+	replacing   chan struct{}         // holds the token of whoever replaces it, who may wait for the disk
+	configState atomic.Pointer[status.Config]
+	sup         *children.Supervisor
+	control     *server.MCPServer    // initialize, the hub's own tools
+	welcomes    sync.Map             // results of initialize, raw, by version
+	ownTools    []catalog.HubTool    // definitions of the hub's own tools
+	serverInfo  []byte               // raw, for what a result says of its server
+	seal        *seal.Sealer         // of what clients carry
+	suspended   atomic.Int64         // requests that wait for their clients, of all sessions
+	results     results.Shelf        // what was cut of results, of all sessions
+	asked       atomic.Int64         // questions that people have not answered, of all sessions
+	telemetry   *telemetry.Telemetry // nil: nobody watches
+	progress    inflight.Progress
+	subs        subscribe.Table
+	terminal    approval.Terminal // holds what people answer outside of clients
+	redefined   catalog.Redefinitions
+	recent      audit.Recent // refusals, where no log is kept
+	recorded    *record.Group
 
 	sessions     *assignment.Table[*Session]
 	surroundings *surroundings.Table
@@ -89,7 +89,7 @@ func New(cfg Config) (*Hub, error) {
 	}
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
-		Specs: conf.Specs(), Changed: changed, Notification: h.childTold, Request: h.childAsked, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
+		Specs: conf.Specs(), Changed: changed, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
 		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
@@ -186,10 +186,10 @@ func diffConfigurations(conf, old *configuration.Configuration) Applied {
 
 // ConfigState returns what SetConfigState was given last; nil where nobody
 // tells. It must not be changed.
-func (h *Hub) ConfigState() *status.Config { return h.source.Load() }
+func (h *Hub) ConfigState() *status.Config { return h.configState.Load() }
 
 // SetConfigState is for whoever loads the configuration.
 func (h *Hub) SetConfigState(c status.Config) {
-	h.source.Store(&c)
+	h.configState.Store(&c)
 	h.telemetry.Reloaded(telemetry.Reload{Successful: c.LastError == "", At: c.LoadedAt})
 }

@@ -22,7 +22,7 @@ import (
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	k := catalog.KindOf(m.Method)
 	if s.now().Inspect {
-		s.AwaitAsked(ctx) // a command asks what there is, and not for the quickest answer
+		s.AwaitAllListed(ctx) // a command asks what there is, and not for the quickest answer
 	} else {
 		s.AwaitOffers(ctx)
 	}
@@ -44,7 +44,7 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	if k == catalog.Skills && !s.listsSkills() {
 		return noSkills(m)
 	}
-	keep := s.keeping(k) // before the list is taken: what comes in between makes it shorter, not wrong
+	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
 	return s.modernServer.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
 }
 
@@ -70,15 +70,15 @@ func (s *Session) unconfirmedExtensions(conf *configuration.Configuration, offer
 // without asking again: a client that listens is told of changes anyway.
 const listTTL = time.Minute
 
-// keeping tells how long a list of now may be kept: the shortest of what the
+// listCaching tells how long a list of now may be kept: the shortest of what the
 // children that have a part in it say, and not at all where one is missing that may
 // still come. It is for everybody only where they all say so, and no rule is for some
 // people. k is Kinds for what the hub says of itself, which is made of what they say of themselves.
-func (s *Session) keeping(k catalog.Kind) modern.Caching {
+func (s *Session) listCaching(k catalog.Kind) modern.Caching {
 	conf := s.now()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
 	for _, name := range conf.ServedNames() {
-		st, o := s.OwnOffer(name)
+		st, o := s.StatusAndOffer(name)
 		if o == nil {
 			return modern.Caching{}
 		}
@@ -122,10 +122,10 @@ func (s *Session) withExtensions(result []byte) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: append(all.Append(b, known), '}')}))
 }
 
-// expects reports whether a notification that the protocol does not know may go to
+// acceptsNotification reports whether a notification that the protocol does not know may go to
 // the client: it declared such an extension, or the child that sends it offers
 // one.
-func (s *Session) expects(k spec.Key, method string) bool {
+func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 	able := s.sender.AbilitiesFor(k, nil)
 	if able.Extends(method) {
 		return true

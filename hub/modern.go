@@ -58,7 +58,7 @@ func (s *Session) startModern(first *declaration.Claims) {
 	s.modernOnce.Do(func() {
 		s.mu.Lock()
 		if !s.caps.Known {
-			s.caps.Shown = modern.Bridged(first)
+			s.caps.ForChildren = modern.Bridged(first)
 			if !s.stateless {
 				s.name = first.String()
 			}
@@ -132,7 +132,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	}
 	b = append(all.Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.keeping(catalog.Kinds).TTL}, false)
+	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(catalog.Kinds).TTL}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`

@@ -50,7 +50,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 	}
 	in := h.surroundings.Preview(conf)
 	done()
-	p := planner{h: h, old: old, next: conf, in: in, sessions: h.everySession(), offers: h.sessions.Offers()}
+	p := planner{h: h, old: old, next: conf, nextFor: in, sessions: h.everySession(), offers: h.sessions.Offers()}
 	p.news = cfg.Host().News(conf.Specs())
 	return p.servers(), nil
 }
@@ -59,7 +59,7 @@ func (h *Hub) Plan(cfg Config) ([]PlannedServer, error) {
 type planner struct {
 	h         *Hub
 	old, next *configuration.Configuration
-	in        map[*configuration.Current]*configuration.Configuration // what next comes to for each session
+	nextFor   map[*configuration.Current]*configuration.Configuration // what next comes to for each session
 	sessions  []*Session
 	offers    map[string]*catalog.Offer // of the children that run, by name
 	news      map[string][]string       // what names of entries open that nobody was told of
@@ -86,7 +86,7 @@ func (p *planner) servers() []PlannedServer {
 		case slices.Contains(changes.Replaced, name):
 			s.Change = PlanRestarts
 		default:
-			if s.Why = p.moved(name); s.Why != "" {
+			if s.Why = p.restartReason(name); s.Why != "" {
 				s.Change = PlanRestarts
 			}
 		}
@@ -115,13 +115,13 @@ func missing(all, have []string) (out []string) {
 	return out
 }
 
-// moved says why a child whose entry stays as it is starts anew for some session;
+// restartReason says why a child whose entry stays as it is starts anew for some session;
 // "" where it does not.
-func (p *planner) moved(name string) string {
+func (p *planner) restartReason(name string) string {
 	same := map[spec.Key]bool{} // instances that stay: sessions that share one have the same roots
 	for _, s := range p.sessions {
-		at, assigned := s.member.Assigned().Of(name)
-		next := cmp.Or(p.in[s.current.Common()], p.next) // of one that has just come it is not known
+		at, assigned := s.member.Assigned().Lookup(name)
+		next := cmp.Or(p.nextFor[s.current.Common()], p.next) // of one that has just come it is not known
 		c := next.Child(name)
 		if !assigned || c == nil {
 			continue

@@ -95,7 +95,7 @@ func (h *Hub) servedBy(name string) (sessions []*Session) {
 		}
 	}
 	for _, s := range h.everySession() {
-		if at, ok := s.member.Assigned().Of(name); ok && busy[at.Key] {
+		if at, ok := s.member.Assigned().Lookup(name); ok && busy[at.Key] {
 			busy[at.Key] = false
 			sessions = append(sessions, s)
 		}

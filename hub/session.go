@@ -151,12 +151,12 @@ func (s *Session) TryAcquire(k spec.Key) (*children.Lease, bool) { return s.hub.
 // now is the configuration that counts for what the session starts now.
 func (s *Session) now() *configuration.Configuration { return s.current.Now() }
 
-// asksForRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
+// initRoots makes the manager of the session's roots. If ceiling is not nil, the roots stay
 // below it.
-func (s *Session) asksForRoots(ceiling []rootsmgr.Entry) {
+func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.now().Settings
 	settings := cfg.RootsOf(s.principal.Key())
-	settings.Ceiling, settings.WritableDirs = ceiling, s.places
+	settings.Ceiling, settings.WritableDirs = ceiling, s.writableDirs
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }
@@ -263,7 +263,7 @@ func (s *Session) control(ctx context.Context, frame []byte) jsonrpc.Answer {
 	ctx = s.hub.control.WithContext(ctx, clientSession{s})
 	switch resp := s.hub.control.HandleMessage(ctx, json.RawMessage(frame)).(type) {
 	case mcp.JSONRPCResponse:
-		return marshalled(resp.Result)
+		return jsonAnswer(resp.Result)
 	case mcp.JSONRPCError:
 		raw, err := json.Marshal(resp.Error)
 		if err != nil {
@@ -280,7 +280,7 @@ func (s *Session) controlled(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	return s.control(ctx, m.Frame)
 }
 
-func marshalled(v any) jsonrpc.Answer {
+func jsonAnswer(v any) jsonrpc.Answer {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
@@ -291,18 +291,18 @@ func marshalled(v any) jsonrpc.Answer {
 // newApprovals makes the approval queue of a session.
 func (s *Session) newApprovals() *approval.Queue {
 	q := approval.New(s.now().FS, s.log, func() approval.Rules { return s.now().ApprovalRules() })
-	q.CountIn(&s.hub.asked)
+	q.SetPendingCounter(&s.hub.asked)
 	return q
 }
 
-// places are the directories beside the session's roots that its children may
+// writableDirs are the directories beside the session's roots that its children may
 // write in: a root that is a link in one is not followed out of it.
-func (s *Session) places() []string {
+func (s *Session) writableDirs() []string {
 	return append(s.now().Checker.Rules().WritableDirs(), s.approvals.Directories()...)
 }
 
-// speaksOn sets the peer for whatever belongs to no request of the client.
-func (s *Session) speaksOn(main handshake.MainPeer) {
+// setMainPeer sets the peer for whatever belongs to no request of the client.
+func (s *Session) setMainPeer(main handshake.MainPeer) {
 	s.client, s.main = main, handshake.NewMain(main, handshakeHost{s})
 	s.sender.Main = s.main
 }

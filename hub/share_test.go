@@ -393,7 +393,7 @@ func TestSharedChildMayAskNobody(t *testing.T) {
 		c, _ := enter(t, h)
 		c.handshake(`{"sampling":{}}`)
 		m := &jsonrpc.Message{Method: "sampling/createMessage"}
-		if a := h.childAsked(context.Background(), spec.Key{Child: "kid"}, m); a.Error == nil {
+		if a := h.handleChildRequest(context.Background(), spec.Key{Child: "kid"}, m); a.Error == nil {
 			t.Error("answered for a session")
 		}
 	})

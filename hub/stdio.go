@@ -63,8 +63,8 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
 	})
-	s.speaksOn(pipeClient{conn})
-	s.asksForRoots(as.Ceiling)
+	s.setMainPeer(pipeClient{conn})
+	s.initRoots(as.Ceiling)
 	return s.run(ctx, conn.Run)
 }
 
@@ -163,16 +163,16 @@ func (s *Session) ServeNotification(m *jsonrpc.Message) {
 		s.roots.Changed()
 	default:
 		if !methods.OfProtocol(m.Method) {
-			s.carry(m)
+			s.forwardNotification(m)
 			return
 		}
 		s.log.Debug().Str("method", printable.Escape(m.Method, 100)).Msg("notification of the client ignored")
 	}
 }
 
-// carry passes a notification that the protocol does not know on to the child
+// forwardNotification passes a notification that the protocol does not know on to the child
 // that it belongs to.
-func (s *Session) carry(m *jsonrpc.Message) {
+func (s *Session) forwardNotification(m *jsonrpc.Message) {
 	own := &jsonrpc.Message{}
 	if jsonrpc.Split(bytes.Clone(m.Frame), true, own) != nil || !own.IsNotification() {
 		return

@@ -47,17 +47,17 @@ func (s subscribeSession) Lists() []subscribe.List {
 
 func (s subscribeSession) InTurn(ctx context.Context, uri string, ask func(subscribe.Source) (jsonrpc.Answer, error)) jsonrpc.Answer {
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
-		list, sure, refusal := s.telling(ctx, uri)
+		list, sure, refusal := s.subscribableSources(ctx, uri)
 		if len(list) == 0 {
 			return refusal, nil
 		}
-		a, _, err := s.sender.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
+		a, _, err := s.sender.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) { return ask(source{s.Session, from}) })
 		return a, err
 	})
 }
 
 func (s subscribeSession) First(ctx context.Context, uri string) (subscribe.Source, jsonrpc.Answer) {
-	list, _, refusal := s.telling(ctx, uri)
+	list, _, refusal := s.subscribableSources(ctx, uri)
 	if len(list) == 0 {
 		return nil, refusal
 	}
@@ -81,9 +81,9 @@ func (s subscribeSession) Serving(child string) (spec.Key, children.Term) {
 	return st.Key, st.Term()
 }
 
-// telling returns the children that may have a resource and tell of changes, the
+// subscribableSources returns the children that may have a resource and tell of changes, the
 // likeliest first. Where there are none the answer says why.
-func (s *Session) telling(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
+func (s *Session) subscribableSources(ctx context.Context, uri string) (list []offering.Source, sure bool, refusal jsonrpc.Answer) {
 	list, sure = s.sender.Sources(ctx, uri)
 	if len(list) == 0 {
 		return nil, false, failure.NoResource(uri)
@@ -136,7 +136,7 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	if s.streams > 0 {
 		most = s.streams
 	}
-	return s.notifier.Listen(ctx, subscribe.Listen{
-		Request: m, Client: c.Detach(), Capabilities: c.Claims().Shown, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,
+	return s.notifier.Listen(ctx, subscribe.ListenRequest{
+		Request: m, Client: c.Detach(), Capabilities: c.Claims().ForChildren, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,
 	})
 }

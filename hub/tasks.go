@@ -62,7 +62,7 @@ func (s taskSession) Failed(ctx context.Context, child, method string, err error
 func (s taskSession) Children() []string { return s.now().ServedNames() }
 
 func (s taskSession) Serving(child string) (k spec.Key, own, ok bool) {
-	at, ok := s.member.Assigned().Of(child)
+	at, ok := s.member.Assigned().Lookup(child)
 	owner, owned := s.hub.sessions.Owner(at.Key)
 	return at.Key, ok && owned && owner == s.Session, ok
 }
@@ -74,7 +74,7 @@ func (s *Session) aboutTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 
 // aboutModernTask answers what the extension of the modern era asks of a task.
 func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if refusal, ok := tasks.RequireExtension(s.sender.ClientOf(ctx).Claims().Shown); !ok {
+	if refusal, ok := tasks.RequireExtension(s.sender.ClientOf(ctx).Claims().ForChildren); !ok {
 		return refusal
 	}
 	return s.tasks.Serve(ctx, taskSession{s}, m, true)
@@ -89,7 +89,7 @@ func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 // News that there is no room for are dropped: nobody may rely on them.
 func (s *Session) clientTold(m *jsonrpc.Message) {
 	id, _ := jsonrpc.String(m.Param("taskId"))
-	k, ok := s.tasks.MadeFor(id)
+	k, ok := s.tasks.ClientTaskOwner(id)
 	if !ok {
 		return
 	}

@@ -71,7 +71,7 @@ const instructions = "This hub joins several MCP servers. Their tools are called
 func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool == toolGetRoots {
 		if _, _, err := s.sender.ClientOf(ctx).Standing(ctx); err != nil {
-			return failure.Gone(ctx, err) // the client is asked for them first
+			return failure.AnswerEnded(ctx, err) // the client is asked for them first
 		}
 	}
 	return s.control(ctx, m.Frame)

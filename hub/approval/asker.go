@@ -36,20 +36,20 @@ const (
 
 // An Answer is what became of a question. The zero value allows nothing.
 type Answer struct {
-	offer  *offer // that was chosen; nil: it was not allowed
-	why    string // it was not allowed
-	by     string // who answered; "" for all whom the Asker asks
-	silent bool   // nobody could be asked: it tells nothing of what a person wants
-	late   bool   // nobody has answered in time
-	closed bool   // the question was closed without an answer: a no, unless others are asked too
-	others *others
+	offer    *offer // that was chosen; nil: it was not allowed
+	why      string // it was not allowed
+	by       string // who answered; "" for all whom the Asker asks
+	notAsked bool   // nobody could be asked: it tells nothing of what a person wants
+	late     bool   // nobody has answered in time
+	closed   bool   // the question was closed without an answer: a no, unless others are asked too
+	others   *others
 }
 
 // Unanswered is the answer where nobody has answered in time.
 func Unanswered() Answer { return Answer{why: whyUnanswered, late: true} }
 
 // NotAsked is the answer where nobody could be asked.
-func NotAsked(why string) Answer { return Answer{why: why, silent: true} }
+func NotAsked(why string) Answer { return Answer{why: why, notAsked: true} }
 
 // choice is the answer in a word of the form.
 func (a *Answer) choice() string {

@@ -60,7 +60,7 @@ func (s several) Ask(ctx context.Context, q *Question) Answer {
 		case given.isNo():
 			o.close()
 			return given
-		case given.silent:
+		case given.notAsked:
 			unasked = append(unasked, given.why)
 		case given.late, given.closed:
 			last = given
@@ -87,7 +87,7 @@ func askGuarded(ctx context.Context, a Asker, q *Question) (given Answer) {
 }
 
 // isNo reports whether a person has not allowed it.
-func (a *Answer) isNo() bool { return a.offer == nil && !a.silent && !a.late && !a.closed }
+func (a *Answer) isNo() bool { return a.offer == nil && !a.notAsked && !a.late && !a.closed }
 
 // others are those who can still answer when one has said yes. A no of theirs counts until
 // close. nil: nobody can.

@@ -35,9 +35,9 @@ var elsewhere = [...]struct{ name, place, command string }{
 	{AskedConsole, "on the page of the hub's console", "mcphub console"},
 }
 
-// where says where else than in the client those can answer whom an Asker names, and by
+// answerPlaces says where else than in the client those can answer whom an Asker names, and by
 // which commands; "" for nowhere. A model may read the places, but no command.
-func where(who string) (places, commands string) {
+func answerPlaces(who string) (places, commands string) {
 	var at, by []string
 	for _, e := range elsewhere {
 		if strings.Contains(who, e.name) {

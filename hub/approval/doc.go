@@ -16,7 +16,7 @@
 // time. It lifts a rule about the request itself for that request alone. What the
 // person has opened besides is kept as grants: of exactly the files or
 // directories that the question named, for one child of one session, and in a
-// queue of [Queue.PerCall] for that call only. A grant ends when its child is run
+// queue of [Queue.SetPerCall] for that call only. A grant ends when its child is run
 // in another way, or when the policy in force would ask nobody about it.
 //
 // # Concurrency

@@ -51,7 +51,7 @@ func (q *Queue) Served(child *spec.Spec) (list []policy.Grant) {
 	all := slices.Clone(q.grants)
 	q.mu.Unlock()
 	for _, g := range all {
-		if g.offer.reaches() && g.isFor(child) && g.offer.stands(q.fs) {
+		if g.offer.affectsChild() && g.isFor(child) && g.offer.isStillValid(q.fs) {
 			list = append(list, g.offer.Grant)
 		}
 	}
@@ -78,26 +78,26 @@ func (q *Queue) Version() (n uint64, changed <-chan struct{}) {
 	return q.version, q.changed
 }
 
-// give enters grants and returns the version by which children are served them.
-func (q *Queue) give(list []*grant) (version uint64) {
+// addGrants enters grants and returns the version by which children are served them.
+func (q *Queue) addGrants(list []*grant) (version uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.grants = append(q.grants, list...)
 	close(q.granted)
 	q.granted = make(chan struct{})
-	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.reaches() }) {
+	if slices.ContainsFunc(list, func(g *grant) bool { return g.offer.affectsChild() }) {
 		q.change()
 	}
 	return q.version
 }
 
-// take takes back the grants of an approval.
-func (q *Queue) take(a *Approval) {
+// revoke takes back the grants of an approval.
+func (q *Queue) revoke(a *Approval) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	serves := false
 	q.grants = slices.DeleteFunc(q.grants, func(g *grant) bool {
-		serves = serves || g.approval == a && g.offer.reaches()
+		serves = serves || g.approval == a && g.offer.affectsChild()
 		return g.approval == a
 	})
 	if serves {
@@ -116,7 +116,7 @@ func (q *Queue) change() {
 // has ended; nil is fine.
 func (q *Queue) Done(a *Approval) {
 	if a != nil && q.perCall {
-		q.take(a)
+		q.revoke(a)
 	}
 }
 
@@ -140,7 +140,7 @@ func (q *Queue) Prune(now Rules) {
 			left = append(left, &again)
 			continue
 		}
-		serves = serves || g.offer.reaches()
+		serves = serves || g.offer.affectsChild()
 	}
 	q.grants = left
 	if serves {

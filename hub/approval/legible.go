@@ -87,7 +87,7 @@ func escapeText(s string, quotes bool) (text string, mixed bool) {
 		case printable.Hidden(r) || unicode.Is(unicode.M, r) && (unicode.Is(unicode.M, last) || i == 0):
 			b.WriteString(printable.Rune(r))
 		default:
-			mixed = mixed || backwards(r)
+			mixed = mixed || isRightToLeft(r)
 			b.WriteRune(r)
 		}
 		last = r
@@ -135,8 +135,8 @@ func isMarkup(r, last rune, next string) bool {
 	return false
 }
 
-// backwards reports a letter that is written from right to left.
-func backwards(r rune) bool {
+// isRightToLeft reports a letter that is written from right to left.
+func isRightToLeft(r rune) bool {
 	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }
 

@@ -72,10 +72,10 @@ type offeredGrant struct {
 // serves reports whether the child is told of it as a root.
 func (g *offeredGrant) serves() bool { return !g.File }
 
-// reaches reports whether it makes a difference to what the child is given: as a root,
+// affectsChild reports whether it makes a difference to what the child is given: as a root,
 // or as something that the kernel opens. A file that is not there yet cannot be opened
 // so.
-func (g *offeredGrant) reaches() bool { return g.serves() || g.held && g.info != nil }
+func (g *offeredGrant) affectsChild() bool { return g.serves() || g.held && g.info != nil }
 
 // planner makes proposals of verdicts. It looks at the disk and changes nothing.
 type planner struct {
@@ -213,7 +213,7 @@ func (p planner) offers(places []askedPlace) (list []offer, why string) {
 	for _, choice := range []struct {
 		name  string
 		grant func(askedPlace) (offeredGrant, string)
-	}{{choiceFile, p.file}, {choiceDirectory, p.around}} {
+	}{{choiceFile, p.file}, {choiceDirectory, p.directoryGrant}} {
 		o, why := p.offer(choice.name, places, choice.grant)
 		if why != "" {
 			reasons = append(reasons, why)
@@ -262,9 +262,9 @@ func (p planner) file(a askedPlace) (g offeredGrant, why string) {
 	return offeredGrant{policy.Grant{Path: a.leads, File: true}, a.info, p.held}, ""
 }
 
-// around is the grant of the directory that a place lies in; of a directory,
+// directoryGrant is the grant of the directory that a place lies in; of a directory,
 // that of itself. Where nothing is there its directory is not needed.
-func (p planner) around(a askedPlace) (g offeredGrant, why string) {
+func (p planner) directoryGrant(a askedPlace) (g offeredGrant, why string) {
 	if a.idle() {
 		return offeredGrant{Grant: policy.Grant{Path: a.leads, File: true}}, ""
 	}
@@ -312,9 +312,9 @@ func (out *proposal) always(child, tool string) (lines []string) {
 	return lines
 }
 
-// stands reports whether what a grant names can be opened by it: no link is on the way
+// isStillValid reports whether what a grant names can be opened by it: no link is on the way
 // to it, and it is still a directory, or a file.
-func (g *offeredGrant) stands(fsys guard.FS) bool {
+func (g *offeredGrant) isStillValid(fsys guard.FS) bool {
 	place, err := guard.Resolve(fsys, g.Path)
 	if err != nil || place.Path != g.Path {
 		return false

@@ -78,19 +78,19 @@ func New(fs guard.FS, log zerolog.Logger, inForce func() Rules) *Queue {
 	}
 }
 
-// PerCall is for a session whose requests may come from different people: no two
+// SetPerCall is for a session whose requests may come from different people: no two
 // of them share a question, and a grant ends with the request that it was given
 // for. It is called before the first request.
-func (q *Queue) PerCall() { q.perCall = true }
+func (q *Queue) SetPerCall() { q.perCall = true }
 
-// CountIn has the questions that stand counted in n. It is called before the first request.
-func (q *Queue) CountIn(n *atomic.Int64) { q.pending = n }
+// SetPendingCounter has the questions that stand counted in n. It is called before the first request.
+func (q *Queue) SetPendingCounter(n *atomic.Int64) { q.pending = n }
 
 // waitsFor is what a client is told while others are asked, and waitsAt while a person is.
 const waitsFor = "waiting for approval"
 
 func waitsAt(who string) string {
-	if at, _ := where(who); at != "" {
+	if at, _ := answerPlaces(who); at != "" {
 		return waitsFor + ": a person can answer " + at
 	}
 	return waitsFor
@@ -98,7 +98,7 @@ func waitsAt(who string) string {
 
 // unansweredAt is told where nobody whom an Asker names has answered in time.
 func unansweredAt(who string) string {
-	if at, _ := where(who); at != "" {
+	if at, _ := answerPlaces(who); at != "" {
 		return whyUnanswered + "; a person could have answered " + at + " (ask your user to run `mcphub why`)"
 	}
 	return whyUnanswered
@@ -201,7 +201,7 @@ func (q *Queue) put(ctx context.Context, r *Request, asked *Question, e *entry, 
 	switch {
 	case answer.late:
 		answer.by, answer.why = AskedNobody, unansweredAt(asker.Who())
-	case answer.silent:
+	case answer.notAsked:
 		answer.by = AskedNobody
 	}
 	answer.by = cmp.Or(answer.by, asker.Who())
@@ -252,7 +252,7 @@ func (q *Queue) grant(asked *Question, answer Answer) *outcome {
 			offer: grants[i], approval: out.approval, since: now, perCall: q.perCall,
 		})
 	}
-	out.version = q.give(given)
+	out.version = q.addGrants(given)
 	q.Prune(q.inForce()) // hub.json may have been read anew since the question
 	return out
 }
@@ -274,13 +274,13 @@ func (q *Queue) resume(ctx context.Context, r *Request, j *Judgement, asked *Que
 		return "", err
 	}
 	if next.Verdict.Decision != policy.Allow {
-		q.take(out.approval) // what was allowed is not what the request would do now
+		q.revoke(out.approval) // what was allowed is not what the request would do now
 	}
 	if next.Verdict.Decision == policy.Escalate {
 		return "it was allowed, but where the call leads has changed since the question was asked", nil
 	}
 	if no := out.others.close(); no != nil {
-		q.take(out.approval)
+		q.revoke(out.approval)
 		return no.why + afterYes, nil
 	}
 	return "", nil
@@ -296,7 +296,7 @@ func (q *Queue) settle(ctx context.Context, asked *Question, out *outcome, c Cal
 	if no == nil {
 		return
 	}
-	q.take(out.approval)
+	q.revoke(out.approval)
 	q.note(asked.child.Name, no, time.Now())
 	c.Record(ctx, &Event{What: EventDeclined, By: no.by, Why: no.why + afterYes})
 }

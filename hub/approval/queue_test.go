@@ -454,7 +454,7 @@ func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
 // for one is for that one only.
 func TestWhatIsAllowedForOneCall(t *testing.T) {
 	inSession(t, func(s *session) {
-		s.q.PerCall()
+		s.q.SetPerCall()
 		s.asker.says = always(yes)
 		for range 2 {
 			c := s.call("echo", reading("/data/one/1.txt"))

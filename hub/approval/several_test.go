@@ -339,9 +339,9 @@ func TestRepliesThatAllowNothing(t *testing.T) {
 			reply Reply
 			want  error
 		}{
-			"swapped":              {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceFile}, ErrSwapped},
-			"swapped, no":          {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceDeny}, ErrSwapped},
-			"without a digest":     {Reply{ID: q.ID, From: AskedConsole, Decision: choiceFile}, ErrSwapped},
+			"swapped":              {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
+			"swapped, no":          {Reply{ID: q.ID, Digest: other, From: AskedConsole, Decision: choiceDeny}, ErrQuestionChanged},
+			"without a digest":     {Reply{ID: q.ID, From: AskedConsole, Decision: choiceFile}, ErrQuestionChanged},
 			"of nobody":            {Reply{ID: q.ID, Digest: q.Digest, Decision: choiceFile}, ErrNotAsked},
 			"of the client":        {Reply{ID: q.ID, Digest: q.Digest, From: AskedClient, Decision: choiceFile}, ErrNotAsked},
 			"what is not offered":  {Reply{ID: q.ID, Digest: q.Digest, From: AskedConsole, Decision: choiceCall}, ErrNoChoice},

@@ -72,14 +72,14 @@ type Reply struct {
 
 // Errors of a person's side.
 var (
-	ErrNoQuestion  = errors.New("that question does not wait any more: it was withdrawn, or its time is over")
-	ErrAnswered    = errors.New("that question was answered already")
-	ErrSwapped     = errors.New("that question is not what was shown; look at it again")
-	ErrNotAsked    = errors.New("approval.from in hub.json does not say that such questions may be allowed from there")
-	ErrWrongCode   = errors.New("that is not the code; ask for a new one")
-	ErrNoChoice    = errors.New("that is none of the answers that the question offers")
-	ErrTooMany     = errors.New("too many wrong codes: the call is denied")
-	ErrTooManyAsks = errors.New("too many codes were asked for; wait a minute")
+	ErrNoQuestion      = errors.New("that question does not wait any more: it was withdrawn, or its time is over")
+	ErrAnswered        = errors.New("that question was answered already")
+	ErrQuestionChanged = errors.New("that question is not what was shown; look at it again")
+	ErrNotAsked        = errors.New("approval.from in hub.json does not say that such questions may be allowed from there")
+	ErrWrongCode       = errors.New("that is not the code; ask for a new one")
+	ErrNoChoice        = errors.New("that is none of the answers that the question offers")
+	ErrTooMany         = errors.New("too many wrong codes: the call is denied")
+	ErrTooManyCodes    = errors.New("too many codes were asked for; wait a minute")
 )
 
 // A Terminal holds the questions that wait for a person at a terminal of the hub's
@@ -233,7 +233,7 @@ func (t *Terminal) Code(id string) (string, error) {
 	t.issued = slices.DeleteFunc(t.issued, func(at time.Time) bool { return now.Sub(at) >= codesWindow })
 	switch {
 	case len(t.issued) >= mostInTime:
-		return "", ErrTooManyAsks
+		return "", ErrTooManyCodes
 	case e.codes >= mostCodes:
 		t.close(e, Answer{why: "too many codes were asked for at the terminal", by: AskedTerminal})
 		return "", ErrTooMany
@@ -258,7 +258,7 @@ func (t *Terminal) Answer(r Reply) error {
 	case now.After(e.Until):
 		return ErrNoQuestion
 	case subtle.ConstantTimeCompare([]byte(r.Digest), []byte(e.Digest)) != 1:
-		return ErrSwapped
+		return ErrQuestionChanged
 	case r.From != AskedTerminal && r.From != AskedConsole:
 		return ErrNotAsked
 	}
@@ -339,7 +339,7 @@ func (a atTerminal) Ask(ctx context.Context, q *Question) Answer {
 	if !ok {
 		return NotAsked("too many questions wait for an answer at a terminal already")
 	}
-	_, commands := where(a.who)
+	_, commands := answerPlaces(a.who)
 	a.log.Warn().Str("child", q.child.Name).Time("until", p.Until).Msg("a call waits for the approval of a person: run " + commands + " at a terminal")
 	if told := a.t.OnQuestion; told != nil && !a.quiet {
 		told(legible(clip(q.child.Name, 60)), legible(clip(q.name, 100)), p.Until)

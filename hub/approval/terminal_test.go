@@ -144,7 +144,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 		}
 		id, away := put()
 		defer away(false)
-		if _, err := term.Code(id); !errors.Is(err, ErrTooManyAsks) {
+		if _, err := term.Code(id); !errors.Is(err, ErrTooManyCodes) {
 			t.Errorf("after %d codes: %v", mostInTime, err)
 		}
 		time.Sleep(codesWindow)

@@ -148,7 +148,7 @@ func (q *Queue) paused(child string, now time.Time) string {
 // note counts an answer: a yes starts anew, and after several noes the pauses
 // get longer.
 func (q *Queue) note(child string, a *Answer, now time.Time) {
-	if a.silent {
+	if a.notAsked {
 		return
 	}
 	q.mu.Lock()

@@ -16,16 +16,16 @@ import (
 func TestAssignmentsAreValues(t *testing.T) {
 	none := None()
 	one := none.With(Assignment{Key: spec.Key{Child: "kid", Instance: "a"}, AwaitsList: true})
-	none.Replaced()
+	none.MarkReplaced()
 	two := one.With(Assignment{Key: spec.Key{Child: "other"}})
 	gone := two.Without("kid")
-	if _, ok := none.Of("kid"); ok || none.Key("kid") != (spec.Key{}) || none.AwaitsList("kid") {
+	if _, ok := none.Lookup("kid"); ok || none.Key("kid") != (spec.Key{}) || none.AwaitsList("kid") {
 		t.Error("the first value has changed")
 	}
-	if at, ok := one.Of("kid"); !ok || at.Key.Instance != "a" || !one.AwaitsList("kid") || len(one.All()) != 1 {
+	if at, ok := one.Lookup("kid"); !ok || at.Key.Instance != "a" || !one.AwaitsList("kid") || len(one.All()) != 1 {
 		t.Errorf("the second has %v", one.All())
 	}
-	if _, ok := gone.Of("kid"); ok || len(gone.All()) != 1 || len(two.All()) != 2 {
+	if _, ok := gone.Lookup("kid"); ok || len(gone.All()) != 1 || len(two.All()) != 2 {
 		t.Errorf("kid is still assigned: %v, %v", gone.All(), two.All())
 	}
 	select {
@@ -82,13 +82,13 @@ func TestBring(t *testing.T) {
 	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")
 	}
-	first := s.Want("kid", "a", rootsmgr.View{})
+	first := s.Request("kid", "a", rootsmgr.View{})
 	select {
 	case <-s.Wanted():
 	default:
 		t.Error("nobody is told that roots are to be given")
 	}
-	if again := s.Want("kid", "a", rootsmgr.View{}); again != first {
+	if again := s.Request("kid", "a", rootsmgr.View{}); again != first {
 		t.Errorf("the same roots count as others: %d, %d", first, again)
 	}
 	select {
@@ -96,7 +96,7 @@ func TestBring(t *testing.T) {
 		t.Error("the same roots are to be given again")
 	default:
 	}
-	second := s.Want("kid", "b", rootsmgr.View{})
+	second := s.Request("kid", "b", rootsmgr.View{})
 	if b, ok := s.FromCalls("kid"); !ok || b.Set != "b" || b.Number != second || s.LastFromCalls() != second {
 		t.Errorf("brought %v, the last is %d", b, s.LastFromCalls())
 	}

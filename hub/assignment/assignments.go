@@ -27,9 +27,9 @@ type Assignment struct {
 // None returns the Assignments of a session that no instance serves.
 func None() *Assignments { return &Assignments{nil, make(chan struct{})} }
 
-// Of returns the assignment to an instance of a child; false where none serves the
+// Lookup returns the assignment to an instance of a child; false where none serves the
 // session.
-func (a *Assignments) Of(child string) (Assignment, bool) {
+func (a *Assignments) Lookup(child string) (Assignment, bool) {
 	at := a.by[child]
 	if at == nil {
 		return Assignment{}, false
@@ -39,14 +39,14 @@ func (a *Assignments) Of(child string) (Assignment, bool) {
 
 // Key returns the instance that serves the session; the zero Key where none does.
 func (a *Assignments) Key(child string) spec.Key {
-	at, _ := a.Of(child)
+	at, _ := a.Lookup(child)
 	return at.Key
 }
 
 // AwaitsList reports whether the instance that serves the session has not listed its tools
 // yet.
 func (a *Assignments) AwaitsList(child string) bool {
-	at, _ := a.Of(child)
+	at, _ := a.Lookup(child)
 	return at.AwaitsList
 }
 
@@ -56,8 +56,8 @@ func (a *Assignments) All() map[string]*Assignment { return a.by }
 // Next is closed when other Assignments have taken the place of these.
 func (a *Assignments) Next() <-chan struct{} { return a.next }
 
-// Replaced closes Next. The session calls it once, when others are in place.
-func (a *Assignments) Replaced() { close(a.next) }
+// MarkReplaced closes Next. The session calls it once, when others are in place.
+func (a *Assignments) MarkReplaced() { close(a.next) }
 
 // With returns assignments with one of them changed.
 func (a *Assignments) With(at Assignment) *Assignments {

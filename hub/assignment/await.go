@@ -39,7 +39,7 @@ func (m *Member[S]) FromCalls(child string) (CallRoots, bool) { return m.served.
 // ServeFromCall has Run give a child roots that came with a call, and
 // waits until it has. Acquire waits until the child has applied them.
 func (m *Member[S]) ServeFromCall(ctx context.Context, child, set string, view rootsmgr.View) error {
-	number := m.served.Want(child, set, view)
+	number := m.served.Request(child, set, view)
 	return m.awaitGiven(ctx, -1, func(now State) bool { return now.FromCalls >= number })
 }
 

@@ -41,10 +41,10 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 // againAfter is when what could not be put on record is tried again.
 const againAfter = 5 * time.Second
 
-// reaches puts on record where a child may write from now on: in the boundary of its
+// recordWritable puts on record where a child may write from now on: in the boundary of its
 // calls, also where the kernel does not hold it to that, and in what the kernel opens
 // beyond. The boundary that it returns bars the child where that cannot be.
-func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
+func (m *Member[S]) recordWritable(c *configuration.Child, boundary sandbox.Boundary, roots ...[]guard.Root) sandbox.Boundary {
 	if m.table.RecordWritable == nil {
 		return boundary
 	}
@@ -69,9 +69,9 @@ func (m *Member[S]) reaches(c *configuration.Child, boundary sandbox.Boundary, r
 	return boundary
 }
 
-// again tells when to serve the roots once more because not all could be put on record; nil:
+// retryTimer tells when to serve the roots once more because not all could be put on record; nil:
 // never.
-func (m *Member[S]) again() <-chan time.Time {
+func (m *Member[S]) retryTimer() <-chan time.Time {
 	if !m.barred {
 		return nil
 	}

@@ -31,15 +31,15 @@ type CallRoots struct {
 // goroutine for that calls Set; all methods may be called by any goroutine.
 type Delivery struct {
 	wanted chan struct{} // capacity 1
-	given  atomic.Pointer[given]
+	given  atomic.Pointer[deliveredState]
 
 	mu        sync.Mutex
 	fromCalls map[string]CallRoots
 	count     uint64 // Number of the last in fromCalls
 }
 
-// given is what the children were given last. next is closed when another takes its place.
-type given struct {
+// deliveredState is what the children were given last. next is closed when another takes its place.
+type deliveredState struct {
 	State
 	next chan struct{}
 }
@@ -47,7 +47,7 @@ type given struct {
 // NewDelivery returns a Delivery to children that were given nothing.
 func NewDelivery() *Delivery {
 	s := &Delivery{wanted: make(chan struct{}, 1)}
-	s.given.Store(&given{next: make(chan struct{})})
+	s.given.Store(&deliveredState{next: make(chan struct{})})
 	return s
 }
 
@@ -56,7 +56,7 @@ func (s *Delivery) Wanted() <-chan struct{} { return s.wanted }
 
 // Set says what the children have been given now.
 func (s *Delivery) Set(now State) {
-	close(s.given.Swap(&given{now, make(chan struct{})}).next)
+	close(s.given.Swap(&deliveredState{now, make(chan struct{})}).next)
 }
 
 // Now returns what the children were given last. next is closed when they have
@@ -91,9 +91,9 @@ func (s *Delivery) Await(ctx context.Context, limit time.Duration, enough func(S
 	}
 }
 
-// Want asks that a child be given the roots that came with a call. They are given
+// Request asks that a child be given the roots that came with a call. They are given
 // once State.FromCalls has reached the number.
-func (s *Delivery) Want(child, set string, view rootsmgr.View) (number uint64) {
+func (s *Delivery) Request(child, set string, view rootsmgr.View) (number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if last, ok := s.fromCalls[child]; ok && last.Set == set {

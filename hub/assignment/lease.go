@@ -15,7 +15,7 @@ import (
 // waiting; nil where it does.
 func (m *Member[S]) TryAcquire(conf *configuration.Configuration, name string) *children.Lease {
 	c := conf.Child(name)
-	at, _ := m.assigned.Load().Of(name)
+	at, _ := m.assigned.Load().Lookup(name)
 	if c == nil || at.Revision != c.Spec.Revision || conf.Denied(name) {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 	if conf.Denied(name) {
 		return spec.Key{}, &run.UnavailableError{Child: name, Reason: "the policy of hub.json denies all of it here, and it is not started"}
 	}
-	if p, ok := m.assigned.Load().Of(name); ok && p.Revision == c.Spec.Revision {
+	if p, ok := m.assigned.Load().Lookup(name); ok && p.Revision == c.Spec.Revision {
 		return p.Key, nil
 	}
 	over := time.NewTimer(conf.Roots.Timeout)
@@ -45,7 +45,7 @@ func (m *Member[S]) awaitAssignment(ctx context.Context, conf *configuration.Con
 	replaced := conf.Replaced()
 	for {
 		now := m.assigned.Load()
-		if p, ok := now.Of(name); ok && p.Revision == c.Spec.Revision {
+		if p, ok := now.Lookup(name); ok && p.Revision == c.Spec.Revision {
 			return p.Key, nil
 		}
 		if m.Current.Superseded(conf, name) {
@@ -94,7 +94,7 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 		}
 		lease, err := m.table.Supervisor.Acquire(ctx, key)
 		at := m.assigned.Load()
-		p, ok := at.Of(name)
+		p, ok := at.Lookup(name)
 		switch {
 		case !ok, ctx.Err() != nil, p.Key == key && (err == nil || m.table.Supervisor.ServedBy(key) == key):
 			return lease, err
@@ -116,7 +116,7 @@ func (m *Member[S]) acquireAssigned(ctx context.Context, conf *configuration.Con
 // given the roots of the view.
 func (m *Member[S]) Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool) {
 	c := conf.Child(child)
-	at, assigned := m.assigned.Load().Of(child)
+	at, assigned := m.assigned.Load().Lookup(child)
 	switch {
 	case !assigned || at.Revision != c.Spec.Revision:
 		return "", nil, false

@@ -68,13 +68,13 @@ func (m *Member[S]) Assigned() *Assignments { return m.assigned.Load() }
 func (m *Member[S]) reassign(to Assignment) {
 	old := m.assigned.Load()
 	m.assigned.Store(old.With(to))
-	old.Replaced()
+	old.MarkReplaced()
 }
 
 // changed takes in what is told of one instance. The
 // caller holds Table.mu.
 func (m *Member[S]) changed(st *children.Status, offer *catalog.Offer) {
-	at, assigned := m.assigned.Load().Of(st.Child)
+	at, assigned := m.assigned.Load().Lookup(st.Child)
 	if !assigned || at.Key != st.Key || st.Serial < at.Serial {
 		return // another instance serves the session now
 	}
@@ -127,7 +127,7 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
 	}
-	return c.Suited(view.Snapshot.With(conf.FS, view.Ceiling, conf.Beside(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+	return c.UsableRoots(view.Snapshot.With(conf.FS, view.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

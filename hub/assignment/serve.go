@@ -47,7 +47,7 @@ func (m *Member[S]) Run(ctx context.Context, started <-chan struct{}) {
 		case <-m.yielded:
 		case <-grants:
 		case <-next:
-		case <-m.again():
+		case <-m.retryTimer():
 		case <-ctx.Done():
 			return
 		}
@@ -80,7 +80,7 @@ func (m *Member[S]) serveAll() {
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareAll && !conf.Denied(c.Spec.Name) {
 			roots, boundary := conf.CommonRoots()[c.Spec.Name], conf.CommonBoundary(c)
-			m.serveChild(c, roots, m.reaches(c, boundary, roots), true, false)
+			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), true, false)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (m *Member[S]) prestart() {
 	for i := range conf.Children {
 		if c := &conf.Children[i]; c.Spec.Share == spec.ShareSession && !conf.Denied(c.Spec.Name) {
 			k := m.KeyFor(c, nil)
-			if b := m.reaches(c, sandbox.Boundary{}); b.Barred != "" {
+			if b := m.recordWritable(c, sandbox.Boundary{}); b.Barred != "" {
 				continue // it is told when its roots are known
 			}
 			m.attach(c, k, func() { m.table.Supervisor.Prestart(k) })
@@ -115,11 +115,11 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 		roots := m.RootsFor(conf, c, its)
 		if c.Spec.Share == spec.ShareAll {
 			boundary := conf.CommonBoundary(c)
-			m.serveChild(c, roots, m.reaches(c, boundary, roots), first, false)
+			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), first, false)
 			continue
 		}
 		boundary := m.boundaryOf(conf, c, its, roots)
-		m.serveChild(c, roots, m.reaches(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
+		m.serveChild(c, roots, m.recordWritable(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.Denied(name) {
@@ -134,7 +134,7 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
 	sup := m.table.Supervisor.WithBoundary(boundary)
 	k := m.KeyFor(c, roots)
-	at, assigned := m.assigned.Load().Of(k.Child)
+	at, assigned := m.assigned.Load().Lookup(k.Child)
 	if assumed {
 		m.attach(c, k, func() { sup.Assume(k, roots) })
 		return
@@ -150,7 +150,7 @@ func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, bound
 // there, those under way end where they are. start is called while the instance
 // is held and before any call reaches it.
 func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
-	old, assigned := m.assigned.Load().Of(k.Child)
+	old, assigned := m.assigned.Load().Lookup(k.Child)
 	if assigned && old.Key == k && old.Revision == c.Spec.Revision {
 		start()
 		return

@@ -68,7 +68,7 @@ func (t *Table[S]) Leave(m *Member[S]) {
 	delete(t.members, m.ID)
 	at := m.assigned.Load().All()
 	for _, p := range at {
-		t.unhold(m, p.Key)
+		t.removeHolder(m, p.Key)
 	}
 	t.mu.Unlock()
 	for _, p := range at {
@@ -181,7 +181,7 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 			t.known[to.Key] = known
 		}
 	}
-	t.unhold(m, from)
+	t.removeHolder(m, from)
 	if t.holders[to.Key] == nil {
 		t.holders[to.Key] = map[*Member[S]]struct{}{}
 	}
@@ -214,14 +214,14 @@ func (t *Table[S]) forget(at Assignment, known instance) {
 func (t *Table[S]) detach(m *Member[S], from spec.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.unhold(m, from)
+	t.removeHolder(m, from)
 	old := m.assigned.Load()
 	m.assigned.Store(old.Without(from.Child))
-	old.Replaced()
+	old.MarkReplaced()
 }
 
-// unhold is for callers that hold mu.
-func (t *Table[S]) unhold(m *Member[S], k spec.Key) {
+// removeHolder is for callers that hold mu.
+func (t *Table[S]) removeHolder(m *Member[S], k spec.Key) {
 	if _, holds := t.holders[k][m]; holds {
 		t.want(k, m.wants, -1)
 	}

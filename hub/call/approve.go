@@ -20,7 +20,7 @@ import (
 // person allowed the call, that attempt was judged with the approval, and the approval is used up.
 // Otherwise its refusal says why not. The caller ends the approval with the call.
 func (c *Call) approve(ctx context.Context, att *attempt) (*attempt, error) {
-	e := &escalated{c, att}
+	e := &approvalCaller{c, att}
 	refusal, err := c.sender.Approvals.Ask(ctx, c.approvalRequest(), e.last.forApproval(), e)
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (c *Call) approvalRequest() *approval.Request {
 	return &r
 }
 
-// escalated is the Caller of a call.
-type escalated struct {
+// approvalCaller is the Caller of a call.
+type approvalCaller struct {
 	call *Call
 	last *attempt // the last one
 }
@@ -51,11 +51,11 @@ type escalated struct {
 // forApproval is what a question goes by.
 func (att *attempt) forApproval() *approval.Judgement {
 	return &approval.Judgement{
-		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, View: *att.judgedBy(), StartLimit: att.conf.StartLimit(att.child),
+		Child: &att.conf.Child(att.child).Spec, Checker: att.conf.Checker, Verdict: att.verdict, View: *att.relevantRoots(), StartLimit: att.conf.StartLimit(att.child),
 	}
 }
 
-func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
+func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*approval.Judgement, error) {
 	e.call.approval = a
 	e.call.target.reset()
 	att, err := e.call.prepare(ctx)
@@ -66,18 +66,18 @@ func (e *escalated) Judge(ctx context.Context, a *approval.Approval) (*approval.
 	return e.last.forApproval(), nil
 }
 
-func (e *escalated) Release(ctx context.Context) {
+func (e *approvalCaller) Release(ctx context.Context) {
 	e.last.lease.Release()
-	e.call.sender.ClientOf(ctx).Yield()
+	e.call.sender.ClientOf(ctx).YieldTurn()
 }
 
-func (e *escalated) Waiting(ctx context.Context, what string) (over func()) {
+func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func()) {
 	return inflight.Waiting(ctx, func() string { return what })
 }
 
 // Asker is all whom approval.from names and who can be asked: of clients, one that can show
 // a form.
-func (e *escalated) Asker(ctx context.Context) approval.Asker {
+func (e *approvalCaller) Asker(ctx context.Context) approval.Asker {
 	s := e.call.sender
 	c := s.ClientOf(ctx)
 	caps := c.Claims()
@@ -102,12 +102,12 @@ func (e *escalated) Asker(ctx context.Context) approval.Asker {
 // AwaitServed waits until the session's children have been given the grants of a
 // version, or newer ones. Being given is not having applied them, which acquire
 // waits for. After the timeout of the roots the hub alone judges.
-func (e *escalated) AwaitServed(ctx context.Context, version uint64) error {
+func (e *approvalCaller) AwaitServed(ctx context.Context, version uint64) error {
 	return e.call.sender.Instances.AwaitGrants(ctx, max(e.last.conf.Roots.Timeout, 0), version)
 }
 
 // Record writes a line of its own about a question.
-func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
+func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 	q := record.Question{What: ev.What, Why: ev.Why, By: ev.By}
 	for _, g := range ev.Granted {
 		opened := audit.Granted{Directory: g.Path, Roles: g.Roles.String()}
@@ -119,8 +119,8 @@ func (e *escalated) Record(ctx context.Context, ev *approval.Event) {
 	e.call.sender.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
 }
 
-// text is the text for a call that was denied, or not approved.
-func (att *attempt) text(at string) string {
+// denialText is the text for a call that was denied, or not approved.
+func (att *attempt) denialText(at string) string {
 	if att.refusal != "" {
 		return failure.Unapproved(att.verdict, at, att.refusal)
 	}

@@ -17,7 +17,7 @@ import (
 // Ask brings one request of a child to the client and the answer back, both
 // as they are. How long that takes is the client's business: people are asked.
 func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
-	came := inflight.From[Requester](ctx)
+	came := inflight.FromContext[Requester](ctx)
 	able := s.AbilitiesFor(k, came)
 	if refusal, ok := able.Refuses(m); !ok {
 		return refusal
@@ -38,7 +38,7 @@ func (s *Sender) Ask(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrp
 	case err != nil:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, s.unanswered(ctx, err))
 	}
-	return s.Tasks.FromClient(k, m, resp.Answer())
+	return s.Tasks.HandleClientAnswer(k, m, resp.Answer())
 }
 
 // AbilitiesFor is what the client can be asked for on the way that a question of a
@@ -66,7 +66,7 @@ func (s *Sender) unanswered(ctx context.Context, err error) string {
 // because it belongs to no call of a client that could send roots with it and has sent
 // none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
-	came := inflight.From[Requester](ctx)
+	came := inflight.FromContext[Requester](ctx)
 	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
 		return nil
 	}

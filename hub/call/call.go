@@ -65,8 +65,8 @@ type target interface {
 	// fits returns an error if the child of a lease has it otherwise than it was scanned. If
 	// scanning once more may help, the error is an errRetry.
 	fits(c *Call, lease *children.Lease) error
-	// mayGo is asked just before it is sent.
-	mayGo(lease *children.Lease) error
+	// beforeSend is asked just before it is sent.
+	beforeSend(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
 	edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
 	// settle takes in the answer; drop ends its progress.
@@ -146,7 +146,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return t.fail(ctx, err), configuration.ErrSuperseded
 	case err != nil:
 		kind := failure.KindOf(ctx, err)
-		s.Records.Refused(ctx, t.subject(), kind.Code())
+		s.Records.WriteRefusal(ctx, t.subject(), kind.Code())
 		if kind == failure.Arguments {
 			return t.fail(ctx, err), errDenied
 		}
@@ -161,7 +161,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 	case err != nil:
 		return t.fail(ctx, err), nil
 	}
-	if err := t.mayGo(att.lease); err != nil {
+	if err := t.beforeSend(att.lease); err != nil {
 		ticket.Outcome(audit.ResultNotSent)
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	}

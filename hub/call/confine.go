@@ -23,9 +23,9 @@ func mustRecheckRoots(conf *configuration.Configuration, child string) bool {
 	return conf.Child(child).Spec.Sandbox.Confines() && !conf.Checker.Searches(child)
 }
 
-// tooNarrow returns an error if the call is allowed but the kernel does not open its paths to the
+// confinementError returns an error if the call is allowed but the kernel does not open its paths to the
 // running server, and the entry says that the server is not restarted for that.
-func (att *attempt) tooNarrow() error {
+func (att *attempt) confinementError() error {
 	if att.lease == nil || !att.lease.KeepsRunning() || att.verdict.Decision != policy.Allow {
 		return nil
 	}

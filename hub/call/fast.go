@@ -227,7 +227,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 		c.followUp = &followUp{judged: jsonrpc.Join(params)}
 		params = append(p.parts[:0], c.followUp.judged)
 		c.call.SetClient(c.inFlight.Client.Client.ClientProfile())
-		c.followUp.ctx, c.cancel = context.WithCancelCause(inflight.With(ctx, &c.inFlight))
+		c.followUp.ctx, c.cancel = context.WithCancelCause(inflight.NewContext(ctx, &c.inFlight))
 	}
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
@@ -348,7 +348,7 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		a = failure.AnswerTool(context.Background(), c.tool, sent(err))
 		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
-			a = failure.Gone(context.Background(), sent(gone))
+			a = failure.AnswerEnded(context.Background(), sent(gone))
 			c.word = audit.ResultCancelled
 		}
 		c.ticket.Outcome(failure.Outcome(err))

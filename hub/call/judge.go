@@ -43,8 +43,8 @@ type attempt struct {
 // noRoots are those that a call without a path is judged by. It is not changed.
 var noRoots rootsmgr.View
 
-// judgedBy are the roots that matter to the verdict.
-func (att *attempt) judgedBy() *rootsmgr.View {
+// relevantRoots are the roots that matter to the verdict.
+func (att *attempt) relevantRoots() *rootsmgr.View {
 	if att.scan.NeedsBoundary() {
 		return &att.roots
 	}
@@ -133,7 +133,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 	case c.fast:
 		att.roots, err = s.rootsAtHand(att.client)
 	default:
-		att.client.Scanned(att.scan)
+		att.client.NoteScan(att.scan)
 		err = att.awaitRoots(ctx)
 	}
 	return err
@@ -194,7 +194,7 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 	}
 	before := att.lease.Key()
 	if err = att.judge(ctx); err == nil {
-		err = att.heldThere(ctx)
+		err = att.ensureConfined(ctx)
 	}
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (att *attempt) decide(ctx context.Context) (err error) {
 	if att.mayHaveWaited && att.roots.Snapshot != nil && !att.client.SendsRoots() && att.call.wait.Overtaken(att.roots) {
 		return errRetry // the client has other roots by now
 	}
-	return att.tooNarrow()
+	return att.confinementError()
 }
 
 // rootsAtHand are the roots of a session that are known, and that its children have been
@@ -227,14 +227,14 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 func (att *attempt) judge(ctx context.Context) error {
 	s := att.call.sender
 	s.judgeOnce(att)
-	if err := att.client.Judged(att.verdict); err != nil {
+	if err := att.client.CheckVerdict(att.verdict); err != nil {
 		return err
 	}
 	if att.wait == nil || !att.verdict.RootsMatter() {
 		return nil
 	}
 	back := att.client.AllowHubQuestions()
-	again, newer, err := att.lookAgain(ctx)
+	again, newer, err := att.refreshRoots(ctx)
 	back()
 	if err != nil || !newer {
 		return err
@@ -249,10 +249,10 @@ func (att *attempt) judge(ctx context.Context) error {
 	return nil
 }
 
-// heldThere sees to it that the kernel holds the child of an allowed call to what is at its
+// ensureConfined sees to it that the kernel holds the child of an allowed call to what is at its
 // paths now: where something else has come to the place of a root, another process serves
 // the call.
-func (att *attempt) heldThere(ctx context.Context) error {
+func (att *attempt) ensureConfined(ctx context.Context) error {
 	if att.verdict.Decision != policy.Allow || !att.movedAt() {
 		return nil
 	}
@@ -286,14 +286,14 @@ func (s *Sender) judgeOnce(att *attempt) {
 		att.verdict = t.tool.Plain(att.scan).Verdict
 		return
 	}
-	att.verdict = att.conf.Checker.Judge(att.scan, s.where(att), *att.judgedBy())
+	att.verdict = att.conf.Checker.Judge(att.scan, s.where(att), *att.relevantRoots())
 }
 
 // where tells what the instance that would run a request can reach, and what a
 // person has opened for it.
 func (s *Sender) where(att *attempt) validate.CallContext {
 	cwd, served := att.workplace()
-	if files := att.judgedBy().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
+	if files := att.relevantRoots().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.CallContext{
@@ -377,10 +377,10 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 	return ok
 }
 
-// lookAgain returns what a call is judged by that would be denied: what the client
+// refreshRoots returns what a call is judged by that would be denied: what the client
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
-func (att *attempt) lookAgain(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
+func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
 	view, newer, err = att.client.Reconsider(ctx, att.wait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
 		view.ClientName = att.client.Claims().Name
@@ -397,7 +397,7 @@ func (att *attempt) allowed() bool {
 
 // decision is an attempt as it is recorded.
 func (att *attempt) decision() record.Decision {
-	d := record.Decision{Verdict: att.verdict, View: att.judgedBy(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
+	d := record.Decision{Verdict: att.verdict, View: att.relevantRoots(), Declined: att.refusal != "", Kernel: att.lease.KernelState(), Protocol: att.lease.Protocol()}
 	if att.approval != nil {
 		d.By = att.approval.By()
 	}

@@ -73,7 +73,7 @@ func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offeri
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, failure.Gone(ctx, nil)
+		return offering.Tool{}, failure.AnswerEnded(ctx, nil)
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}

@@ -28,23 +28,23 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
 	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).StartTiming(s.Records.Telemetry()))
-	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.extend(ctx, m) })
-	if ownType(a.Result) {
+	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
+	if isExtensionResult(a.Result) {
 		s.ClientOf(ctx).KeepResultType()
 	}
 	s.Records.Finish(ctx, a)
 	return a
 }
 
-// extend answers a request that the protocol does not know, and passes on such a
+// routeExtension answers a request that the protocol does not know, and passes on such a
 // notification: the child that it belongs to gets it, where the params are
 // allowed as arguments of a tool without a schema would be.
-func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
+func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	s.Offering.AwaitOffers(ctx)
 	c := s.Offering.Catalog()
 	if of := methods.Of(m.Method).Extension; of != "" && m.ID != nil {
 		if uri, ok := jsonrpc.String(m.Param("uri")); ok && c.Extensions().Owners(of) != nil {
-			return s.extendByURI(ctx, m, of, uri)
+			return s.routeExtensionByURI(ctx, m, of, uri)
 		}
 	}
 	among := c.Extensions().Speakers(m.Method)
@@ -63,12 +63,12 @@ func (s *Sender) extend(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answer
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
 	}
-	return s.extendTo(ctx, c.By, among[0], m, edits)
+	return s.sendExtension(ctx, c.By, among[0], m, edits)
 }
 
-// extendByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
+// routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
 // extension whoever has that is asked.
-func (s *Sender) extendByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
+func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, extension, uri string) (jsonrpc.Answer, error) {
 	list, sure := s.Sources(ctx, uri)
 	c := s.Offering.Catalog()
 	owners := c.Extensions().Owners(extension)
@@ -79,12 +79,12 @@ func (s *Sender) extendByURI(ctx context.Context, m *jsonrpc.Message, extension,
 	if len(list) == 0 {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "no server behind this hub that offers "+extension+" has "+printable.Quote(uri)), nil
 	}
-	a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+	a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit
 		if from.URI != uri {
 			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}
 		}
-		return s.extendTo(ctx, from.By, from.Child, m, edits)
+		return s.sendExtension(ctx, from.By, from.Child, m, edits)
 	})
 	if err == nil && a.Error == nil {
 		a = c.WithURIs(from.Child, uri, from.URI, a)
@@ -95,14 +95,14 @@ func (s *Sender) extendByURI(ctx context.Context, m *jsonrpc.Message, extension,
 // ownMethods begins the names of the hub's own methods.
 const ownMethods = "mcphub/"
 
-// ownType reports whether a result has a type of an extension's own.
-func ownType(result []byte) bool {
+// isExtensionResult reports whether a result has a type of an extension's own.
+func isExtensionResult(result []byte) bool {
 	kind, ok := jsonrpc.String(jsonrpc.Get(result, "resultType"))
 	return ok && kind != link.ResultInput && kind != link.ResultTask
 }
 
-// extendTo sends a request or notification to one child, with edits of its params.
-func (s *Sender) extendTo(ctx context.Context, conf *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
+// sendExtension sends a request or notification to one child, with edits of its params.
+func (s *Sender) sendExtension(ctx context.Context, conf *configuration.Configuration, child string, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
 	judged := jsonrpc.Without(m.Params, "_meta")
 	if len(edits) > 0 { // what the child gets is what is judged
 		judged = jsonrpc.Without(jsonrpc.Join(jsonrpc.Splice(m.Params, edits...)), "_meta")

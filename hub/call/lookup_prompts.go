@@ -57,7 +57,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 	case found:
 		return it, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Item{}, failure.Gone(ctx, nil)
+		return offering.Item{}, failure.AnswerEnded(ctx, nil)
 	case down != "":
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}

@@ -30,10 +30,10 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 	}
 	l := s.Offering.Catalog()
 	w := l.Sources(uri)
-	for _, at := range slices.Concat(w.Likely, w.Alike, w.Others) {
+	for _, at := range slices.Concat(w.Likely, w.SameScheme, w.Others) {
 		list = append(list, offering.Source{Source: at, By: l.By})
 	}
-	return list, w.Sure
+	return list, w.Certain
 }
 
 // findTemplate finds a template, or a resource, by what the client knows it by.
@@ -65,7 +65,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	ctx = s.withLogins(s.withNotice(ctx, tokenOf(m)))
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) {
 		list, sure := s.Sources(ctx, uri)
-		a, from, err := s.InTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
+		a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 			return s.AboutResource(ctx, m, from, quoted, nil)
 		})
 		if err == nil && a.Error == nil {
@@ -75,10 +75,10 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 	})
 }
 
-// InTurn asks the children that may have a resource, the likeliest first, until
+// AskInTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
 // request at all. ErrSuperseded: a reload came between, and it is to be looked up anew.
-func (s *Sender) InTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
+func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
 		if i == mostSources || ctx.Err() != nil {

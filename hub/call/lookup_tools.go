@@ -39,9 +39,9 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	})
 }
 
-// Known returns the tool that a call is of, nil where it is none, or the
+// CalledTool returns the tool that a call is of, nil where it is none, or the
 // server has not listed it yet.
-func (s *Sender) Known(m *jsonrpc.Message) *catalog.Tool {
+func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 	if m.Method != methods.CallTool {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	case found:
 		return t, jsonrpc.Answer{}
 	case ctx.Err() != nil:
-		return offering.Tool{}, failure.Gone(ctx, nil)
+		return offering.Tool{}, failure.AnswerEnded(ctx, nil)
 	}
 	l := s.Offering.Catalog()
 	switch of := l.AppTools(name); {

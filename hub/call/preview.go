@@ -36,7 +36,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		return nil, err
 	}
 	defer att.lease.Release()
-	f := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.judgedBy(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
+	f := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
 	f.Cwd, f.Served = att.workplace()
 	if att.lease != nil {
 		f.Kernel = att.lease.Kernel()
@@ -46,7 +46,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		att.refusal = cmp.Or(f.Approval.Unasked, approval.WhyDeclined)
 	}
 	if !att.allowed() {
-		f.Refusal = att.text("")
+		f.Refusal = att.denialText("")
 	}
 	return f, nil
 }

@@ -127,7 +127,7 @@ func (c *asyncCall) context() context.Context {
 	if c.followUp != nil {
 		return link.WithClient(c.followUp.ctx, c.inFlight.Client.Client.ClientProfile())
 	}
-	ctx := inflight.With(client.NewContext(context.Background(), c.inFlight.Client.Client), &c.inFlight)
+	ctx := inflight.NewContext(client.NewContext(context.Background(), c.inFlight.Client.Client), &c.inFlight)
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	return ctx
 }

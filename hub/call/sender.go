@@ -158,7 +158,7 @@ func (s *Sender) StderrOf(st children.Status) string {
 // withLogins returns a context of one request that a login is offered for, where its
 // client can show an address.
 func (s *Sender) withLogins(ctx context.Context) context.Context {
-	if s.Current.Now().StartLogin == nil || !s.Logins.Open() || !s.ClientOf(ctx).Claims().Can.URL {
+	if s.Current.Now().StartLogin == nil || !s.Logins.Enabled() || !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
 	return login.With(ctx)
@@ -181,7 +181,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		return false
 	}
 	to := s.ClientOf(ctx)
-	to.Yield()
+	to.YieldTurn()
 	over := inflight.Waiting(ctx, func() string { return "waiting for the login at " + child })
 	if first {
 		offer.Show(ctx, to)

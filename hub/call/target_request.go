@@ -75,7 +75,7 @@ func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 	return errUnstable
 }
 
-func (t *requestTarget) mayGo(lease *children.Lease) error {
+func (t *requestTarget) beforeSend(lease *children.Lease) error {
 	if t.before == nil {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (t *requestTarget) settle(_ context.Context, _ *Sender, _ *attempt, a jsonr
 }
 
 func (t *requestTarget) deny(att *attempt) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.text(""))
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))
 }
 
 func (t *requestTarget) fail(ctx context.Context, err error) jsonrpc.Answer {

@@ -80,7 +80,7 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	return scan, nil
 }
 
-func (t *toolTarget) mayGo(*children.Lease) error { return nil }
+func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
 
 // settle takes in a task that a child made of the call, and shortens a result that is too large.
 func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
@@ -94,7 +94,9 @@ func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a json
 	return s.shorten(s.ClientOf(ctx), a, t.tool.By.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })
 }
 
-func (t *toolTarget) deny(att *attempt) jsonrpc.Answer { return failure.ToolError(att.text(t.at)) }
+func (t *toolTarget) deny(att *attempt) jsonrpc.Answer {
+	return failure.ToolError(att.denialText(t.at))
+}
 
 func (t *toolTarget) fail(ctx context.Context, err error) jsonrpc.Answer {
 	return failure.AnswerTool(ctx, t.tool.Tool, err)

@@ -82,10 +82,10 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 		}
 	}
 	for _, at := range later {
-		name := addressed(at.Child, at.URI)
+		name := serverURI(at.Child, at.URI)
 		size := markSize
 		for _, taken := a.whose[name]; taken; _, taken = a.whose[name] {
-			name = addressed(at.Child+"-"+mark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
+			name = serverURI(at.Child+"-"+mark(at.Child, at.URI, size), at.URI) // of this URI alone: none in the way of one is in that of others
 			size++
 		}
 		a.whose[name] = at
@@ -112,7 +112,7 @@ func (a *apps) named(k Kind, it *Item) *Item {
 		return it
 	}
 	mine := *it
-	mine.Name, mine.Def = name, rekeyed(it.Def, kinds[k].key, name)
+	mine.Name, mine.Def = name, withKey(it.Def, kinds[k].key, name)
 	return &mine
 }
 

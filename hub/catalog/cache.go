@@ -14,10 +14,10 @@ const mostKept = 32
 // sessions of one hub would hold a hundred copies otherwise.
 type cache struct {
 	mu   sync.Mutex
-	kept []kept // used last comes first
+	kept []cacheEntry // used last comes first
 }
 
-type kept struct {
+type cacheEntry struct {
 	offers  []*Offer // in the order of the configuration, nil where a child has none
 	catalog *Catalog
 }
@@ -26,8 +26,8 @@ type kept struct {
 func (c *cache) of(offers []*Offer, build func() *Catalog) *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.kept, func(k kept) bool { return slices.Equal(k.offers, offers) })
-	k := kept{offers: offers}
+	i := slices.IndexFunc(c.kept, func(k cacheEntry) bool { return slices.Equal(k.offers, offers) })
+	k := cacheEntry{offers: offers}
 	switch {
 	case i >= 0:
 		k = c.kept[i]

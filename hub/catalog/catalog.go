@@ -18,7 +18,7 @@ type Catalog struct {
 	tools       []*Tool // in the order listed
 	pages       [Kinds]func() *Pages
 	modernTools func() *Pages // the tools for clients of 2026-07-28
-	found       func() searched
+	found       func() toolIndex
 	omitted     map[string][]Omission
 
 	items        [Kinds]map[string]*Item    // by the name towards the client; none of tools
@@ -177,7 +177,7 @@ func (b *Builder) nameTools(c *Catalog, wanted map[string]int) {
 			continue
 		}
 		t.Name = b.uniqueName(t.Child, t.Remote, func(name string) bool { return c.byName[name] != nil })
-		t.Def = rekeyed(t.Def, "name", t.Name)
+		t.Def = withKey(t.Def, "name", t.Name)
 		c.byName[t.Name] = t
 	}
 }

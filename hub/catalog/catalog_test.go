@@ -74,7 +74,7 @@ func TestCollisions(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for uri, want := range map[string]Source{"note://1": {"a", "note://1"}, other: {"a__b", "note://1"}} {
-		if w := c.Sources(uri); !w.Sure || w.Likely[0] != want {
+		if w := c.Sources(uri); !w.Certain || w.Likely[0] != want {
 			t.Errorf("%s is of %v", uri, w)
 		}
 	}
@@ -114,14 +114,14 @@ func TestSources(t *testing.T) {
 	})
 	w := c.Sources("note://1")
 	got := []string{}
-	for _, rank := range [][]Source{w.Likely, w.Alike, w.Others} {
+	for _, rank := range [][]Source{w.Likely, w.SameScheme, w.Others} {
 		for _, at := range rank {
 			got = append(got, at.Child)
 		}
 		got = append(got, "|")
 	}
-	if strings.Join(got, " ") != "fits | alike | other |" || w.Sure {
-		t.Errorf("%q, sure %t", got, w.Sure)
+	if strings.Join(got, " ") != "fits | alike | other |" || w.Certain {
+		t.Errorf("%q, sure %t", got, w.Certain)
 	}
 	if c.Subscribable("alike") || !c.Subscribable("fits") {
 		t.Error("who tells of changes")

@@ -27,14 +27,14 @@ func (c *Catalog) Find(question string, limit int) (tools []*Tool, weak bool) {
 	return tools, weak
 }
 
-// searched is the index of a catalogue, and its tools in the index's order.
-type searched struct {
+// toolIndex is the index of a catalogue, and its tools in the index's order.
+type toolIndex struct {
 	index *search.Index
 	tools []*Tool
 }
 
-func (c *Catalog) makeIndex() searched {
-	var s searched
+func (c *Catalog) makeIndex() toolIndex {
+	var s toolIndex
 	var said []search.Tool
 	for _, t := range c.tools {
 		if t.Child == "" {

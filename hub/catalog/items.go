@@ -49,15 +49,15 @@ func (b *Builder) readItems(k Kind, child *Child, entries [][]byte) (items []*It
 		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(raw), by: b}
 		if k == Prompts {
 			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
-			it.Def = rekeyed(it.Def, l.key, it.Name)
+			it.Def = withKey(it.Def, l.key, it.Name)
 		}
 		items = append(items, it)
 	}
 	return items, omitted
 }
 
-// rekeyed returns a definition that is known by another name, and nothing else changed.
-func rekeyed(def []byte, key, name string) []byte {
+// withKey returns a definition that is known by another name, and nothing else changed.
+func withKey(def []byte, key, name string) []byte {
 	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: jsonrpc.Get(def, key), With: jsonrpc.AppendString(nil, name)}))
 }
 
@@ -88,7 +88,7 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 	}
 	for _, it := range marked {
 		it.Name = b.markedItem(k, byName, it)
-		it.Def = rekeyed(it.Def, kinds[k].key, it.Name)
+		it.Def = withKey(it.Def, kinds[k].key, it.Name)
 		byName[it.Name] = it
 	}
 	for name, it := range byName {
@@ -101,7 +101,7 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 
 func (b *Builder) markedItem(k Kind, byName map[string]*Item, it *Item) string {
 	if k != Prompts {
-		return addressed(it.Child, it.Remote) // those of apps have their names already: see apps.go
+		return serverURI(it.Child, it.Remote) // those of apps have their names already: see apps.go
 	}
 	return b.uniqueName(it.Child, it.Remote, func(name string) bool { return byName[name] != nil })
 }

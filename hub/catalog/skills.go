@@ -202,14 +202,14 @@ func (u *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) boo
 func (u *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	name := c.URI
 	if u.contested(c) || u.looksAddressed(c, isServer) {
-		name = addressedSkill(c.Child, name)
+		name = serverSkillURI(c.Child, name)
 	}
 	for size := markSize - 1; u.taken(c, name); size++ {
 		child := c.Child
 		if size >= markSize { // somebody else has the name of this server in a URI
 			child += "-" + mark(c.Child, c.URI, size)
 		}
-		name = addressedSkill(child, c.URI)
+		name = serverSkillURI(child, c.URI)
 	}
 	if u.names[c.Child] == nil {
 		u.names[c.Child] = map[string]string{}
@@ -259,8 +259,8 @@ func (u *SkillURIs) find(uri string) (claim, bool) {
 	return claim{}, false
 }
 
-// own is what a child's URI was named, or a folder that it is in. mu is held.
-func (u *SkillURIs) own(at Source) (name string, ok bool) {
+// nameFor is what a child's URI was named, or a folder that it is in. mu is held.
+func (u *SkillURIs) nameFor(at Source) (name string, ok bool) {
 	names := u.names[at.Child]
 	if len(names) == 0 {
 		return "", false
@@ -314,11 +314,11 @@ func (u *SkillURIs) source(uri string) (Source, bool) {
 func (u *SkillURIs) Name(child, uri string) string {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
-	if name, ok := u.own(Source{child, uri}); ok {
+	if name, ok := u.nameFor(Source{child, uri}); ok {
 		return name
 	}
 	if c, ok := u.find(uri); ok && c.Child != child {
-		return addressedSkill(child, uri)
+		return serverSkillURI(child, uri)
 	}
 	return uri
 }
@@ -330,11 +330,11 @@ func (u *SkillURIs) renamed() (children map[string]bool, any bool) {
 	return maps.Clone(u.others), len(u.whose) > 0
 }
 
-// addressedSkill is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it
+// serverSkillURI is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it
 // is. One of another scheme is as that of any resource.
-func addressedSkill(child, uri string) string {
+func serverSkillURI(child, uri string) string {
 	if !hasScheme(uri, skillScheme) {
-		return addressed(child, uri)
+		return serverURI(child, uri)
 	}
 	return insertServer(skillScheme, child, uri)
 }
@@ -389,7 +389,7 @@ func (c *Catalog) WithURIs(child, asked, own string, said jsonrpc.Answer) jsonrp
 		case uri == own:
 			return asked
 		case now == uri && asked != own && hasScheme(uri, skillScheme) && hasScheme(asked, skillScheme):
-			return addressedSkill(child, uri)
+			return serverSkillURI(child, uri)
 		default:
 			return now
 		}

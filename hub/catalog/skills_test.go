@@ -60,7 +60,7 @@ func TestSkillsAreMerged(t *testing.T) {
 			if strings.HasPrefix(at, "gist:") && !strings.HasSuffix(rest, ".md") {
 				continue // a skill of another scheme has what it lists, and nothing below it
 			}
-			if w := c.Sources(at + rest); !w.Sure || len(w.Likely) != 1 || w.Likely[0] != (Source{own[i].Child, own[i].URI + rest}) {
+			if w := c.Sources(at + rest); !w.Certain || len(w.Likely) != 1 || w.Likely[0] != (Source{own[i].Child, own[i].URI + rest}) {
 				t.Errorf("%s is of %+v", at+rest, w)
 			}
 		}
@@ -73,7 +73,7 @@ func TestSkillsAreMerged(t *testing.T) {
 		t.Errorf("%s", entry)
 	}
 	for _, at := range []string{"skill://x", "skill://x/SKILL.md", "skill://x/a/b.md", "skill://y/unlisted", "skill://only/SKILL.md", "skill://only/nested/a"} {
-		if w := c.Sources(at); !w.Sure || len(w.Likely) > 0 {
+		if w := c.Sources(at); !w.Certain || len(w.Likely) > 0 {
 			t.Errorf("%s is of %+v", at, w)
 		}
 	}
@@ -98,15 +98,15 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	}
 	// Once a is gone its URI is nobody's: b has it under another.
 	c = b.Catalog(map[string]*Offer{"b": late})
-	if w := c.Sources("skill://x/SKILL.md"); !w.Sure || w.Likely[0].Child != "a" {
+	if w := c.Sources("skill://x/SKILL.md"); !w.Certain || w.Likely[0].Child != "a" {
 		t.Errorf("%+v", w)
 	}
 	alone := NewBuilder(Config{Names: b.cfg.Names, Limit: 1 << 20, Checker: b.cfg.Checker, Children: b.cfg.Children[1:], URIs: b.cfg.URIs})
-	if w := alone.Catalog(map[string]*Offer{"b": alone.Read("b", skillsOf("skill://x"))}).Sources("skill://x/SKILL.md"); !w.Sure || len(w.Likely) > 0 {
+	if w := alone.Catalog(map[string]*Offer{"b": alone.Read("b", skillsOf("skill://x"))}).Sources("skill://x/SKILL.md"); !w.Certain || len(w.Likely) > 0 {
 		t.Errorf("%+v", w)
 	}
 	// What is not listed is asked of the server that a URI names, and of nobody else.
-	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Sure || len(w.Alike)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
+	if w := c.Sources("skill://b/unlisted/SKILL.md"); w.Certain || len(w.SameScheme)+len(w.Others) > 0 || !slices.Equal(w.Likely, []Source{{"b", "skill://b/unlisted/SKILL.md"}, {"b", "skill://unlisted/SKILL.md"}}) {
 		t.Errorf("%+v", w)
 	}
 }
@@ -233,13 +233,13 @@ func TestURIsOfSkillsStay(t *testing.T) {
 				names[own], whose[it.Name] = it.Name, own
 				for _, file := range []string{it.Name, strings.TrimSuffix(it.Name, "SKILL.md") + "a/b.md"} {
 					remote := strings.TrimSuffix(it.Remote, "SKILL.md") + strings.TrimPrefix(file, strings.TrimSuffix(it.Name, "SKILL.md"))
-					if w := c.Sources(file); !w.Sure || w.Likely[0] != (Source{it.Child, remote}) {
+					if w := c.Sources(file); !w.Certain || w.Likely[0] != (Source{it.Child, remote}) {
 						t.Fatalf("%s leads to %+v, and is %s of %s", file, w, remote, it.Child)
 					}
 				}
 			}
 			for name, own := range whose { // those too whose server is gone
-				if w := c.Sources(name); !w.Sure || w.Likely[0] != own {
+				if w := c.Sources(name); !w.Certain || w.Likely[0] != own {
 					t.Fatalf("%s leads to %+v, and was %v", name, w, own)
 				}
 			}
@@ -295,7 +295,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 				whose[it.Name] = own
 			}
 			for name, own := range whose { // those too that it has by another one now
-				if w := c.Sources(name); len(w.Likely) > 0 && w.Likely[0] != own || len(w.Alike)+len(w.Others) > 0 && up[own.Child] != nil {
+				if w := c.Sources(name); len(w.Likely) > 0 && w.Likely[0] != own || len(w.SameScheme)+len(w.Others) > 0 && up[own.Child] != nil {
 					failed("%s was that of %v and leads to %+v", name, own, w)
 				}
 			}
@@ -348,7 +348,7 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 			}
 		}
 	}
-	if w := b.Catalog(map[string]*Offer{"evil": evil, "a": a}).Sources("skill://mine/unlisted"); !w.Sure || w.Likely[0].Child != "evil" {
+	if w := b.Catalog(map[string]*Offer{"evil": evil, "a": a}).Sources("skill://mine/unlisted"); !w.Certain || w.Likely[0].Child != "evil" {
 		t.Errorf("the control: %+v", w)
 	}
 }

@@ -13,10 +13,10 @@ type Source struct{ Child, URI string }
 // Sources are what is known of whose a resource is: the children that may have it,
 // the likeliest first.
 type Sources struct {
-	Sure   bool     // Likely is one, or none, and no other child can have it
-	Likely []Source // a template of theirs fits
-	Alike  []Source // they list something of the same scheme
-	Others []Source // they may know more than they list
+	Certain    bool     // Likely is one, or none, and no other child can have it
+	Likely     []Source // a template of theirs fits
+	SameScheme []Source // they list something of the same scheme
+	Others     []Source // they may know more than they list
 }
 
 // Sources tells whose a resource is: that of the child that lists it, or names it
@@ -24,11 +24,11 @@ type Sources struct {
 // that have resources.
 func (c *Catalog) Sources(uri string) (w Sources) {
 	sure := func(child, remote string) Sources {
-		return Sources{Sure: true, Likely: []Source{{child, remote}}}
+		return Sources{Certain: true, Likely: []Source{{child, remote}}}
 	}
 	if at, ok := c.by.cfg.URIs.Source(uri); ok && hasScheme(uri, skillScheme) {
 		if c.by.byName[at.Child] == nil {
-			return Sources{Sure: true} // its server is gone, and nobody has taken its place
+			return Sources{Certain: true} // its server is gone, and nobody has taken its place
 		}
 		return sure(at.Child, at.URI)
 	}
@@ -38,7 +38,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 	if at, ok := c.apps.whose[uri]; ok {
 		return sure(at.Child, at.URI)
 	}
-	if child, rest, ok := addressee(uri); ok && c.by.byName[child] != nil {
+	if child, rest, ok := parseServerURI(uri); ok && c.by.byName[child] != nil {
 		if !hasScheme(uri, uiScheme) {
 			return sure(child, rest)
 		}
@@ -52,7 +52,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		}
 	}
 	if hasScheme(uri, skillScheme) && c.by.cfg.URIs.claimed(uri) {
-		return Sources{Sure: true} // two servers claim it: each has it below its name, and nobody so
+		return Sources{Certain: true} // two servers claim it: each has it below its name, and nobody so
 	}
 	for i := range c.by.cfg.Children {
 		name := c.by.cfg.Children[i].Name
@@ -64,7 +64,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		case slices.ContainsFunc(c.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
 			w.Likely = append(w.Likely, at)
 		case c.schemes[name][scheme(uri)]:
-			w.Alike = append(w.Alike, at)
+			w.SameScheme = append(w.SameScheme, at)
 		default:
 			w.Others = append(w.Others, at)
 		}
@@ -76,10 +76,10 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 // for it; false where that cannot be told.
 func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
 	from := c.Sources(uri)
-	if from.Sure && len(from.Likely) > 0 {
+	if from.Certain && len(from.Likely) > 0 {
 		return from.Likely[0], true
 	}
-	for _, rank := range [][]Source{from.Likely, from.Alike} {
+	for _, rank := range [][]Source{from.Likely, from.SameScheme} {
 		rank = slices.DeleteFunc(rank, func(at Source) bool { return !slices.Contains(among, at.Child) })
 		if len(rank) == 1 {
 			return rank[0], true
@@ -103,7 +103,7 @@ func (c *Catalog) Reference(uri string) *Item {
 // Addressed returns what a URI stands for that names its server, although that does
 // not list it; nil for another URI.
 func (c *Catalog) Addressed(uri string) *Item {
-	if child, rest, ok := addressee(uri); ok && c.by.byName[child] != nil {
+	if child, rest, ok := parseServerURI(uri); ok && c.by.byName[child] != nil {
 		return &Item{Name: uri, Child: child, Remote: rest, by: c.by}
 	}
 	return nil

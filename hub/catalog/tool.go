@@ -60,7 +60,7 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
-	t.Def = rekeyed(cleaned(raw), "name", t.Name)
+	t.Def = withKey(cleaned(raw), "name", t.Name)
 	if child.CutsResults && jsonrpc.Get(t.Def, "outputSchema") != nil {
 		t.Def = jsonrpc.Without(t.Def, "outputSchema") // a client that knows it refuses a result that lacks what was cut
 	}

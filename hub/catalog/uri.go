@@ -12,16 +12,16 @@ const (
 	uiScheme  = "ui://"
 )
 
-// addressed is a URI, or template, that names its server too.
-func addressed(child, uri string) string {
+// serverURI is a URI, or template, that names its server too.
+func serverURI(child, uri string) string {
 	if !hasScheme(uri, uiScheme) {
 		return ownScheme + url.PathEscape(child) + "/" + uri
 	}
 	return insertServer(uiScheme, child, uri)
 }
 
-// addressee reads such a URI. One of an app may look like one and be none.
-func addressee(uri string) (child, rest string, ok bool) {
+// parseServerURI reads such a URI. One of an app may look like one and be none.
+func parseServerURI(uri string) (child, rest string, ok bool) {
 	if !strings.HasPrefix(uri, ownScheme) {
 		return cutServer(uiScheme, uri)
 	}

@@ -61,10 +61,10 @@ type Client interface {
 	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
 	// Standing is how the roots stand, and a word for it.
 	Standing(ctx context.Context) (rootsmgr.View, string, error)
-	// Scanned is told what will be judged, before Boundary.
-	Scanned(scan *validate.Scan)
-	// Judged is told of the verdict; an error: roots are needed first.
-	Judged(v *validate.Verdict) error
+	// NoteScan is told what will be judged, before Boundary.
+	NoteScan(scan *validate.Scan)
+	// CheckVerdict is told of the verdict; an error: roots are needed first.
+	CheckVerdict(v *validate.Verdict) error
 	// Reconsider asks once more about roots by which a request would be denied; newer
 	// is false where there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
@@ -87,8 +87,8 @@ type Client interface {
 	// allowed without these roots is judged by them first: an error of judge ends the
 	// request.
 	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error)
-	// Yield lets other requests have the child while a person is asked.
-	Yield()
+	// YieldTurn lets other requests have the child while a person is asked.
+	YieldTurn()
 
 	// Answer is the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer

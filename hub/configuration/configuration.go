@@ -136,12 +136,12 @@ func (s Settings) Wanted() func(child, tool string) bool {
 func (c *Configuration) PutInForce(old *Configuration) {
 	close(c.followed)
 	if old != nil {
-		old.Outlived()
+		old.MarkReplaced()
 	}
 }
 
-// Outlived says that the children are run by it no more.
-func (c *Configuration) Outlived() { close(c.replaced) }
+// MarkReplaced says that the children are run by it no more.
+func (c *Configuration) MarkReplaced() { close(c.replaced) }
 
 // Replaced is closed once the children are run by a newer one.
 func (c *Configuration) Replaced() <-chan struct{} { return c.replaced }

@@ -7,17 +7,17 @@ import (
 	"mcphub/validate/policy"
 )
 
-// Suited are those of some roots that a child can do with.
-func (c *Child) Suited(roots []guard.Root) []guard.Root {
+// UsableRoots returns those of some roots that a child can do with.
+func (c *Child) UsableRoots(roots []guard.Root) []guard.Root {
 	if c.Spec.TakesDirectories() {
 		return rootsmgr.Directories(roots)
 	}
 	return roots
 }
 
-// Beside are the directories that a child is served beside roots: those that the
+// ExtraDirectories are the directories that a child is served beside roots: those that the
 // policy names, and what a human has granted.
-func (c *Configuration) Beside(child string, grants []policy.Grant) []rootsmgr.Entry {
+func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []rootsmgr.Entry {
 	var out []rootsmgr.Entry
 	for _, d := range c.Checker.Rules().Directories(child, grants) {
 		out = append(out, rootsmgr.Entry{URI: d.Path, Name: d.Name})
@@ -55,9 +55,9 @@ func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 		switch server := &child.Spec; {
 		case server.Share != spec.ShareAll:
 		case known:
-			out[server.Name] = child.Suited(roots)
+			out[server.Name] = child.UsableRoots(roots)
 		default:
-			out[server.Name] = child.Suited(snap.With(c.FS, nil, all.Beside(server.Name, nil)))
+			out[server.Name] = child.UsableRoots(snap.With(c.FS, nil, all.ExtraDirectories(server.Name, nil)))
 		}
 	}
 	return out

@@ -89,16 +89,16 @@ type Broken struct {
 
 // Limits bound what one client can make the hub hold. Zero means the default.
 type Limits struct {
-	Frame             int           // bytes of one message, 64 MiB
-	ID                int           // bytes of the id of a client's request, 1 KiB
-	Definitions       int           // bytes of what one child offers of each kind, 64 MiB
-	Calls             int           // requests of one client served at a time, 256
-	Starting          int           // children starting at a time, 8
-	Children          int           // children running at a time, 256
-	PrincipalChildren int           // of them of one principal that is named by a token; 0: as many, or where Several a part
-	Several           bool          // there may be several principals
-	ListWait          time.Duration // how long the lists of a session wait, together, for starting children, 5 s
-	Grace             time.Duration // for calls already read when a client's input ends, 800 ms
+	Frame              int           // bytes of one message, 64 MiB
+	ID                 int           // bytes of the id of a client's request, 1 KiB
+	Definitions        int           // bytes of what one child offers of each kind, 64 MiB
+	Calls              int           // requests of one client served at a time, 256
+	Starting           int           // children starting at a time, 8
+	Children           int           // children running at a time, 256
+	PrincipalChildren  int           // of them of one principal that is named by a token; 0: as many, or where Several a part
+	MultiplePrincipals bool          // there may be several principals
+	ListWait           time.Duration // how long the lists of a session wait, together, for starting children, 5 s
+	Grace              time.Duration // for calls already read when a client's input ends, 800 ms
 }
 
 func (l Limits) withDefaults() Limits {

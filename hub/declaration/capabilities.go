@@ -18,8 +18,8 @@ type Claims struct {
 	Known, Roots, RootsChange bool // it has said so; it gives roots; it tells of changes of them
 	Name, Version, Protocol   string
 
-	Can   Abilities
-	Shown []byte // to its own children: a raw object, roots left out
+	Can         Abilities
+	ForChildren []byte // to its own children: a raw object, roots left out
 }
 
 // String is how it calls itself, to be read.
@@ -69,7 +69,7 @@ func (c *Claims) Read(caps []byte) {
 		shown = jsonrpc.AppendMember(shown, name, value)
 		return true
 	})
-	c.Shown = append(shown, '}')
+	c.ForChildren = append(shown, '}')
 }
 
 func (a *Abilities) note(name string, value []byte, known bool) {

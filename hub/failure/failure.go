@@ -110,9 +110,9 @@ func (e *SentError) Unwrap() error { return e.Err }
 // mayHaveRun is told of a call that was sent.
 const mayHaveRun = "The call was sent to its server, and no answer had come: it may have run"
 
-// Gone answers a call whose time is over before it was judged or answered. Where the
+// AnswerEnded answers a call whose time is over before it was judged or answered. Where the
 // client cancelled it, nobody reads this.
-func Gone(ctx context.Context, err error) jsonrpc.Answer {
+func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	why := err
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause
@@ -142,7 +142,7 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case BadAnswer:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
-		return Gone(ctx, err)
+		return AnswerEnded(ctx, err)
 	}
 	text := fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err)
 	if kind == NotAvailable {
@@ -169,7 +169,7 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 	case Arguments:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
 	case Abandoned, SessionEnded:
-		return Gone(ctx, err)
+		return AnswerEnded(ctx, err)
 	case NotAvailable:
 		text = UnavailableText(err)
 	}

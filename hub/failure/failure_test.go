@@ -68,7 +68,7 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"sent, no context": {t.Context(), &SentError{stopping}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
 		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer"},
 	} {
-		if got := jsonrpc.ParseError(Gone(tc.ctx, tc.err).Error).Message; got != tc.want {
+		if got := jsonrpc.ParseError(AnswerEnded(tc.ctx, tc.err).Error).Message; got != tc.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

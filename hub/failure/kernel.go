@@ -35,7 +35,7 @@ func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bo
 // The child's own words stay as they are, and so does what is no such answer. named are the
 // paths of the call. It looks at the file system.
 func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
-	text, at := saidText(a)
+	text, at := answerText(a)
 	if at == nil {
 		return a
 	}
@@ -68,9 +68,9 @@ func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	return rules
 }
 
-// saidText is what an answer says. at is its last byte, to which more is added; nil where
+// answerText is what an answer says. at is its last byte, to which more is added; nil where
 // that cannot be.
-func saidText(a jsonrpc.Answer) (text string, at []byte) {
+func answerText(a jsonrpc.Answer) (text string, at []byte) {
 	if a.Result == nil {
 		raw := jsonrpc.Get(a.Error, "message")
 		text, ok := jsonrpc.String(raw)

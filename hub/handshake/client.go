@@ -54,7 +54,7 @@ func (c *Client) Claims() declaration.Claims { return c.Host.Capabilities() }
 
 // ClientProfile is what a child without a handshake is shown of the client.
 func (c *Client) ClientProfile() link.ClientProfile {
-	return link.ClientProfile{Capabilities: c.Host.Capabilities().Shown, Level: c.Host.Level().String()}
+	return link.ClientProfile{Capabilities: c.Host.Capabilities().ForChildren, Level: c.Host.Level().String()}
 }
 
 // AllowsFastPath is true: nothing has to be asked with the request.
@@ -80,11 +80,11 @@ func (c *Client) Standing(context.Context) (rootsmgr.View, string, error) {
 	return view, c.Host.Roots().Word(), nil
 }
 
-// Scanned does nothing: the client is asked at any time.
-func (c *Client) Scanned(*validate.Scan) {}
+// NoteScan does nothing: the client is asked at any time.
+func (c *Client) NoteScan(*validate.Scan) {}
 
-// Judged is nil: no roots come with the request.
-func (c *Client) Judged(*validate.Verdict) error { return nil }
+// CheckVerdict is nil: no roots come with the request.
+func (c *Client) CheckVerdict(*validate.Verdict) error { return nil }
 
 // Reconsider asks the client once more for its roots.
 func (c *Client) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
@@ -116,14 +116,14 @@ func (c *Client) CanFetchRoots(string) bool { return false }
 // FetchRoots does nothing.
 func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
 
-// Yield does nothing: no request of such a client keeps others from a child.
-func (c *Client) Yield() {}
+// YieldTurn does nothing: no request of such a client keeps others from a child.
+func (c *Client) YieldTurn() {}
 
-// Retried is nothing: a request of such a client is no retry.
-func (c *Client) Retried(string) (state, responses []byte, ok bool) { return nil, nil, false }
+// RetryInput is nothing: a request of such a client is no retry.
+func (c *Client) RetryInput(string) (state, responses []byte, ok bool) { return nil, nil, false }
 
-// Pass is false: the client is to be asked now.
-func (c *Client) Pass(string, func() []byte, bool) (jsonrpc.Answer, bool) {
+// ForwardInput is false: the client is to be asked now.
+func (c *Client) ForwardInput(string, func() []byte, bool) (jsonrpc.Answer, bool) {
 	return jsonrpc.Answer{}, false
 }
 

@@ -85,8 +85,8 @@ func answerWith(w http.ResponseWriter, status int, id []byte, a jsonrpc.Answer) 
 // jsonType is shared by all answers, and never changed.
 var jsonType = []string{"application/json"}
 
-// writePlain answers with a frame that is no stream.
-func writePlain(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
+// writeJSON answers with a frame that is no stream.
+func writeJSON(w http.ResponseWriter, id []byte, a jsonrpc.Answer) {
 	parts := jsonrpc.AnswerParts(id, a)
 	size := 0
 	for _, p := range parts {

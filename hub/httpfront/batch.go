@@ -55,7 +55,7 @@ func (f *Front) batch(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrp
 			b.refuse(one.ID, one.Method+" must not be part of a batch")
 		case one.IsRequest():
 			k := b.next(one.ID)
-			serving.Go(func() { f.request(k, r, c, one, false, &holding{}) })
+			serving.Go(func() { f.request(k, r, c, one, false, &bodyReservation{}) })
 		default:
 			if refused := f.told(w, r, c, one); refused != nil {
 				b.refuse(one.ID, refused.text)
@@ -83,7 +83,7 @@ func (b *batchAnswers) refuse(id []byte, text string) {
 	if id == nil {
 		id = []byte("null")
 	}
-	writePlain(b.next(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
+	writeJSON(b.next(id), id, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidRequest, text))
 }
 
 // write answers the POST: 202 where nothing in it wanted an answer.

@@ -23,7 +23,7 @@ const greeting = 1 << 20
 // where there is no session yet, and s the share of whose it is. A batch, where the session has those, comes as it
 // is (isBatch). Where there is none the request is answered. What is held is given
 // back with release, when the request is over.
-func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *holding) {
+func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quota.Share) (*jsonrpc.Message, *bodyReservation) {
 	if kind := r.Header["Content-Type"]; len(kind) != 1 || !isJSON(kind[0]) {
 		refuse(w, http.StatusUnsupportedMediaType, nil, "send application/json, in UTF-8")
 		return nil, nil
@@ -43,8 +43,8 @@ func (f *Front) message(w http.ResponseWriter, r *http.Request, c *Peer, s *quot
 	}
 	in := &struct {
 		m    jsonrpc.Message
-		held holding
-	}{held: holding{r: r.Body, c: c, share: s, of: f, frame: int64(f.hub.Limits().Frame)}}
+		held bodyReservation
+	}{held: bodyReservation{r: r.Body, c: c, share: s, of: f, frame: int64(f.hub.Limits().Frame)}}
 	if r.ContentLength < 0 { // else net/http reads no more than it says
 		in.held.r = http.MaxBytesReader(w, r.Body, limit)
 	}

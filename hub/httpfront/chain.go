@@ -6,12 +6,12 @@ type chain[T any] struct{ first, last *link[T] }
 
 // A link is the place of something in a chain. The zero value is in none.
 type link[T any] struct {
-	of            *T // nil: it is in no chain
+	value         *T // nil: it is in no chain
 	before, after *link[T]
 }
 
 func (c *chain[T]) add(l *link[T], of *T) {
-	*l = link[T]{of: of, before: c.last}
+	*l = link[T]{value: of, before: c.last}
 	if c.last == nil {
 		c.first = l
 	} else {
@@ -22,7 +22,7 @@ func (c *chain[T]) add(l *link[T], of *T) {
 
 // remove does nothing with a link that is in no chain.
 func (c *chain[T]) remove(l *link[T]) {
-	if l.of == nil {
+	if l.value == nil {
 		return
 	}
 	if l.before == nil {

@@ -277,7 +277,7 @@ func TestStopOpensNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.enters(closed)
+	f.setStage(closed)
 	if c, err := f.modernPeer(admission.Caller{Principal: principal.User(), Basis: admission.Basis("secret")}); err != refusedStopping || c != nil || len(f.modernPeers) > 0 {
 		t.Errorf("%v, %v", c, err)
 	}

@@ -34,8 +34,8 @@ const (
 // A Front serves one listener.
 type Front struct {
 	hub  Hub
-	o    Options                 // those that stay as they are
-	now  atomic.Pointer[inForce] // the others; replaced under mu
+	o    Options                       // those that stay as they are
+	now  atomic.Pointer[activeOptions] // the others; replaced under mu
 	open admission.Connections
 	log  zerolog.Logger
 	slow slowReplies
@@ -139,7 +139,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if key := headers.Repeated(r.Header); key != "" {
+	if key := headers.DuplicateHeader(r.Header); key != "" {
 		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return
 	}
@@ -183,7 +183,7 @@ func (f *Front) isModern(h http.Header, who admission.Caller) bool {
 		return false
 	}
 	id := headers.SessionOf(h)
-	if id == "" || headers.NameVersion(h, headers.ModernVersion) {
+	if id == "" || headers.HasVersion(h, headers.ModernVersion) {
 		return true
 	}
 	f.mu.Lock()
@@ -240,7 +240,7 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, who admission.Calle
 		return
 	}
 	switch {
-	case c != nil && f.stage() >= leaving && asks(m):
+	case c != nil && f.stage() >= leaving && mayBeRequest(m):
 		refuse(w, http.StatusNotFound, m.ID, errStopping.Reason.Error()+", and has not looked at this request: send initialize again")
 		return
 	case isBatch(m):
@@ -346,5 +346,5 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		return
 	}
 	w.Header().Set(headers.Session, c.id)
-	writePlain(w, m.ID, a)
+	writeJSON(w, m.ID, a)
 }

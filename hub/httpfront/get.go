@@ -55,7 +55,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
-	st.Follow(over, w, from, primes(c.session.Protocol()), c.news)
+	st.Follow(over, w, from, primes(c.session.Protocol()), c.signalReachable)
 }
 
 // delete ends a session.

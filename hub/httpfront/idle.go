@@ -9,8 +9,8 @@ import (
 // request, those of each principal in the order in which they came to rest. So the
 // one that has been idle longest is found without looking at all others.
 type idlePeers struct {
-	mu sync.Mutex
-	of map[string]*chain[Peer] // by principal, of those who have sessions
+	mu          sync.Mutex
+	byPrincipal map[string]*chain[Peer] // by principal, of those who have sessions
 }
 
 // add takes a session in that came to rest. One that has ended is left out: it
@@ -18,16 +18,16 @@ type idlePeers struct {
 func (l *idlePeers) add(c *Peer, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.ctx.Err() != nil || c.idle.of != nil {
+	if c.ctx.Err() != nil || c.idle.value != nil {
 		return
 	}
-	if l.of == nil {
-		l.of = map[string]*chain[Peer]{}
+	if l.byPrincipal == nil {
+		l.byPrincipal = map[string]*chain[Peer]{}
 	}
-	own := l.of[c.principal]
+	own := l.byPrincipal[c.principal]
 	if own == nil {
 		own = &chain[Peer]{}
-		l.of[c.principal] = own
+		l.byPrincipal[c.principal] = own
 	}
 	own.add(&c.idle, c)
 	c.idleSince = now
@@ -37,7 +37,7 @@ func (l *idlePeers) add(c *Peer, now time.Time) {
 func (l *idlePeers) remove(c *Peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if own := l.of[c.principal]; own != nil {
+	if own := l.byPrincipal[c.principal]; own != nil {
 		own.remove(&c.idle)
 	}
 }
@@ -46,7 +46,7 @@ func (l *idlePeers) remove(c *Peer) {
 func (l *idlePeers) forget(principal string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.of, principal)
+	delete(l.byPrincipal, principal)
 }
 
 // longest returns the session that has been idle longest, of one principal or, with
@@ -55,11 +55,11 @@ func (l *idlePeers) longest(principal string, all bool, before time.Time) *Peer 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *Peer
-	for name, own := range l.of {
+	for name, own := range l.byPrincipal {
 		if !all && name != principal || own.first == nil {
 			continue
 		}
-		if first := own.first.of; first.idleSince.Before(before) {
+		if first := own.first.value; first.idleSince.Before(before) {
 			found, before = first, first.idleSince
 		}
 	}
@@ -72,11 +72,11 @@ func (l *idlePeers) heaviest(than int) *Peer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found *Peer
-	for _, own := range l.of {
-		if own.first == nil || own.first.of.share == nil {
+	for _, own := range l.byPrincipal {
+		if own.first == nil || own.first.value.share == nil {
 			continue
 		}
-		if first := own.first.of; first.share.Sessions > than {
+		if first := own.first.value; first.share.Sessions > than {
 			found, than = first, first.share.Sessions
 		}
 	}

@@ -82,8 +82,8 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 		f.forget(a3) // which was ended before
 		b2.enter(isPost)
 		b2.leave(isPost) // a connection that ends late
-		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.of) != 0 {
-			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.of)
+		if len(f.sessions) != 0 || len(f.owned) != 0 || len(f.shares) != 0 || len(f.idle.byPrincipal) != 0 {
+			t.Errorf("left: %v %v %v", f.sessions, f.owned, f.idle.byPrincipal)
 		}
 		for _, c := range []*Peer{a1, a2, a3, a5, b1, b2, b3} {
 			c.close()

@@ -50,9 +50,9 @@ func (p *pool) give(own *atomic.Int64, n int64) {
 	}
 }
 
-// holding counts what is read for a session, and for all, while it is being
+// bodyReservation counts what is read for a session, and for all, while it is being
 // read: what a request says of its own length binds nobody. The zero value holds nothing.
-type holding struct {
+type bodyReservation struct {
 	r     io.Reader
 	c     *Peer // nil: none yet
 	share *quota.Share
@@ -61,7 +61,7 @@ type holding struct {
 	n     int64
 }
 
-func (h *holding) Read(b []byte) (int, error) {
+func (h *bodyReservation) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
 	before := h.large()
 	h.n += int64(n)
@@ -77,9 +77,9 @@ func (h *holding) Read(b []byte) (int, error) {
 }
 
 // large is what counts among all.
-func (h *holding) large() int64 { return max(h.n-smallBody, 0) }
+func (h *bodyReservation) large() int64 { return max(h.n-smallBody, 0) }
 
-func (h *holding) release() {
+func (h *bodyReservation) release() {
 	if h.c != nil {
 		h.c.held.Add(-h.n)
 	}
@@ -88,10 +88,10 @@ func (h *holding) release() {
 	}
 }
 
-// keep counts an answer that is about to be written, until drop: what clients
+// reserveAnswer counts an answer that is about to be written, until drop: what clients
 // call for and do not read is held, all together, up to as much as their bodies.
 // One that there is no room for becomes an error, but not the only one.
-func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
+func (f *Front) reserveAnswer(c *Peer, a *jsonrpc.Answer) (n int64) {
 	n = int64(len(a.Result) + len(a.Error))
 	if n <= smallBody {
 		return 0
@@ -102,13 +102,13 @@ func (f *Front) keep(c *Peer, a *jsonrpc.Answer) (n int64) {
 	if first || fits && own <= heldBodies*frame {
 		return n
 	}
-	f.drop(c, n)
+	f.releaseAnswer(c, n)
 	a.Free()
 	*a = jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the answer has %d bytes, and too many wait to be read by their clients already; read those first, then send the request again", n))
 	return 0
 }
 
-func (f *Front) drop(c *Peer, n int64) {
+func (f *Front) releaseAnswer(c *Peer, n int64) {
 	if n > 0 {
 		c.unread.Add(-n)
 		f.unread.give(c.share.Answers(), n)

@@ -38,7 +38,7 @@ func (f *Front) modernPeer(who admission.Caller) (*Peer, *refusal) {
 		c.modernSession = f.hub.OpenModern(who, c, f.o.Sessions)
 		f.modernPeers[owner] = c
 		c.share = f.shareOf(c.principal)
-		c.share.Enter()
+		c.share.AddUser()
 		f.run(c)
 	}
 	if refused := c.enter(isPost); refused != nil {
@@ -153,7 +153,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer t.end()
 	}
-	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unkept: true}}
+	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unresumable: true}}
 	mr.base.start(r.Context(), w, headers.ModernVersion)
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
@@ -161,9 +161,9 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		a = refusal // as it is: of a child nobody would believe it
 	}
 	if !over && a.Error == nil && headers.PreferEvents(r.Header) {
-		mr.base.flow() // not before: an error has its status
+		mr.base.ensureStream() // not before: an error has its status
 	}
-	n := f.keep(c, &a)
+	n := f.reserveAnswer(c, &a)
 	if !mr.base.finish(a, unread) {
 		status := statusOf(request, a)
 		if mr.node != "" {
@@ -172,7 +172,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		plainModern(w, &mr.base, a, status, over)
 	}
-	f.drop(c, n)
+	f.releaseAnswer(c, n)
 }
 
 // plainModern answers a request before whose answer nothing had to be said.
@@ -185,7 +185,7 @@ func plainModern(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, status i
 	case status != http.StatusOK:
 		answerWith(w, status, reply.id, a)
 	default:
-		writePlain(w, reply.id, a)
+		writeJSON(w, reply.id, a)
 	}
 }
 
@@ -218,7 +218,7 @@ type ModernReply struct {
 
 // Notify tells the client before the answer, or nobody.
 func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte) error {
-	if st := mr.base.flow(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
+	if st := mr.base.ensureStream(); st != nil && !st.Put(events.Message(nil, method, params), events.Question) {
 		return errNotReading
 	}
 	return nil
@@ -226,13 +226,13 @@ func (mr *ModernReply) Notify(_ context.Context, method string, params ...[]byte
 
 // TryNotify is Notify where there is room.
 func (mr *ModernReply) TryNotify(method string, params ...[]byte) bool {
-	st := mr.base.flow()
+	st := mr.base.ensureStream()
 	return st != nil && st.Put(events.Message(nil, method, params), events.Note)
 }
 
 // TryNotifyLeavingRoom is TryNotify where half of the room is free.
 func (mr *ModernReply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	st := mr.base.flow()
+	st := mr.base.ensureStream()
 	return st != nil && st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 }
 

@@ -78,7 +78,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
 	c.own = events.New("0", &c.unsent)
-	c.own.Lonely = events.MostAlone
+	c.own.UnfollowedLimit = events.MostAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
@@ -129,10 +129,10 @@ const (
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
 func (c *Peer) enter(k connection) (refused *refusal) {
-	c.share.Enter() // before it is seen that the session goes on, which has the share
+	c.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
-			c.share.Exit()
+			c.share.RemoveUser()
 		}
 	}()
 	c.mu.Lock()
@@ -152,7 +152,7 @@ func (c *Peer) enter(k connection) (refused *refusal) {
 }
 
 func (c *Peer) leave(k connection) {
-	defer c.share.Exit()
+	defer c.share.RemoveUser()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open--
@@ -187,9 +187,9 @@ func (c *Peer) awaitPosts(limit time.Duration) {
 	}
 }
 
-// rests tells since when the session has had no connection and no request; ok
+// unusedSince tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (c *Peer) rests() (since time.Time, ok bool) {
+func (c *Peer) unusedSince() (since time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used, !c.busy
@@ -198,7 +198,7 @@ func (c *Peer) rests() (since time.Time, ok bool) {
 // Yield ends the session where it has no connection and no request, for another principal that
 // needs what it holds; false: it is in use.
 func (c *Peer) Yield() bool {
-	if _, idle := c.rests(); !idle || c.modernSession != nil && c.modernSession.Busy() {
+	if _, idle := c.unusedSince(); !idle || c.modernSession != nil && c.modernSession.Busy() {
 		return false
 	}
 	c.cancel(errYielded)
@@ -234,13 +234,13 @@ func (c *Peer) TryNotify(method string, params ...[]byte) bool {
 // Notify is TryNotify for one that must arrive.
 func (c *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
 	if !c.own.Put(events.Message(nil, method, params), events.Question) {
-		return c.stuck()
+		return c.deliveryError()
 	}
 	return nil
 }
 
-// stuck is why nothing can be said.
-func (c *Peer) stuck() error {
+// deliveryError is why nothing can be said.
+func (c *Peer) deliveryError() error {
 	if c.ctx.Err() != nil {
 		return errSessionOver
 	}
@@ -253,7 +253,7 @@ func (c *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 }
 
 // Connected reports whether the client follows its own stream.
-func (c *Peer) Connected() bool { return c.own.Live() }
+func (c *Peer) Connected() bool { return c.own.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
 func (c *Peer) AwaitReady(ctx context.Context) error {
@@ -290,11 +290,11 @@ func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 		changed := c.changed
 		lent := append([]*Reply(nil), c.lent...)
 		c.mu.Unlock()
-		if c.own.Live() {
+		if c.own.HasFollower() {
 			return c.own, nil
 		}
 		for _, reply := range lent {
-			if st := reply.flow(); st != nil {
+			if st := reply.ensureStream(); st != nil {
 				return st, nil
 			}
 		}
@@ -308,8 +308,8 @@ func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 	}
 }
 
-// news wakes who waits for a way to the client.
-func (c *Peer) news() {
+// signalReachable wakes who waits for a way to the client.
+func (c *Peer) signalReachable() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.changed)
@@ -331,7 +331,7 @@ func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params
 		delete(c.asked, id)
 	}()
 	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
-		return nil, c.stuck()
+		return nil, c.deliveryError()
 	}
 	r, err := c.answerTo(ctx, answer)
 	if err != nil {
@@ -382,8 +382,8 @@ func (c *Peer) endServing() {
 	}
 }
 
-// served takes a request out: it is about to be answered.
-func (c *Peer) served(u *activeRequest) {
+// unregister takes a request out: it is about to be answered.
+func (c *Peer) unregister(u *activeRequest) {
 	c.mu.Lock()
 	delete(c.serving, u.id)
 	c.noteUse()
@@ -420,12 +420,12 @@ func (c *Peer) finish(st *events.Stream) {
 	all := append(c.finished, st)
 	total := 0
 	for _, old := range all {
-		total += old.Holds()
+		total += old.Bytes()
 	}
 	var gone []*events.Stream
 	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
 		gone = append(gone, all[0])
-		total -= all[0].Holds()
+		total -= all[0].Bytes()
 		delete(c.streams, all[0].ID)
 		all = append(all[:0:0], all[1:]...)
 	}
@@ -460,7 +460,7 @@ func (c *Peer) close() {
 	for _, st := range streams {
 		st.End()
 	}
-	c.news() // who waits for a way to the client waits in vain
+	c.signalReachable() // who waits for a way to the client waits in vain
 }
 
 // awayTime is how long a client that was asked something may follow no stream:
@@ -475,7 +475,7 @@ func (c *Peer) follows() bool {
 	c.mu.Lock()
 	streams := slices.Collect(maps.Values(c.streams))
 	c.mu.Unlock()
-	return c.own.Live() || slices.ContainsFunc(streams, (*events.Stream).Live)
+	return c.own.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts

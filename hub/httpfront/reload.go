@@ -9,14 +9,14 @@ import (
 
 // This file has a front follow its options while it serves.
 
-// inForce is what can be replaced while a front serves. It does not change itself.
-type inForce struct {
+// activeOptions is what can be replaced while a front serves. It does not change itself.
+type activeOptions struct {
 	Options
 	admission *admission.Admission
 }
 
 // several reports whether more than one caller can be told apart.
-func (o *inForce) several() bool { return len(o.Tokens) > 1 || o.Resource != nil }
+func (o *activeOptions) several() bool { return len(o.Tokens) > 1 || o.Resource != nil }
 
 // metadata serves what tells clients where to get a token; nil where that is not at this path.
 func (f *Front) metadata(path string) http.Handler { return f.now.Load().admission.Metadata(path) }
@@ -34,10 +34,10 @@ func (f *Front) Prepare(o Options) (follow func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { f.follow(&inForce{o, admitted}) }, nil
+	return func() { f.follow(&activeOptions{o, admitted}) }, nil
 }
 
-func (f *Front) follow(next *inForce) {
+func (f *Front) follow(next *activeOptions) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other

@@ -16,17 +16,17 @@ import (
 // its account. The goroutine of the POST serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type Reply struct {
-	c        *Peer
-	id       []byte          // raw
-	events   bool            // the client takes a stream of events as the answer
-	unkept   bool            // what was said is not kept for a client that comes back
-	ctx      context.Context // of the connection
-	w        http.ResponseWriter
-	protocol string
-	started  time.Time
-	slow     link[Reply]
-	poll     time.Duration // its connection lasts no longer; 0: as long as the request
-	left     chan struct{} // closed when the connection ended before the request; nil where the client does not poll
+	c           *Peer
+	id          []byte          // raw
+	events      bool            // the client takes a stream of events as the answer
+	unresumable bool            // what was said is not kept for a client that comes back
+	ctx         context.Context // of the connection
+	w           http.ResponseWriter
+	protocol    string
+	started     time.Time
+	slow        link[Reply]
+	poll        time.Duration // its connection lasts no longer; 0: as long as the request
+	left        chan struct{} // closed when the connection ended before the request; nil where the client does not poll
 
 	mu      sync.Mutex
 	st      *events.Stream // nil until something is said before the answer
@@ -55,12 +55,12 @@ func (reply *Reply) late() {
 		_ = http.NewResponseController(reply.w).SetReadDeadline(time.Time{})
 	}
 	reply.mu.Unlock()
-	reply.flow()
+	reply.ensureStream()
 }
 
-// flow returns the stream of the reply, opened now if need be; nil where
+// ensureStream returns the stream of the reply, opened now if need be; nil where
 // there can be none.
-func (reply *Reply) flow() *events.Stream {
+func (reply *Reply) ensureStream() *events.Stream {
 	reply.mu.Lock()
 	defer reply.mu.Unlock()
 	switch {
@@ -71,7 +71,7 @@ func (reply *Reply) flow() *events.Stream {
 	case reply.ctx.Err() != nil: // the connection broke; what has no stream by then gets none
 		return nil
 	}
-	if reply.unkept {
+	if reply.unresumable {
 		reply.st = events.New("", &reply.c.unsent)
 	} else {
 		reply.st = reply.c.flow()
@@ -99,7 +99,7 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 	}
 	st.End()
 	<-reply.written
-	if reply.unkept {
+	if reply.unresumable {
 		st.Drop()
 	} else {
 		reply.c.finish(st)
@@ -113,7 +113,7 @@ func (reply *Reply) AllowHubQuestions() (back func()) {
 	reply.c.mu.Lock()
 	reply.c.lent = append(reply.c.lent, reply)
 	reply.c.mu.Unlock()
-	reply.c.news()
+	reply.c.signalReachable()
 	return func() {
 		reply.c.mu.Lock()
 		defer reply.c.mu.Unlock()
@@ -130,7 +130,7 @@ func (reply *Reply) Reaches() bool { return reply.events }
 // TryNotify puts a notification before the answer; on the client's own stream
 // where this request can have none.
 func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
-	if st := reply.flow(); st != nil {
+	if st := reply.ensureStream(); st != nil {
 		return st.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.c.TryNotify(method, params...)
@@ -138,7 +138,7 @@ func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
 
 // Notify is TryNotify for one that must arrive.
 func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte) error {
-	if st := reply.flow(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
+	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
 	return reply.c.Notify(ctx, method, params...)
@@ -146,7 +146,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 
 // TryNotifyLeavingRoom is TryNotify where half of the room of the stream is free.
 func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	if st := reply.flow(); st != nil {
+	if st := reply.ensureStream(); st != nil {
 		return st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
 	return reply.c.TryNotifyLeavingRoom(method, params...)
@@ -155,7 +155,7 @@ func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 // Call asks the client before the answer; where the request can have no stream, on
 // the client's own.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
-	if st := reply.flow(); st != nil {
+	if st := reply.ensureStream(); st != nil {
 		return reply.c.ask(ctx, st, method, params)
 	}
 	return reply.c.Call(ctx, method, params...)
@@ -174,7 +174,7 @@ func (reply *Reply) write() {
 	defer close(reply.written)
 	events.WriteHeader(reply.w)
 	if !reply.polls() {
-		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unkept && primes(reply.protocol), nil)
+		reply.st.Follow(reply.ctx, reply.w, 1, !reply.unresumable && primes(reply.protocol), nil)
 		return
 	}
 	ctx, cancel := context.WithTimeout(reply.ctx, reply.poll)

@@ -19,21 +19,21 @@ type activeRequest struct {
 // request serves one request of a session. The end of the connection is not
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
-func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *holding) (detached bool) {
+func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
 	u, refused := c.admit(string(m.ID))
 	if refused != nil {
 		refused.answer(w, m.ID)
 		return false
 	}
 	if err := c.share.Count(m.Method); err != nil {
-		c.served(u)
+		c.unregister(u)
 		refusalOf(err).answer(w, m.ID)
 		return false
 	}
 	t, ok := c.awaitTurn(w, u.Context, r.Context())
 	if !ok {
 		c.share.Uncount()
-		c.served(u)
+		c.unregister(u)
 		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
 	}
@@ -73,16 +73,16 @@ func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeReque
 	c := reply.c
 	defer c.share.Uncount()
 	if prefers {
-		reply.flow()
+		reply.ensureStream()
 	}
 	a := c.session.Serve(reply, &u.Cancellation, m)
 	cancelled := u.ByClient()
-	c.served(u)
-	n := f.keep(c, &a)
+	c.unregister(u)
+	n := f.reserveAnswer(c, &a)
 	if !reply.finish(a, cancelled) {
 		plain(w, reply, a, cancelled)
 	}
-	f.drop(c, n)
+	f.releaseAnswer(c, n)
 	t.end()
 }
 
@@ -92,7 +92,7 @@ func plain(w http.ResponseWriter, reply *Reply, a jsonrpc.Answer, cancelled bool
 	defer a.Free()
 	switch {
 	case !cancelled:
-		writePlain(w, reply.id, a)
+		writeJSON(w, reply.id, a)
 	case reply.events:
 		events.WriteHeader(w) // a stream without an answer
 	default:

@@ -67,7 +67,7 @@ func (f *Front) enter(c *Peer) *refusal {
 	if s != nil {
 		c.share = s
 		s.Sessions++
-		s.Enter()
+		s.AddUser()
 	}
 	c.idlers = &f.idle
 	f.idle.add(c, now)
@@ -98,7 +98,7 @@ func (f *Front) end(c *Peer) {
 	delete(f.sessions, c.id)
 	if c.share != nil {
 		c.share.Sessions--
-		c.share.Exit()
+		c.share.RemoveUser()
 		f.dropShare(c.share, time.Now())
 	}
 	if f.owned[c.principal]--; f.owned[c.principal] == 0 {
@@ -112,7 +112,7 @@ func (f *Front) forget(c *Peer) {
 	defer f.mu.Unlock()
 	f.end(c)
 	if c.modernSession != nil {
-		c.share.Exit()
+		c.share.RemoveUser()
 		f.dropShare(c.share, time.Now())
 	}
 }
@@ -132,7 +132,7 @@ func (f *Front) sweep() {
 		f.dropShare(s, time.Now())
 	}
 	for _, c := range f.modernPeers {
-		if since, idle := c.rests(); idle && !since.After(before) && !c.modernSession.Busy() {
+		if since, idle := c.unusedSince(); idle && !since.After(before) && !c.modernSession.Busy() {
 			c.cancel(errSessionOver)
 		}
 	}
@@ -201,8 +201,8 @@ func (f *Front) visit(who admission.Caller) (s *quota.Share, exit func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s = f.shareOf(who.Principal.Key())
-	s.Enter()
-	return s, s.Exit
+	s.AddUser()
+	return s, s.RemoveUser
 }
 
 // dropShare forgets a share of which nothing is taken. The caller holds mu.

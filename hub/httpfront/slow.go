@@ -38,14 +38,14 @@ func (l *slowReplies) remove(reply *Reply) {
 func (l *slowReplies) due() {
 	l.mu.Lock()
 	var late []*Reply
-	for l.all.first != nil && time.Since(l.all.first.of.started) >= upgradeTime {
-		reply := l.all.first.of
+	for l.all.first != nil && time.Since(l.all.first.value.started) >= upgradeTime {
+		reply := l.all.first.value
 		l.all.remove(&reply.slow)
 		late = append(late, reply)
 	}
 	l.timer = nil
 	if first := l.all.first; first != nil {
-		l.timer = time.AfterFunc(time.Until(first.of.started.Add(upgradeTime)), l.due)
+		l.timer = time.AfterFunc(time.Until(first.value.started.Add(upgradeTime)), l.due)
 	}
 	l.mu.Unlock()
 	for _, reply := range late {

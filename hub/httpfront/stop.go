@@ -38,9 +38,9 @@ const lastWords = 2 * time.Second
 
 func (f *Front) stage() stage { return stage(f.at.Load()) }
 
-// enters has the front come to a stage. It takes mu, so nobody is still acting on the former stage
+// setStage has the front come to a stage. It takes mu, so nobody is still acting on the former stage
 // when it returns.
-func (f *Front) enters(s stage) {
+func (f *Front) setStage(s stage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.at.Store(int32(s))
@@ -48,13 +48,13 @@ func (f *Front) enters(s stage) {
 
 // stop ends the front in order.
 func (f *Front) stop(server *http.Server) {
-	f.enters(draining)
+	f.setStage(draining)
 	o := f.now.Load()
 	f.log.Info().Str("drain", o.Drain.String()).Str("grace", o.Grace.String()).Msg("stopping: no session opens any more, and /readyz says so; a second signal ends it at once")
 	since := time.Now()
 	f.drain(o.Drain, func() bool { return false })
-	f.enters(leaving)
-	f.drain(o.Grace, func() bool { return f.left(since) })
+	f.setStage(leaving)
+	f.drain(o.Grace, func() bool { return f.retireAll(since) })
 	if n := f.underWay(); n > 0 {
 		f.log.Warn().Int("calls", n).Msg("calls under way are ended, and their clients told that they may have run")
 	}
@@ -84,9 +84,9 @@ func (f *Front) drain(most time.Duration, over func() bool) {
 	}
 }
 
-// left ends the sessions whose last call is over, and reports whether that was all. since
+// retireAll ends the sessions whose last call is over, and reports whether that was all. since
 // is when the end was asked for.
-func (f *Front) left(since time.Time) bool {
+func (f *Front) retireAll(since time.Time) bool {
 	f.mu.Lock()
 	all := f.all()
 	f.mu.Unlock()
@@ -113,7 +113,7 @@ func (f *Front) underWay() (n int) {
 
 // closeAll ends every session, and waits for the last answers, so long at most.
 func (f *Front) closeAll(most time.Duration) {
-	f.enters(closed)
+	f.setStage(closed)
 	f.mu.Lock()
 	all := f.all()
 	f.mu.Unlock()
@@ -146,13 +146,13 @@ func (c *Peer) retire(since time.Time) bool {
 		return false
 	}
 	for _, st := range c.finished {
-		if st.Awaited(since) {
+		if st.HasUndelivered(since) {
 			return false
 		}
 	}
 	c.ended = true
 	c.own.End()
-	return !c.own.Live()
+	return !c.own.HasFollower()
 }
 
 // pending counts the requests whose client waits for an answer.
@@ -165,8 +165,8 @@ func (c *Peer) pending() int {
 	return len(c.serving)
 }
 
-// asks reports whether a message, or one of a batch, may be a request.
-func asks(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
+// mayBeRequest reports whether a message, or one of a batch, may be a request.
+func mayBeRequest(m *jsonrpc.Message) bool { return m.IsRequest() || isBatch(m) }
 
 // readyz says whether calls are served.
 func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {

@@ -14,9 +14,9 @@ import (
 
 // Bounds of what the children of one session may ask at a time.
 const (
-	maxAsked     = 128 // questions under way, all children together
-	maxAskedEach = 64  // questions under way of one child
-	heldProgress = 64  // progress of the client that waits for a child
+	maxAsked       = 128 // questions under way, all children together
+	maxAskedEach   = 64  // questions under way of one child
+	progressBuffer = 64  // progress of the client that waits for a child
 )
 
 var errRequestOver = errors.New("the request that this belongs to is over: it was cancelled, or failed")
@@ -83,15 +83,15 @@ func (rs *Requests[C]) enter(q *question[C], came *Request[C]) (to C, ok bool, e
 		return to, false, &BusyError{"the client has been asked " + strconv.Itoa(maxAsked) + " things already; ask again when some are answered"}
 	}
 	if rs.asked == nil {
-		rs.asked, rs.by = map[*question[C]]struct{}{}, map[string]*question[C]{}
+		rs.asked, rs.byToken = map[*question[C]]struct{}{}, map[string]*question[C]{}
 	}
 	q.on, to, ok = rs.find(q.key, came)
 	rs.asked[q] = struct{}{}
 	if q.token != nil {
 		rs.token++
 		q.own = strconv.AppendUint(nil, rs.token, 10)
-		q.news = make(chan []byte, heldProgress)
-		rs.by[string(q.own)] = q
+		q.news = make(chan []byte, progressBuffer)
+		rs.byToken[string(q.own)] = q
 	}
 	return to, ok, nil
 }
@@ -103,7 +103,7 @@ func (rs *Requests[C]) leave(q *question[C]) {
 	delete(rs.asked, q)
 	close(q.over)
 	if q.news != nil {
-		delete(rs.by, string(q.own))
+		delete(rs.byToken, string(q.own))
 		close(q.news)
 	}
 }
@@ -114,7 +114,7 @@ func (rs *Requests[C]) Progress(m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	q := rs.by[string(token)]
+	q := rs.byToken[string(token)]
 	if q == nil {
 		return
 	}

@@ -20,9 +20,9 @@ type Requests[C Owner] struct {
 	last  *Request[C] // the newest; a list by older and newer
 	count uint64      // of all that were started
 
-	asked map[*question[C]]struct{}
-	by    map[string]*question[C] // by the progress token that the client was given
-	token uint64                  // the last one given
+	asked   map[*question[C]]struct{}
+	byToken map[string]*question[C] // by the progress token that the client was given
+	token   uint64                  // the last one given
 }
 
 // A Request is one that is with a child. Key and Client are set before Start. The
@@ -37,13 +37,13 @@ type Request[C Owner] struct {
 
 type contextKey[C Owner] struct{}
 
-// With marks a context with the request that is sent by it.
-func With[C Owner](ctx context.Context, r *Request[C]) context.Context {
+// NewContext marks a context with the request that is sent by it.
+func NewContext[C Owner](ctx context.Context, r *Request[C]) context.Context {
 	return context.WithValue(ctx, contextKey[C]{}, r)
 }
 
-// From returns the request that a context is marked with, nil for none.
-func From[C Owner](ctx context.Context) *Request[C] {
+// FromContext returns the request that a context is marked with, nil for none.
+func FromContext[C Owner](ctx context.Context) *Request[C] {
 	r, _ := ctx.Value(contextKey[C]{}).(*Request[C])
 	return r
 }
@@ -52,7 +52,7 @@ func From[C Owner](ctx context.Context) *Request[C] {
 // of it. The context is for Lease.Call.
 func (rs *Requests[C]) Track(ctx context.Context, r *Request[C]) (_ context.Context, back func(err error)) {
 	rs.Start(r)
-	return With(ctx, r), func(err error) {
+	return NewContext(ctx, r), func(err error) {
 		for _, told := range rs.End(r, err != nil) {
 			<-told
 		}

@@ -81,8 +81,8 @@ type page struct{ address, code string }
 
 var errDeclined = errors.New("the person declined")
 
-// Open reports whether logins are offered.
-func (l *Logins) Open() bool {
+// Enabled reports whether logins are offered.
+func (l *Logins) Enabled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.life != nil && l.life.Err() == nil

@@ -119,7 +119,7 @@ func TestEnd(t *testing.T) {
 			return ctx.Err()
 		}
 		var unstarted Logins
-		if o, _ := unstarted.Offer("kid", endless); o != nil || unstarted.Open() {
+		if o, _ := unstarted.Offer("kid", endless); o != nil || unstarted.Enabled() {
 			t.Error("it is offered before Start")
 		}
 		unstarted.Stop()
@@ -142,7 +142,7 @@ func TestEnd(t *testing.T) {
 		if err := o.Wait(t.Context()); !errors.Is(err, context.Canceled) {
 			t.Errorf("after Stop: %v", err)
 		}
-		if again, _ := l.Offer("kid", endless); again != nil || l.Open() {
+		if again, _ := l.Offer("kid", endless); again != nil || l.Enabled() {
 			t.Error("it is offered after Stop")
 		}
 	})

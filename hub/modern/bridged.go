@@ -16,7 +16,7 @@ const BridgedCaps = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{
 // extension for apps: servers offer those to clients that can show them, and
 // nothing of it is asked of the client.
 func Bridged(first *declaration.Claims) []byte {
-	ui := jsonrpc.Get(jsonrpc.Get(first.Shown, "extensions"), catalog.ExtensionUI)
+	ui := jsonrpc.Get(jsonrpc.Get(first.ForChildren, "extensions"), catalog.ExtensionUI)
 	if !jsonrpc.IsObject(ui) {
 		return []byte(BridgedCaps)
 	}

@@ -20,12 +20,12 @@ type childState struct {
 	state []byte // what was passed as its requestState, raw
 }
 
-// Pass makes the result input_required of a child the answer to the client.
+// ForwardInput makes the result input_required of a child the answer to the client.
 // The child's questions keep their keys; of a request that was judged by roots
 // the client is asked for these along with them, for it will be judged again;
 // likewise where the child asks for roots that the client has not given (roots). The
 // child has asked for nothing that the client did not declare: see refuses.
-func (c *Client) Pass(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
+func (c *Client) ForwardInput(child string, of func() []byte, roots bool) (jsonrpc.Answer, bool) {
 	result := of()
 	requests, state := jsonrpc.Get(result, MemberRequests), jsonrpc.Get(result, MemberState)
 	sealed, err := c.server.sealState(c.subject(), stateChild, append(append([]byte(child), 0), state...))
@@ -55,7 +55,7 @@ func notRoots(key string) bool { return key != RootsKey }
 // ClientProfile is what a child of the same era is shown of the client of this request.
 func (c *Client) ClientProfile() link.ClientProfile {
 	meta := c.meta()
-	return link.ClientProfile{Capabilities: meta.Claims.Shown, Level: meta.Level.String()}
+	return link.ClientProfile{Capabilities: meta.Claims.ForChildren, Level: meta.Level.String()}
 }
 
 // KeepResultType notes that the answer of the work says of itself what it is.
@@ -127,12 +127,12 @@ func WithRoots(responses, roots []byte, served bool) []byte {
 	return append(b, '}')
 }
 
-// Retried is what the client brings for a child: what that wants to have back,
+// RetryInput is what the client brings for a child: what that wants to have back,
 // raw, nil for nothing, and the answers, a raw object or nil. ok is false where
 // it brings nothing, or for another child. Answers without a requestState are
 // those of a client that knew the questions before, or was told them by a server that
 // had no state: the request was judged as any other, and they bind nobody.
-func (c *Client) Retried(child string) (state, responses []byte, ok bool) {
+func (c *Client) RetryInput(child string) (state, responses []byte, ok bool) {
 	of := c.input.child
 	if of == nil {
 		return nil, c.input.answers, c.input.answers != nil

@@ -81,16 +81,16 @@ type judging struct {
 
 // clientState is what Client.mu guards.
 type clientState struct {
-	current *roundTrip // nil while the client is not there: suspended, or over
-	open    []*question
-	keys    int         // given so far
-	turn    turn        // set by the work, and by a roots query while that is with a child
-	left    bool        // the client does not come again
-	over    bool        // the work has ended
-	typed   bool        // what it ended with keeps its own resultType
-	roots   bool        // it ended because the client has to say first what its roots are
-	query   *rootsQuery // on account of a child; nil: none yet
-	subject []byte      // that a requestState is bound to; nil: none was needed yet
+	current    *roundTrip // nil while the client is not there: suspended, or over
+	open       []*question
+	keys       int         // given so far
+	turn       turn        // set by the work, and by a roots query while that is with a child
+	abandoned  bool        // the client does not come again
+	over       bool        // the work has ended
+	typed      bool        // what it ended with keeps its own resultType
+	needsRoots bool        // it ended because the client has to say first what its roots are
+	query      *rootsQuery // on account of a child; nil: none yet
+	subject    []byte      // that a requestState is bound to; nil: none was needed yet
 }
 
 // A question is one thing that the client is asked.
@@ -131,20 +131,20 @@ func (c *Client) Answer(_ *children.Lease, _ string, resp *jsonrpc.Response) jso
 // Wants is true: say looks at the level.
 func (c *Client) Wants(*jsonrpc.Message) bool { return true }
 
-// Yield gives back the turn of a child: clients with other roots may want it
+// YieldTurn gives back the turn of a child: clients with other roots may want it
 // meanwhile.
-func (c *Client) Yield() { c.leaveTurn() }
+func (c *Client) YieldTurn() { c.leaveTurn() }
 
 // meta is what the round trip under way says of its client; the first one while there is
 // none.
 func (c *Client) meta() Meta {
-	if t := c.now(); t != nil {
+	if t := c.currentTrip(); t != nil {
 		return t.meta
 	}
 	return c.input.meta
 }
 
-func (c *Client) now() *roundTrip {
+func (c *Client) currentTrip() *roundTrip {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.current
@@ -154,7 +154,7 @@ func (c *Client) now() *roundTrip {
 // with it: its progress, by the token of the round trip, and the log as far as the round trip
 // asked for it.
 func (c *Client) route(method string, params [][]byte) (Reply, [][]byte) {
-	t := c.now()
+	t := c.currentTrip()
 	if t == nil {
 		return nil, nil
 	}
@@ -282,7 +282,7 @@ func questionParams(method string, params []byte) []byte {
 func (c *Client) start(serve func() jsonrpc.Answer) bool {
 	return c.server.calls.start(c, func() {
 		a := c.server.o.Host.Guard(c.request, serve) // nobody below catches a panic here
-		c.server.calls.grew(c, len(a.Result)+len(a.Error))
+		c.server.calls.addAnswerSize(c, len(a.Result)+len(a.Error))
 		c.mu.Lock()
 		c.state.over = true
 		open, query := c.state.open, c.state.query
@@ -297,9 +297,9 @@ func (c *Client) start(serve func() jsonrpc.Answer) bool {
 	})
 }
 
-// attend waits with the client of a round trip for what becomes of its request: the
+// awaitAnswer waits with the client of a round trip for what becomes of its request: the
 // answer, or what it is asked first.
-func (c *Client) attend(ctx context.Context) jsonrpc.Answer {
+func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 	for {
 		select {
 		case a := <-c.done:
@@ -338,7 +338,7 @@ func (c *Client) gather(ctx context.Context) {
 // finish gives the answer of the work the shape of this era.
 func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	c.mu.Lock()
-	typed, roots := c.state.typed, c.state.roots
+	typed, roots := c.state.typed, c.state.needsRoots
 	c.state.current = nil
 	c.mu.Unlock()
 	if roots {
@@ -430,7 +430,7 @@ func (c *Client) subject() []byte {
 func (c *Client) abandon(cause error) {
 	c.end.End(cause)
 	c.mu.Lock()
-	c.state.left = true
+	c.state.abandoned = true
 	c.mu.Unlock()
 	select {
 	case a := <-c.done:
@@ -443,7 +443,7 @@ func (c *Client) abandon(cause error) {
 // it any more.
 func (c *Client) deliver(a jsonrpc.Answer) {
 	c.mu.Lock()
-	wanted := !c.state.left
+	wanted := !c.state.abandoned
 	if wanted {
 		c.done <- a
 	}

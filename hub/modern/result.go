@@ -102,8 +102,8 @@ func isCount(raw []byte) bool {
 	return err == nil && n >= 0
 }
 
-// OtherHop passes the members of a child's _meta that do not belong to its own hop.
-func OtherHop(name string) bool {
+// IsEndToEnd passes the members of a child's _meta that do not belong to its own hop.
+func IsEndToEnd(name string) bool {
 	return name != MetaServer && name != MetaVersion && name != MetaSubscription
 }
 
@@ -111,7 +111,7 @@ func OtherHop(name string) bool {
 // child gave is of another hop.
 func namedMeta(server, meta []byte) []byte {
 	b := append([]byte(`{"io.modelcontextprotocol/serverInfo":`), server...)
-	return append(jsonrpc.AppendMembers(b, meta, OtherHop), '}')
+	return append(jsonrpc.AppendMembers(b, meta, IsEndToEnd), '}')
 }
 
 // shapeError gives another code to an error that this era must not send: -32002

@@ -37,18 +37,18 @@ func (c *Client) Boundary(ctx context.Context, _ *rootsmgr.Wait) (rootsmgr.View,
 	return view, err
 }
 
-// Scanned notes whether a request holds a path whatever the disk looks like.
+// NoteScan notes whether a request holds a path whatever the disk looks like.
 // Where it may hold none it is judged as if nothing were open, and its client
 // asked for roots only if that denies it.
-func (c *Client) Scanned(scan *validate.Scan) {
+func (c *Client) NoteScan(scan *validate.Scan) {
 	if c.asks {
 		c.judging.unsure = !scan.Certain()
 	}
 }
 
-// Judged asks for roots where a request was judged as if nothing were open, and that
+// CheckVerdict asks for roots where a request was judged as if nothing were open, and that
 // matters.
-func (c *Client) Judged(v *validate.Verdict) error {
+func (c *Client) CheckVerdict(v *validate.Verdict) error {
 	if c.judging.provisional && (len(v.Findings) > 0 || v.RootsMatter()) {
 		return c.endForRoots()
 	}
@@ -69,7 +69,7 @@ func (c *Client) Standing(ctx context.Context) (rootsmgr.View, string, error) {
 func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 	host := c.server.o.Host
 	switch {
-	case c.input.roots != nil && c.server.standsAlone():
+	case c.input.roots != nil && c.server.rootsPerRequest():
 		return *c.input.roots, nil // served when it is this request's turn, or never
 	case c.input.roots != nil:
 		return *c.input.roots, host.AwaitServed(ctx, *c.input.roots)
@@ -87,10 +87,10 @@ func (c *Client) view(ctx context.Context) (rootsmgr.View, error) {
 	return host.Roots().View(), nil // those that came last, or what stands in for them
 }
 
-// standsAlone reports whether the roots that come with a request hold for that
+// rootsPerRequest reports whether the roots that come with a request hold for that
 // request alone: over HTTP, and where a handshake has declared roots, which are
 // those of the process.
-func (s *Server) standsAlone() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
+func (s *Server) rootsPerRequest() bool { return s.o.PerRequest || s.o.Host.DeclaredRoots() }
 
 // undeclaredView returns the roots by which a request is judged that does not declare any. Where
 // the same process has said what its roots are, in its handshake or with another request, those
@@ -114,7 +114,7 @@ func (s *Server) undeclaredView(ctx context.Context) (rootsmgr.View, error) {
 // endForRoots ends the work: its client has to say first what its roots are.
 func (c *Client) endForRoots() error {
 	c.mu.Lock()
-	c.state.roots = true
+	c.state.needsRoots = true
 	c.mu.Unlock()
 	c.end.End(ErrRootsFirst)
 	return ErrRootsFirst
@@ -148,7 +148,7 @@ func (c *Client) RootsBefore(ctx context.Context, child *spec.Spec) error {
 	switch {
 	case c.server.o.PerRequest:
 		return c.takeTurn(ctx, child.Name)
-	case c.input.roots != nil && !c.server.standsAlone(): // the child works with them, whatever it is sent
+	case c.input.roots != nil && !c.server.rootsPerRequest(): // the child works with them, whatever it is sent
 		return c.server.o.Host.AwaitServed(ctx, *c.input.roots)
 	}
 	return nil
@@ -178,19 +178,19 @@ func (c *Client) RootsAfter(lease *children.Lease) error {
 // lacksRoots reports whether a child has been served no roots of the client
 // yet, which could give them.
 func (c *Client) lacksRoots(child string) bool {
-	return c.input.roots == nil && c.input.meta.Claims.Roots && !c.server.given(child)
+	return c.input.roots == nil && c.input.meta.Claims.Roots && !c.server.rootsReached(child)
 }
 
 // RootsMissing reports whether the client could give roots and this request came
 // without: over stdio those of an earlier one hold, where no request stands for
 // another they do not.
 func (c *Client) RootsMissing() bool {
-	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.given(""))
+	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.rootsReached(""))
 }
 
-// given reports whether roots that came with a call have reached a child: over
+// rootsReached reports whether roots that came with a call have reached a child: over
 // stdio those of one call reach all.
-func (s *Server) given(child string) bool {
+func (s *Server) rootsReached(child string) bool {
 	if !s.o.PerRequest {
 		return s.o.Host.Roots().HasCallRoots() || s.o.Host.DeclaredRoots()
 	}

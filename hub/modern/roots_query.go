@@ -165,7 +165,7 @@ func (c *Client) useRoots(ctx context.Context, child string, page rootsmgr.Page,
 // of a call, which has the turn from then on. A call that had a turn for other
 // roots, and cannot have this one, is over: what it was judged by does not hold.
 func (c *Client) changeTurn(ctx context.Context, child string, view rootsmgr.View) error {
-	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.of(child)
+	set, gate := rootsmgr.RootSetID("", view.Snapshot.Roots()), c.server.gates.get(child)
 	had := c.turnNow().gate == gate
 	if !had || !gate.change(set) {
 		c.leaveTurn()

@@ -154,7 +154,7 @@ func (s *Server) Serve(ctx context.Context, r Request, work Work) jsonrpc.Answer
 	}) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errClosed.Error())
 	}
-	return c.attend(ctx)
+	return c.awaitAnswer(ctx)
 }
 
 // NewClient is the client of a request that is answered by none of Serve's work. It
@@ -168,7 +168,7 @@ func (s *Server) NewClient(meta Meta, reply Reply) *Client {
 func (s *Server) resume(ctx context.Context, id string, responses []byte, t *roundTrip) (a jsonrpc.Answer, ok bool) {
 	c := s.calls.find(id)
 	if c != nil {
-		if err := c.check(responses); err != nil {
+		if err := c.checkAnswers(responses); err != nil {
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), true
 		}
 		c = s.calls.take(id)
@@ -176,15 +176,15 @@ func (s *Server) resume(ctx context.Context, id string, responses []byte, t *rou
 	switch {
 	case c != nil:
 		c.proceed(responses, t)
-		return c.attend(ctx), true
+		return c.awaitAnswer(ctx), true
 	case s.calls.takeLapsed(id):
 		return jsonrpc.Answer{}, false
 	}
 	return refuseState("it was answered already, or the request was given up"), true
 }
 
-// check looks at the answers to open questions; others are nobody's business.
-func (c *Client) check(responses []byte) error {
+// checkAnswers looks at the answers to open questions; others are nobody's business.
+func (c *Client) checkAnswers(responses []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range c.state.open {
@@ -192,15 +192,15 @@ func (c *Client) check(responses []byte) error {
 		if a == nil {
 			continue
 		}
-		if err := fitting(q.method, a); err != nil {
+		if err := checkAnswer(q.method, a); err != nil {
 			return fmt.Errorf("/params/inputResponses/%s: %w", strictjson.EscapeToken(q.key), err)
 		}
 	}
 	return nil
 }
 
-// fitting says what is wrong with the answer to a question.
-func fitting(method string, a []byte) error {
+// checkAnswer says what is wrong with the answer to a question.
+func checkAnswer(method string, a []byte) error {
 	switch action, _ := jsonrpc.String(jsonrpc.Get(a, "action")); {
 	case method == methods.ListRoots:
 		_, err := declaration.ReadAllRoots(a)
@@ -242,7 +242,7 @@ func (c *Client) take(kind byte, payload, responses []byte) (a jsonrpc.Answer, o
 			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf("/params/inputResponses/%s: %v", RootsKey, err)), false
 		}
 		var view rootsmgr.View
-		if c.server.standsAlone() {
+		if c.server.rootsPerRequest() {
 			view = c.server.o.Host.Roots().WithCallOnce(page)
 		} else {
 			view = c.server.o.Host.Roots().WithCall(page)

@@ -31,8 +31,8 @@ const purposeState = "requestState"
 // the retry adds.
 func (s *Server) subject(m *jsonrpc.Message) []byte {
 	h := sha256.New()
-	put(h, 's', []byte(s.o.Bearer))
-	put(h, 'm', []byte(m.Method))
+	hashField(h, 's', []byte(s.o.Bearer))
+	hashField(h, 'm', []byte(m.Method))
 	members := slices.DeleteFunc(slices.Clone(m.Members), func(mb jsonrpc.Member) bool {
 		return mb.Name == "_meta" || mb.Name == MemberResponses || mb.Name == MemberState
 	})
@@ -40,7 +40,7 @@ func (s *Server) subject(m *jsonrpc.Message) []byte {
 	return h.Sum(nil)
 }
 
-func put(h hash.Hash, kind byte, b []byte) {
+func hashField(h hash.Hash, kind byte, b []byte) {
 	var head [9]byte
 	head[0] = kind
 	binary.BigEndian.PutUint64(head[1:], uint64(len(b)))
@@ -52,9 +52,9 @@ func put(h hash.Hash, kind byte, b []byte) {
 // client may write its request anew. Numbers count as they are spelled.
 func digestMembers(h hash.Hash, members []jsonrpc.Member) {
 	slices.SortStableFunc(members, func(a, b jsonrpc.Member) int { return strings.Compare(a.Name, b.Name) })
-	put(h, '{', binary.BigEndian.AppendUint64(nil, uint64(len(members))))
+	hashField(h, '{', binary.BigEndian.AppendUint64(nil, uint64(len(members))))
 	for _, mb := range members {
-		put(h, 'k', []byte(mb.Name))
+		hashField(h, 'k', []byte(mb.Name))
 		digestValue(h, mb.Value)
 	}
 }
@@ -70,21 +70,21 @@ func digestValue(h hash.Hash, raw []byte) {
 		digestMembers(h, members)
 	case len(raw) > 0 && raw[0] == '[':
 		n := uint64(0)
-		put(h, '[', nil)
+		hashField(h, '[', nil)
 		_ = jsonrpc.Elements(raw, func(value []byte) bool {
 			n++
 			digestValue(h, value)
 			return true
 		})
-		put(h, ']', binary.BigEndian.AppendUint64(nil, n))
+		hashField(h, ']', binary.BigEndian.AppendUint64(nil, n))
 	case len(raw) > 0 && raw[0] == '"':
 		if text, ok := jsonrpc.String(raw); ok {
-			put(h, '"', []byte(text))
+			hashField(h, '"', []byte(text))
 			return
 		}
-		put(h, '?', raw) // lone surrogates: as they are spelled
+		hashField(h, '?', raw) // lone surrogates: as they are spelled
 	default:
-		put(h, '0', raw)
+		hashField(h, '0', raw)
 	}
 }
 

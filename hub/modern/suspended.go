@@ -103,7 +103,7 @@ func (l *calls) suspend(id string, c *Client, size int) error {
 	})}
 	l.order = append(l.order, id)
 	l.bytes += size
-	gone := l.shed()
+	gone := l.evict()
 	l.mu.Unlock()
 	for _, oldest := range gone {
 		oldest.abandon(errFull)
@@ -111,15 +111,15 @@ func (l *calls) suspend(id string, c *Client, size int) error {
 	return nil
 }
 
-// grew counts the answer that a server gave to a call whose client is away.
-func (l *calls) grew(c *Client, n int) {
+// addAnswerSize counts the answer that a server gave to a call whose client is away.
+func (l *calls) addAnswerSize(c *Client, n int) {
 	l.mu.Lock()
 	var gone []*Client
 	for _, slot := range l.slots {
 		if slot.c == c {
 			slot.bytes += n
 			l.bytes += n
-			gone = l.shed()
+			gone = l.evict()
 			break
 		}
 	}
@@ -129,9 +129,9 @@ func (l *calls) grew(c *Client, n int) {
 	}
 }
 
-// shed takes out the oldest that there is no room for. The caller holds mu, and
+// evict takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
-func (l *calls) shed() (gone []*Client) {
+func (l *calls) evict() (gone []*Client) {
 	for len(l.slots) > MostSuspended || l.bytes > mostSuspendedBytes && len(l.slots) > 1 {
 		gone = append(gone, l.remove(l.order[0]))
 	}
@@ -171,7 +171,7 @@ func (l *calls) find(id string) *Client {
 
 // giveWay gives up whoever has a turn of a gate and has waited for its client
 // since then or longer: others wait for the turn. Their retries begin anew.
-func (l *calls) giveWay(gate *turns, since time.Time) {
+func (l *calls) giveWay(gate *turnGate, since time.Time) {
 	l.mu.Lock()
 	long := map[string]*Client{}
 	for id, s := range l.slots {

@@ -29,13 +29,13 @@ const (
 
 var errTurnTime = fmt.Errorf("they were in use for more than %s; send the call again, or give each client a token of its own", TurnTime)
 
-// turns lets calls that bring their own roots into one instance of a child: those
+// turnGate lets calls that bring their own roots into one instance of a child: those
 // with the same roots together, those with others after them. Calls that wait are
 // let in in the order of arrival; with the first one come all others that bring the
 // same roots. A call that arrives later is let in no sooner, so a call waits for no
 // more turns than there were calls before it. Whoever has the turn says which roots
 // the instance is served.
-type turns struct {
+type turnGate struct {
 	most int // that may wait
 
 	mu     sync.Mutex
@@ -53,12 +53,12 @@ type ticket struct {
 
 var errTurns = errors.New("too many calls with other roots wait for it already; send it again later, or give each client a token of its own")
 
-func newTurns(most int) *turns { return &turns{most: most} }
+func newTurns(most int) *turnGate { return &turnGate{most: most} }
 
 // enter waits for the turn of a call that brings a set of roots. Without an
 // error the caller has it until it calls leave. While it waits hurry, where it is not
 // nil, is called after GivesWayAfter, and every few seconds from then on.
-func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
+func (t *turnGate) enter(ctx context.Context, set string, hurry func()) error {
 	k, ok := t.arrive(set)
 	if !ok {
 		return errTurns
@@ -87,7 +87,7 @@ func (t *turns) enter(ctx context.Context, set string, hurry func()) error {
 }
 
 // arrive lines up a call; false: too many wait.
-func (t *turns) arrive(set string) (*ticket, bool) {
+func (t *turnGate) arrive(set string) (*ticket, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k := &ticket{set: set, turn: make(chan struct{})}
@@ -104,7 +104,7 @@ func (t *turns) arrive(set string) (*ticket, bool) {
 }
 
 // change makes a turn one for another set of roots, where nobody else has one.
-func (t *turns) change(set string) bool {
+func (t *turnGate) change(set string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inside != 1 {
@@ -116,7 +116,7 @@ func (t *turns) change(set string) bool {
 }
 
 // leave gives a turn back.
-func (t *turns) leave() {
+func (t *turnGate) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.inside--
@@ -125,7 +125,7 @@ func (t *turns) leave() {
 
 // quit takes out a call that waits no more, or gives its turn back where that
 // has come meanwhile.
-func (t *turns) quit(k *ticket) {
+func (t *turnGate) quit(k *ticket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k.in {
@@ -137,7 +137,7 @@ func (t *turns) quit(k *ticket) {
 }
 
 // next lets in whoever's turn it is. The caller holds mu.
-func (t *turns) next() {
+func (t *turnGate) next() {
 	if len(t.queue) == 0 || t.inside > 0 && t.queue[0].set != t.set {
 		return
 	}
@@ -152,7 +152,7 @@ func (t *turns) next() {
 }
 
 // admit is for callers that hold mu.
-func (t *turns) admit(k *ticket) {
+func (t *turnGate) admit(k *ticket) {
 	t.inside++
 	k.in = true
 	close(k.turn)
@@ -162,17 +162,17 @@ func (t *turns) admit(k *ticket) {
 // a leaf.
 type gates struct {
 	mu sync.Mutex
-	by map[string]*turns
+	by map[string]*turnGate
 }
 
-func (g *gates) of(child string) *turns {
+func (g *gates) get(child string) *turnGate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.by[child]
 	if t == nil {
 		t = newTurns(mostTurns)
 		if g.by == nil {
-			g.by = map[string]*turns{}
+			g.by = map[string]*turnGate{}
 		}
 		g.by[child] = t
 	}
@@ -182,7 +182,7 @@ func (g *gates) of(child string) *turns {
 // A turn is what a request has of a child. The zero value is none.
 type turn struct {
 	child string
-	gate  *turns
+	gate  *turnGate
 }
 
 // takeTurn waits until a child is served the roots that this request is judged
@@ -208,7 +208,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 		return nil
 	}
 	c.leaveTurn()
-	gate := c.server.gates.of(child)
+	gate := c.server.gates.get(child)
 	soon, cancel := context.WithTimeoutCause(ctx, TurnTime, errTurnTime)
 	defer cancel()
 	if err := c.enter(soon, gate, set); err != nil {
@@ -226,7 +226,7 @@ func (c *Client) takeTurn(ctx context.Context, child string) error {
 
 // enter waits for the turn of a gate, and has calls give way that have it and
 // wait for their clients meanwhile.
-func (c *Client) enter(ctx context.Context, gate *turns, set string) error {
+func (c *Client) enter(ctx context.Context, gate *turnGate, set string) error {
 	return gate.enter(ctx, set, func() { c.server.calls.giveWay(gate, time.Now().Add(-GivesWayAfter)) })
 }
 

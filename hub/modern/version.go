@@ -33,8 +33,8 @@ var servedVersions = append([]string{Version}, handshakeVersions...)
 // and those of the handshake.
 func Versions() []string { return slices.Clone(servedVersions) }
 
-// InHandshake reports whether a version is one that a handshake agrees on.
-func InHandshake(version string) bool { return slices.Contains(handshakeVersions, version) }
+// IsHandshakeVersion reports whether a version is one that a handshake agrees on.
+func IsHandshakeVersion(version string) bool { return slices.Contains(handshakeVersions, version) }
 
 // IsModern reports whether a request belongs to this era: by its method, which the
 // other one does not have, or by what its _meta says. One that says so badly
@@ -48,7 +48,7 @@ func IsModern(m *jsonrpc.Message) bool {
 		return false
 	}
 	text, ok := jsonrpc.String(version)
-	return !ok || !InHandshake(text)
+	return !ok || !IsHandshakeVersion(text)
 }
 
 // DeclaresCapabilities reports whether a request names no version, and says what only

@@ -23,13 +23,13 @@ type Offering struct {
 	catalog  atomic.Pointer[Catalog] // nil when an offer has come: see Catalog
 	recalled chan struct{}           // closed when what is remembered is in the catalogue
 
-	mu      sync.Mutex
-	conf    *configuration.Configuration // that the session goes by: its catalogue is made under it
-	byChild map[string]*catalog.Offer
-	told    map[string]*children.Status // shared by all whom the instance serves
-	changed chan struct{}               // told or offers; closed and replaced at each change
-	until   time.Time                   // until when lists wait for starting children; zero before the first
-	recall  bool                        // something was remembered
+	mu       sync.Mutex
+	conf     *configuration.Configuration // that the session goes by: its catalogue is made under it
+	byChild  map[string]*catalog.Offer
+	statuses map[string]*children.Status // shared by all whom the instance serves
+	changed  chan struct{}               // told or offers; closed and replaced at each change
+	until    time.Time                   // until when lists wait for starting children; zero before the first
+	recall   bool                        // something was remembered
 }
 
 // New makes the Offering of a session under conf. moved reports whether another
@@ -37,7 +37,7 @@ type Offering struct {
 func New(conf *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
 	return &Offering{
 		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		conf: conf, byChild: map[string]*catalog.Offer{}, told: map[string]*children.Status{},
+		conf: conf, byChild: map[string]*catalog.Offer{}, statuses: map[string]*children.Status{},
 	}
 }
 
@@ -64,9 +64,9 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	if o.conf.Denied(st.Child) { // the session is about to be taken from it
 		return false, false
 	}
-	before := o.told[st.Child]
+	before := o.statuses[st.Child]
 	restarted = st.State == children.Ready && (before == nil || before.State != children.Ready || st.Renewed != before.Renewed)
-	o.told[st.Child] = st
+	o.statuses[st.Child] = st
 	had := o.byChild[st.Child]
 	switch {
 	case offer != nil && had != offer:
@@ -104,9 +104,9 @@ func (o *Offering) Adopt(conf *configuration.Configuration, renewed map[*offers.
 			delete(o.byChild, name)
 		}
 	}
-	for name, st := range o.told {
+	for name, st := range o.statuses {
 		if c := conf.Child(name); c == nil || c.Spec.Revision != st.Revision || conf.Denied(name) {
-			delete(o.told, name)
+			delete(o.statuses, name)
 			replaced = append(replaced, name)
 		}
 	}
@@ -158,9 +158,9 @@ func (o *Offering) stateOf(name string) (st children.Status, known, offered bool
 	return st, known, offer != nil && !o.replacing(offer) && !o.moved(name), o.changed
 }
 
-// OwnOffer is one child as this session sees it, with the offer of the instance that
+// StatusAndOffer is one child as this session sees it, with the offer of the instance that
 // serves the session now or what is remembered of it; nil where there is none.
-func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
+func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	st, _ := o.status(name)
@@ -173,7 +173,7 @@ func (o *Offering) OwnOffer(name string) (children.Status, *catalog.Offer) {
 
 // status is what was told of a child last. The caller holds mu.
 func (o *Offering) status(name string) (st children.Status, known bool) {
-	if told := o.told[name]; told != nil {
+	if told := o.statuses[name]; told != nil {
 		return *told, true
 	}
 	return st, false
@@ -264,9 +264,9 @@ func (o *Offering) listsBy(wait time.Duration) time.Time {
 	return o.until
 }
 
-// AwaitAsked waits until every child that starts without a call has listed its tools or
+// AwaitAllListed waits until every child that starts without a call has listed its tools or
 // failed, within the time that a list has.
-func (o *Offering) AwaitAsked(ctx context.Context) {
+func (o *Offering) AwaitAllListed(ctx context.Context) {
 	conf := o.current.Now()
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 
 // An Outbox holds what a client tells children, until it was passed on.
 type Outbox struct {
-	passing worker.Worker // empties it
+	worker worker.Worker // empties it
 
 	mu      sync.Mutex
 	pending []notification
@@ -30,12 +30,12 @@ const (
 
 // Start has what is put in passed on. ctx is what it is passed on with.
 func (o *Outbox) Start(ctx context.Context) {
-	o.passing.Do = o.drain
-	o.passing.Start(ctx)
+	o.worker.Do = o.drain
+	o.worker.Start(ctx)
 }
 
 // Stop returns when nothing is passed on any more. End the context given to Start first.
-func (o *Outbox) Stop() { o.passing.Stop() }
+func (o *Outbox) Stop() { o.worker.Stop() }
 
 // Put takes a notification of so many bytes in; false where there is no room. Before Start
 // it waits.
@@ -48,7 +48,7 @@ func (o *Outbox) Put(size int, pass func(ctx context.Context)) bool {
 	}
 	o.mu.Unlock()
 	if room {
-		o.passing.Wake()
+		o.worker.Wake()
 	}
 	return room
 }

@@ -87,9 +87,9 @@ func (r *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 func (r *Writer) unjudged(ctx context.Context, of *request, word string) {
 	switch word {
 	case audit.ResultError:
-		r.Refused(ctx, Subject{Method: of.m.Method}, codeRequest)
+		r.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeRequest)
 	case audit.ResultToolError:
-		r.Refused(ctx, Subject{Method: of.m.Method}, codeNotServed)
+		r.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeNotServed)
 	}
 }
 

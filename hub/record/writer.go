@@ -193,9 +193,9 @@ func (d Decision) approver() string {
 	return ""
 }
 
-// tell writes the decision into a line of the record. at is the pointer of the arguments
+// fill writes the decision into a line of the record. at is the pointer of the arguments
 // within those that the client sent.
-func (d Decision) tell(rec *audit.DecisionFields, at string) {
+func (d Decision) fill(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
 	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
@@ -208,7 +208,7 @@ func (d Decision) tell(rec *audit.DecisionFields, at string) {
 // Form is the part of the line that a call of a tool has by this decision.
 func (d Decision) Form() audit.EncodedDecision {
 	of := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
-	d.tell(&of, "")
+	d.fill(&of, "")
 	return audit.EncodeDecision(&of)
 }
 
@@ -271,7 +271,7 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 		return r.MaySend(audit.Ticket{}, errNoLog)
 	}
 	rec := r.line(ctx, set, what)
-	d.tell(&rec.DecisionFields, what.At)
+	d.fill(&rec.DecisionFields, what.At)
 	switch {
 	case d.Allowed():
 		rec.Micros = 0
@@ -297,8 +297,8 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 	return r.MaySend(t, err)
 }
 
-// Refused writes the line of a request that was not judged, and counts it.
-func (r *Writer) Refused(ctx context.Context, what Subject, code string) {
+// WriteRefusal writes the line of a request that was not judged, and counts it.
+func (r *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
 	set := r.now()
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return

@@ -11,8 +11,8 @@ import (
 
 // This file reads a raw result of tools/call, and puts one together of what is left of it.
 
-// knowsLinks is the first version of the protocol that has resource_link.
-const knowsLinks = "2025-06-18"
+// resourceLinkVersion is the first version of the protocol that has resource_link.
+const resourceLinkVersion = "2025-06-18"
 
 // A block is one element of content.
 type block struct {
@@ -70,7 +70,7 @@ func (s *Store) Cut(a jsonrpc.Answer, max int, protocol string, of *Origin) json
 		content = append(content, textBlock(s.omission(kept[0])))
 		links = append(links, kept[0].link("structuredContent"))
 	}
-	if protocol >= knowsLinks {
+	if protocol >= resourceLinkVersion {
 		content = append(content, links...)
 	}
 	out := jsonrpc.Answer{Result: r.with(content)}
@@ -100,19 +100,19 @@ func read(raw []byte) (r result) {
 			if b.at != nil {
 				text, _ := jsontext.AppendUnquote(nil, b.at) // half a surrogate pair becomes U+FFFD
 				b.text, b.from = string(text), from
-				from += len(b.text) + len(between)
+				from += len(b.text) + len(blockSeparator)
 				texts = append(texts, b.text)
 			}
 			r.blocks = append(r.blocks, b)
 			return true
 		})
 	}
-	r.text = strings.Join(texts, between)
+	r.text = strings.Join(texts, blockSeparator)
 	return r
 }
 
-// between stands between the texts of two blocks.
-const between = "\n"
+// blockSeparator stands between the texts of two blocks.
+const blockSeparator = "\n"
 
 // textOf is the JSON string that is the text of a block, nil for one without.
 func textOf(raw []byte) (at []byte) {
@@ -185,7 +185,7 @@ func (r *result) with(content [][]byte) []byte {
 }
 
 // notice says what lies between the head and the tail, and where it is.
-func (s *Store) notice(text string, c cut, w *whole) string {
+func (s *Store) notice(text string, c cut, w *fullText) string {
 	left := text[c.head:c.tail]
 	said := fmt.Sprintf("[mcphub: %d of %d bytes (%d line breaks) are left out here. ", len(left), len(text), strings.Count(left, "\n"))
 	if c.note != "" {
@@ -195,12 +195,12 @@ func (s *Store) notice(text string, c cut, w *whole) string {
 }
 
 // omission says that structuredContent is left out, and where it is.
-func (s *Store) omission(w *whole) string {
+func (s *Store) omission(w *fullText) string {
 	return fmt.Sprintf("[mcphub: structuredContent of %d bytes is left out. It is %s]", len(w.text), s.where(w))
 }
 
 // where says how to read a whole.
-func (s *Store) where(w *whole) string {
+func (s *Store) where(w *fullText) string {
 	while := "while this session lasts"
 	if s.life > 0 {
 		while = fmt.Sprintf("for %d minutes at most", int(s.life.Minutes()))
@@ -216,7 +216,7 @@ func textBlock(text string) []byte {
 }
 
 // link is the block that leads to a whole.
-func (w *whole) link(name string) []byte {
+func (w *fullText) link(name string) []byte {
 	b := jsonrpc.AppendString([]byte(`{"type":"resource_link","uri":`), w.uri())
 	b = jsonrpc.AppendString(append(b, `,"name":`...), name)
 	return fmt.Appendf(b, `,"mimeType":"text/plain","size":%d}`, len(w.text))

@@ -40,14 +40,14 @@ type Store struct {
 	life  time.Duration // of each result; 0: as long as the session
 
 	// The mutex of the shelf guards these.
-	kept      []*whole // oldest first
+	kept      []*fullText // oldest first
 	size      int
 	forgotten []string // ids, oldest first
 	closed    bool
 }
 
-// A whole is something that was cut. It is not changed.
-type whole struct {
+// A fullText is something that was cut. It is not changed.
+type fullText struct {
 	id    string
 	text  string
 	pages []int     // where each begins
@@ -63,7 +63,7 @@ type Origin struct {
 }
 
 // size is how many bytes are kept for it.
-func (w *whole) size() int {
+func (w *fullText) size() int {
 	if w.of == nil {
 		return len(w.text)
 	}
@@ -88,11 +88,11 @@ func (s *Store) Close() {
 
 // keep keeps some texts, all or none, and lets older ones go for them. size is that of a page,
 // in bytes.
-func (s *Store) keep(size int, of *Origin, texts ...string) ([]*whole, bool) {
+func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) {
 	sum := 0
-	made := make([]*whole, len(texts))
+	made := make([]*fullText, len(texts))
 	for i, text := range texts {
-		made[i] = &whole{id: rand.Text(), text: text, pages: pages(text, size), of: of}
+		made[i] = &fullText{id: rand.Text(), text: text, pages: pages(text, size), of: of}
 		sum += made[i].size()
 		if s.life > 0 {
 			made[i].until = time.Now().Add(s.life)
@@ -170,7 +170,7 @@ func (s *Store) expire() {
 }
 
 // find finds what an id stands for. was: it stood for something that is kept no longer.
-func (s *Store) find(id string) (w *whole, was bool) {
+func (s *Store) find(id string) (w *fullText, was bool) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	s.expire()
@@ -183,7 +183,7 @@ func (s *Store) find(id string) (w *whole, was bool) {
 }
 
 // withhold drops a result. The other part of the same answer is dropped when somebody reads it.
-func (s *Store) withhold(w *whole) {
+func (s *Store) withhold(w *fullText) {
 	s.shelf.mu.Lock()
 	defer s.shelf.mu.Unlock()
 	if i := slices.Index(s.kept, w); i >= 0 {
@@ -194,10 +194,10 @@ func (s *Store) withhold(w *whole) {
 // uriPrefix begins the URI of each result: mcphub://results/ID, and with ?page=N that of a page.
 const uriPrefix = "mcphub://results/"
 
-func (w *whole) uri() string { return uriPrefix + w.id }
+func (w *fullText) uri() string { return uriPrefix + w.id }
 
 // page is the URI of one page; the first is 1.
-func (w *whole) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n) }
+func (w *fullText) page(n int) string { return w.uri() + pageQuery + strconv.Itoa(n) }
 
 const pageQuery = "?page="
 

@@ -106,9 +106,9 @@ func addElicitationID(m *jsonrpc.Message) error {
 	return nil
 }
 
-// passed is what a client of the child's own era is asked: what the hub does not
+// forwardedResult is what a client of the child's own era is asked: what the hub does not
 // answer itself. The state has the child's, and under which keys the roots go.
-func passed(asked demand, others []input) []byte {
+func forwardedResult(asked demand, others []input) []byte {
 	b := []byte(`{"resultType":"input_required","inputRequests":{`)
 	for _, in := range others {
 		b = jsonrpc.AppendMember(b, in.key, in.raw)

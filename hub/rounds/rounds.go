@@ -43,13 +43,13 @@ type Requester interface {
 	// RootsMissing reports whether roots could be given and none were that hold for this
 	// request.
 	RootsMissing() bool
-	// Retried is what came with the request for a child: the requestState that was
+	// RetryInput is what came with the request for a child: the requestState that was
 	// passed, raw, nil for none, and the answers, a raw object or nil.
-	Retried(child string) (state, responses []byte, ok bool)
-	// Pass makes what a child asks the answer to the request; false: the client is to
+	RetryInput(child string) (state, responses []byte, ok bool)
+	// ForwardInput makes what a child asks the answer to the request; false: the client is to
 	// be asked now. The requestState in result may be any JSON. roots: it is asked for
 	// them along with it.
-	Pass(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
+	ForwardInput(child string, result func() []byte, roots bool) (jsonrpc.Answer, bool)
 }
 
 // A Request is one that was judged and may be sent.
@@ -210,7 +210,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 		others = append(others, *in)
 	}
 	if len(others) > 0 || rootsMissing {
-		if a, ok := c.Pass(lease.Key().Child, func() []byte { return passed(asked, others) }, rootsMissing); ok {
+		if a, ok := c.ForwardInput(lease.Key().Child, func() []byte { return forwardedResult(asked, others) }, rootsMissing); ok {
 			return nil, &a, nil
 		}
 	}
@@ -302,7 +302,7 @@ func (d *dialogue) ask(ctx context.Context, inputs []input, given [][]byte) erro
 // roots as they are now; nil for a request that brings nothing.
 func (d *dialogue) retried() (*retry, error) {
 	lease := d.Lease()
-	state, responses, ok := d.client.Retried(lease.Key().Child)
+	state, responses, ok := d.client.RetryInput(lease.Key().Child)
 	if !ok {
 		return nil, nil
 	}

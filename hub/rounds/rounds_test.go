@@ -126,7 +126,7 @@ func TestPassedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		others := slices.DeleteFunc(slices.Clone(asked.inputs), func(in input) bool { return in.method == "roots/list" })
-		if got := string(passed(asked, others)); got != want {
+		if got := string(forwardedResult(asked, others)); got != want {
 			t.Errorf("%s\nis passed as %s\nwant         %s", members, got, want)
 		}
 	}

@@ -207,7 +207,7 @@ func (n *Notifier) announce(ctx context.Context) {
 		return
 	}
 	for _, child := range again {
-		n.worker.Go(func() { n.again(ctx, child) }) // which may have to start it
+		n.worker.Go(func() { n.resubscribe(ctx, child) }) // which may have to start it
 	}
 }
 
@@ -287,12 +287,12 @@ func aboutURI(method, uri string) *jsonrpc.Message {
 
 var errNotWanted = errors.New("it is not wanted any more, or was asked for already")
 
-// again subscribes at an instance that was started anew, or that the session has
+// resubscribe subscribes at an instance that was started anew, or that the session has
 // moved to, to what was asked for in an earlier Term of the child. A request that
 // the child was started for is under way by itself. A URI that is outside the
 // boundary by now is left out. What was wanted of a child that is not configured
 // any more waits until it is again.
-func (n *Notifier) again(ctx context.Context, child string) {
+func (n *Notifier) resubscribe(ctx context.Context, child string) {
 	if n.session.At(child, "") == nil {
 		return
 	}
@@ -301,11 +301,11 @@ func (n *Notifier) again(ctx context.Context, child string) {
 		if w.key == key && w.made == term {
 			continue
 		}
-		n.makeAnew(ctx, w)
+		n.resubscribeOne(ctx, w)
 	}
 }
 
-func (n *Notifier) makeAnew(ctx context.Context, w wanted) {
+func (n *Notifier) resubscribeOne(ctx context.Context, w entry) {
 	p := n.session.At(w.key.Child, w.resource.uri)
 	if p == nil {
 		return

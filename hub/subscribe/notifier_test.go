@@ -87,7 +87,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		table.mu.Lock()
 		table.by[at][who] = subscription{uri: uri} // as if it was asked for in an earlier Term
 		table.mu.Unlock()
-		n.again(t.Context(), "kid")
+		n.resubscribe(t.Context(), "kid")
 		table.mu.Lock()
 		made := table.by[at][who].made
 		table.mu.Unlock()
@@ -103,7 +103,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		t.Error("control: it was never made anew")
 	}
 	table.drop(at, who)
-	if n.again(t.Context(), "kid"); table.Len() != 0 {
+	if n.resubscribe(t.Context(), "kid"); table.Len() != 0 {
 		t.Error("what nobody wants any more was subscribed again")
 	}
 }

@@ -29,8 +29,8 @@ const (
 	atOnce = 8
 )
 
-// A Listen is one subscriptions/listen, and what the hub knows of its client.
-type Listen struct {
+// A ListenRequest is one subscriptions/listen, and what the hub knows of its client.
+type ListenRequest struct {
 	Request      *jsonrpc.Message
 	Client       Listener      // the stream
 	Capabilities []byte        // that the client declares, raw
@@ -42,7 +42,7 @@ type Listen struct {
 
 // A stream is one subscriptions/listen under way.
 type stream struct {
-	Listen
+	ListenRequest
 	n     *Notifier
 	who   *subscriber
 	lists map[string]bool // that it is told of, by the notification
@@ -50,14 +50,14 @@ type stream struct {
 	ids   []string // of tasks
 
 	mu    sync.Mutex
-	tasks map[string]watched // that it is told of, by id
+	tasks map[string]taskWatch // that it is told of, by id
 	acked bool
 	early []note // that came before it was acknowledged, bounded
 	known known
 }
 
-// watched is a task that a stream is told of.
-type watched struct {
+// taskWatch is a task that a stream is told of.
+type taskWatch struct {
 	key spec.Key // whose it is
 	end func()   // nil while it is not sure that the child tells of it
 }
@@ -136,8 +136,8 @@ func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 }
 
 // Listen answers subscriptions/listen when the client or the session ends it.
-func (n *Notifier) Listen(ctx context.Context, listen Listen) jsonrpc.Answer {
-	l := &stream{Listen: listen, n: n, lists: map[string]bool{}, tasks: map[string]watched{}, known: known{}}
+func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Answer {
+	l := &stream{ListenRequest: listen, n: n, lists: map[string]bool{}, tasks: map[string]taskWatch{}, known: known{}}
 	if err := l.read(l.Request.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -248,13 +248,13 @@ func (l *stream) watch(ctx context.Context) []string {
 		}
 		defer lease.Release()
 		l.mu.Lock()
-		l.tasks[id] = watched{key: key} // from now on it may be told of
+		l.tasks[id] = taskWatch{key: key} // from now on it may be told of
 		l.mu.Unlock()
 		end, ok := lease.WatchTask(ctx, id)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if ok {
-			l.tasks[id] = watched{key, end}
+			l.tasks[id] = taskWatch{key, end}
 		} else {
 			delete(l.tasks, id)
 		}
@@ -311,7 +311,7 @@ func (l *stream) unsubscribe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, at := range l.n.table.of(l.who) {
+	for _, at := range l.n.table.resourcesOf(l.who) {
 		if !l.n.table.drop(at, l.who) {
 			continue
 		}
@@ -370,7 +370,7 @@ func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 // tagged are params with the id of the stream in their _meta. What a child said
 // there of its own hop is left out.
 func (l *stream) tagged(params []byte) []byte {
-	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), modern.OtherHop), '}')
+	b := append(jsonrpc.AppendMembers(l.meta(), jsonrpc.Get(params, "_meta"), modern.IsEndToEnd), '}')
 	return append(jsonrpc.AppendMembers(b, params, func(name string) bool { return name != "_meta" }), '}')
 }
 

@@ -18,9 +18,9 @@ const (
 // A Table has the resources that sessions want to hear of. The zero Table is empty
 // and ready.
 type Table struct {
-	mu  sync.Mutex
-	by  map[resource]map[*subscriber]subscription
-	its map[*Notifier]map[row]struct{} // the keys in by of each session, so that no call walks the rows of other sessions
+	mu        sync.Mutex
+	by        map[resource]map[*subscriber]subscription
+	bySession map[*Notifier]map[row]struct{} // the keys in by of each session, so that no call walks the rows of other sessions
 }
 
 // A row is where a subscription stands in a Table.
@@ -57,10 +57,10 @@ func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool,
 		return false, nil
 	}
 	size := len(at.uri) + len(sub.uri)
-	for p := range t.its[who.notifier] {
+	for p := range t.bySession[who.notifier] {
 		size += len(p.at.uri) + len(t.by[p.at][p.who].uri)
 	}
-	if len(t.its[who.notifier]) >= maxSubscriptions || size > maxBytes {
+	if len(t.bySession[who.notifier]) >= maxSubscriptions || size > maxBytes {
 		return false, errors.New("too many subscriptions: end some of them first")
 	}
 	t.put(at, who, sub)
@@ -70,16 +70,16 @@ func (t *Table) add(at resource, who *subscriber, sub subscription) (fresh bool,
 // put is for callers that hold mu.
 func (t *Table) put(at resource, who *subscriber, sub subscription) {
 	if t.by == nil {
-		t.by, t.its = map[resource]map[*subscriber]subscription{}, map[*Notifier]map[row]struct{}{}
+		t.by, t.bySession = map[resource]map[*subscriber]subscription{}, map[*Notifier]map[row]struct{}{}
 	}
 	if t.by[at] == nil {
 		t.by[at] = map[*subscriber]subscription{}
 	}
-	if t.its[who.notifier] == nil {
-		t.its[who.notifier] = map[row]struct{}{}
+	if t.bySession[who.notifier] == nil {
+		t.bySession[who.notifier] = map[row]struct{}{}
 	}
 	t.by[at][who] = sub
-	t.its[who.notifier][row{at, who}] = struct{}{}
+	t.bySession[who.notifier][row{at, who}] = struct{}{}
 }
 
 // drop ends a subscription. last: nobody else wants the resource.
@@ -92,9 +92,9 @@ func (t *Table) drop(at resource, who *subscriber) (last bool) {
 // take is drop for callers that hold mu.
 func (t *Table) take(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
-	delete(t.its[who.notifier], row{at, who})
-	if len(t.its[who.notifier]) == 0 {
-		delete(t.its, who.notifier)
+	delete(t.bySession[who.notifier], row{at, who})
+	if len(t.bySession[who.notifier]) == 0 {
+		delete(t.bySession, who.notifier)
 	}
 	if len(t.by[at]) > 0 {
 		return false
@@ -122,7 +122,7 @@ func (t *Table) move(from, to resource, term children.Term, who *subscriber) boo
 func (t *Table) leave(n *Notifier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.its[n] {
+	for p := range t.bySession[n] {
 		t.take(p.at, p.who)
 	}
 }
@@ -131,33 +131,33 @@ func (t *Table) leave(n *Notifier) {
 func (t *Table) empty(n *Notifier) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.its[n]) == 0
+	return len(t.bySession[n]) == 0
 }
 
-// A wanted is one row of a Table, and what stands there.
-type wanted struct {
+// An entry is one row of a Table, and what stands there.
+type entry struct {
 	resource
 	subscription
 	who *subscriber
 }
 
 // find returns what pick picks of the subscriptions of a session.
-func (t *Table) find(n *Notifier, pick func(resource, *subscriber, subscription) bool) (all []wanted) {
+func (t *Table) find(n *Notifier, pick func(resource, *subscriber, subscription) bool) (all []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.its[n] {
+	for p := range t.bySession[n] {
 		if sub := t.by[p.at][p.who]; pick(p.at, p.who, sub) {
-			all = append(all, wanted{p.at, sub, p.who})
+			all = append(all, entry{p.at, sub, p.who})
 		}
 	}
 	return all
 }
 
-// of returns the subscriptions of one subscriber.
-func (t *Table) of(who *subscriber) (all []resource) {
+// resourcesOf returns the subscriptions of one subscriber.
+func (t *Table) resourcesOf(who *subscriber) (all []resource) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.its[who.notifier] {
+	for p := range t.bySession[who.notifier] {
 		if p.who == who {
 			all = append(all, p.at)
 		}

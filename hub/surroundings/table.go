@@ -59,7 +59,7 @@ func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*conf
 		now.PutInForce(nil)
 	}
 	for _, was := range before {
-		was.Outlived()
+		was.MarkReplaced()
 	}
 }
 

@@ -19,27 +19,27 @@ func (t *Table) MayUse(k spec.Key, m *jsonrpc.Message) (refusal jsonrpc.Answer, 
 		return jsonrpc.Answer{}, true
 	}
 	id, _ := jsonrpc.String(m.Param("taskId"))
-	if owner, ok := t.MadeFor(id); !ok || owner != k {
+	if owner, ok := t.ClientTaskOwner(id); !ok || owner != k {
 		return noTask(id), false
 	}
 	return jsonrpc.Answer{}, true
 }
 
-// MadeFor tells for which instance the client made the task with an id.
-func (t *Table) MadeFor(id string) (k spec.Key, ok bool) {
+// ClientTaskOwner tells for which instance the client made the task with an id.
+func (t *Table) ClientTaskOwner(id string) (k spec.Key, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	k, ok = t.clients[id]
 	return k, ok
 }
 
-// FromClient takes in what the client answered a child. It notes a task that the
+// HandleClientAnswer takes in what the client answered a child. It notes a task that the
 // client made, and leaves in a list of tasks those that were made for the child.
-func (t *Table) FromClient(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
+func (t *Table) HandleClientAnswer(k spec.Key, m *jsonrpc.Message, a jsonrpc.Answer) jsonrpc.Answer {
 	switch {
 	case a.Result == nil:
 	case m.Method == methods.ListTasks:
-		return t.only(k, a)
+		return t.filterList(k, a)
 	case jsonrpc.IsObject(m.Param("task")):
 		if id, ok := jsonrpc.String(jsonrpc.Get(jsonrpc.Get(a.Result, "task"), "taskId")); ok {
 			t.note(id, k)
@@ -68,8 +68,8 @@ func (t *Table) note(id string, k spec.Key) {
 	t.clients[id] = k
 }
 
-// only leaves in a result of tasks/list what was made for one instance.
-func (t *Table) only(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
+// filterList leaves in a result of tasks/list what was made for one instance.
+func (t *Table) filterList(k spec.Key, a jsonrpc.Answer) jsonrpc.Answer {
 	all := jsonrpc.Get(a.Result, "tasks")
 	if all == nil {
 		return a

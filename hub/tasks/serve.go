@@ -127,15 +127,15 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 		case refusal.Error != nil && own != nil:
 			return refusal
 		case next != nil:
-			return listed(entries, &cursor{names[at], string(next)})
+			return listAnswer(entries, &cursor{names[at], string(next)})
 		case len(entries) == 0:
 			continue
 		case at+1 < len(names):
-			return listed(entries, &cursor{child: names[at+1]})
+			return listAnswer(entries, &cursor{child: names[at+1]})
 		}
-		return listed(entries, nil)
+		return listAnswer(entries, nil)
 	}
-	return listed(nil, nil)
+	return listAnswer(nil, nil)
 }
 
 // page asks one child for one page of its tasks, and leaves out those that are not
@@ -179,7 +179,7 @@ func (t *Table) page(ctx context.Context, s Session, name string, own []byte) (e
 	return entries, next, jsonrpc.Answer{}
 }
 
-func listed(entries [][]byte, next *cursor) jsonrpc.Answer {
+func listAnswer(entries [][]byte, next *cursor) jsonrpc.Answer {
 	b := append([]byte(`{"tasks":[`), bytes.Join(entries, []byte{','})...)
 	b = append(b, ']')
 	if next != nil {

@@ -188,7 +188,7 @@ func (k *operationKey) name() string {
 	return ""
 }
 
-func (o *operation) answered(as outcome, took time.Duration) {
+func (o *operation) observeServer(as outcome, took time.Duration) {
 	h := o.server[as].Load()
 	if h == nil {
 		fault, code := as.words()
@@ -199,7 +199,7 @@ func (o *operation) answered(as outcome, took time.Duration) {
 	h.Observe(took)
 }
 
-func (o *operation) came(version string, as outcome, took time.Duration) {
+func (o *operation) observeClient(version string, as outcome, took time.Duration) {
 	s := o.sent.Load()
 	if s == nil || s.version != version {
 		s = &sentTo{version: version}
@@ -291,7 +291,7 @@ func (c *Call) ServerAnswered(word string, fault []byte) {
 		return
 	}
 	if word != audit.ResultNotSent {
-		c.op.came(c.version, outcomeOf(word, fault), c.c.t.now()-c.sent)
+		c.op.observeClient(c.version, outcomeOf(word, fault), c.c.t.now()-c.sent)
 	}
 	c.sent = 0
 }
@@ -308,7 +308,7 @@ func (c *Call) Answered(method, word string, fault []byte) {
 		}
 		c.SetOperation(method, "", tool)
 	}
-	c.op.answered(outcomeOf(word, fault), c.c.t.now()-c.began)
+	c.op.observeServer(outcomeOf(word, fault), c.c.t.now()-c.began)
 	if c.spans != nil {
 		c.BeginServerSpan(tracing.Context{}, method, nil) // of one that nobody asked about before
 		c.spans.answered(word, fault)

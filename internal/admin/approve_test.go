@@ -69,7 +69,7 @@ func TestApprovals(t *testing.T) {
 	if got := strings.Join(c.asked, "; "); got != "list; code a&id=b; file i d terminal c; deny i d console " {
 		t.Errorf("asked %q", got)
 	}
-	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyAsks, approval.ErrAnswered, approval.ErrSwapped, approval.ErrNotAsked} {
+	for _, want := range []error{approval.ErrNoQuestion, approval.ErrWrongCode, approval.ErrNoChoice, approval.ErrTooMany, approval.ErrTooManyCodes, approval.ErrAnswered, approval.ErrQuestionChanged, approval.ErrNotAsked} {
 		c.err = want
 		if err := h.AnswerApproval(t.Context(), approval.Reply{ID: "i", Digest: "d", From: "terminal", Code: "c", Decision: "file"}); err == nil || err.Error() != want.Error() {
 			t.Errorf("%v came as %v", want, err)

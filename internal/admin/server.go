@@ -278,9 +278,9 @@ func respond(w http.ResponseWriter, v any, err error) {
 	switch {
 	case errors.Is(err, approval.ErrNoQuestion):
 		status = http.StatusNotFound
-	case errors.Is(err, approval.ErrAnswered), errors.Is(err, approval.ErrSwapped):
+	case errors.Is(err, approval.ErrAnswered), errors.Is(err, approval.ErrQuestionChanged):
 		status = http.StatusConflict
-	case errors.Is(err, approval.ErrTooManyAsks):
+	case errors.Is(err, approval.ErrTooManyCodes):
 		status = http.StatusTooManyRequests
 	case err != nil:
 		status = http.StatusUnprocessableEntity

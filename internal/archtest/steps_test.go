@@ -20,7 +20,7 @@ var steps = []struct {
 	{"scan", []string{"ScanURI"}, "checker", map[string]string{"hub/call Sender.AboutResource": ""}},
 	{"scan", []string{"ScanPrompt"}, "checker", map[string]string{"hub/call Sender.Prompt": ""}},
 	{"scan", []string{"ScanCompletion"}, "checker", map[string]string{"hub/call Sender.complete": ""}},
-	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.extendTo": ""}},
+	{"scan", []string{"ScanParams"}, "checker", map[string]string{"hub/call Sender.sendExtension": ""}},
 	{"scan", []string{"scan"}, "t", map[string]string{"hub/call attempt.scanAndAwaitRoots": "whatever the target"}},
 	{"judge", []string{"Judge"}, "checker", map[string]string{
 		"hub/call Sender.judgeOnce": "",
@@ -28,7 +28,7 @@ var steps = []struct {
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
 		"hub/call attempt.judge":       "twice: again by what the client has said when it was asked once more",
-		"hub/call attempt.heldThere":   "a root has been replaced, and another process serves the call",
+		"hub/call attempt.ensureConfined":   "a root has been replaced, and another process serves the call",
 		"hub/call Sender.judgeAgain":   "a call that was made, whose kept result is read after a reload",
 		"hub/call Sender.judgeBy":      "a request that is with its child, by roots that the child asks for now",
 		"hub/call exchange.Revalidate": "before a request is sent once more: the answers may have taken long",

@@ -108,7 +108,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
-		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, Several: file.HTTP.Several()},
+		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.Several()},
 		Approval:          approval.Options{Timeout: file.Approval.Timeout, From: mayAnswer(&file.Approval, runtime.GOOS), Quiet: file.Approval.Notify == keys.NotifyOff},
 		Log:               log,
 	}

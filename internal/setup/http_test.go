@@ -161,7 +161,7 @@ func TestSeveralPrincipals(t *testing.T) {
 		`{}`: false, `{"http": {"tokens": [` + a + `]}}`: false, `{"http": {"tokens": [` + a + `, ` + b + `]}}`: true,
 		`{"http": {"resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]}}`: true,
 	} {
-		if got := (&Source{}).settings(file(t, text), zerolog.Nop()).Limits; got.Several != want || got.PrincipalChildren != 0 {
+		if got := (&Source{}).settings(file(t, text), zerolog.Nop()).Limits; got.MultiplePrincipals != want || got.PrincipalChildren != 0 {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}

@@ -116,7 +116,7 @@ func (a *Admission) Admit(w http.ResponseWriter, r *http.Request) (Caller, error
 			return Caller{}, ErrAnswered
 		}
 	}
-	return a.token(w, r, before)
+	return a.authenticate(w, r, before)
 }
 
 // Metadata serves what tells clients where to get a token, to everybody; nil where that is
@@ -150,8 +150,8 @@ func bearer(authorization string) (secret string, ok bool) {
 	return strings.TrimSpace(secret), strings.EqualFold(scheme, "Bearer")
 }
 
-// token tells whose bearer token a request carries.
-func (a *Admission) token(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
+// authenticate tells whose bearer token a request carries.
+func (a *Admission) authenticate(w http.ResponseWriter, r *http.Request, before *credentials) (Caller, error) {
 	if a.open {
 		return Caller{}, nil
 	}
@@ -161,11 +161,11 @@ func (a *Admission) token(w http.ResponseWriter, r *http.Request, before *creden
 	}
 	secret, ok := bearer(authorization)
 	if !ok {
-		return a.unknown(w, r, "")
+		return a.authenticateByIssuer(w, r, "")
 	}
-	who, ok := a.known(secret)
+	who, ok := a.callerByToken(secret)
 	if !ok {
-		return a.unknown(w, r, secret)
+		return a.authenticateByIssuer(w, r, secret)
 	}
 	visitorOf(r.Context()).admitted(&credentials{a, r.Host, authorization, who})
 	return who, nil
@@ -190,9 +190,9 @@ func Basis(settings ...any) string {
 	return string(sum[:])
 }
 
-// known finds whose token it is. All are compared, each in constant time, so that the
+// callerByToken finds whose token it is. All are compared, each in constant time, so that the
 // time taken tells nothing.
-func (a *Admission) known(secret string) (who Caller, ok bool) {
+func (a *Admission) callerByToken(secret string) (who Caller, ok bool) {
 	sum := sha256.Sum256([]byte(secret))
 	for _, t := range a.tokens {
 		if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
@@ -202,8 +202,8 @@ func (a *Admission) known(secret string) (who Caller, ok bool) {
 	return who, ok
 }
 
-// unknown tells whose a request is by the issuers that the hub trusts.
-func (a *Admission) unknown(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
+// authenticateByIssuer tells whose a request is by the issuers that the hub trusts.
+func (a *Admission) authenticateByIssuer(w http.ResponseWriter, r *http.Request, secret string) (Caller, error) {
 	if a.resource != nil {
 		return a.resource.caller(w, r, secret)
 	}

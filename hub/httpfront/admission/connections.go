@@ -25,8 +25,8 @@ type Connections struct {
 	owned     map[string]int      // how many of them are of each principal
 }
 
-// A visitor is what the requests of one connection know of it.
-type visitor struct {
+// A connInfo is what the requests of one connection know of it.
+type connInfo struct {
 	conn  net.Conn
 	known atomic.Pointer[string]      // who has come on it last; nil: nobody who was admitted
 	shown atomic.Pointer[credentials] // by which a request was admitted; nil: none was yet
@@ -43,14 +43,14 @@ type credentials struct {
 type visitorKey struct{}
 
 // visitorOf is nil where nobody has met the connection.
-func visitorOf(ctx context.Context) *visitor {
-	v, _ := ctx.Value(visitorKey{}).(*visitor)
+func visitorOf(ctx context.Context) *connInfo {
+	v, _ := ctx.Value(visitorKey{}).(*connInfo)
 	return v
 }
 
 // credentials are those of the last request on this connection that the Admission let in by
 // a token of the hub; nil where there was none.
-func (v *visitor) credentials(by *Admission) *credentials {
+func (v *connInfo) credentials(by *Admission) *credentials {
 	if v == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (v *visitor) credentials(by *Admission) *credentials {
 	return nil
 }
 
-func (v *visitor) admitted(c *credentials) {
+func (v *connInfo) admitted(c *credentials) {
 	if v != nil {
 		v.shown.Store(c)
 	}
@@ -82,7 +82,7 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 	if oldest != nil {
 		_ = oldest.Close() // it is served no more, whatever comes of that
 	}
-	return context.WithValue(ctx, visitorKey{}, &visitor{conn: conn})
+	return context.WithValue(ctx, visitorKey{}, &connInfo{conn: conn})
 }
 
 // Assign notes that a request of a principal was admitted on a connection, which is the principal's

@@ -27,9 +27,9 @@ const retryTime = time.Second
 // broke can go on where it was (Last-Event-ID). One connection at a time
 // follows it; who comes later takes it over.
 type Stream struct {
-	ID      string        // of this stream within its session; "": nobody comes back to it
-	waiting *atomic.Int64 // unsent of all streams of the session
-	Lonely  int           // most bytes unsent while no connection follows; 0: MostWaiting
+	ID              string        // of this stream within its session; "": nobody comes back to it
+	waiting         *atomic.Int64 // unsent of all streams of the session
+	UnfollowedLimit int           // most bytes unsent while no connection follows; 0: MostWaiting
 
 	mu     sync.Mutex
 	events []Event
@@ -73,7 +73,7 @@ func (st *Stream) room(size int, w Weight) bool {
 	case Question:
 		return waiting <= 2*MostWaiting
 	}
-	if st.Lonely > 0 && st.kick == nil && st.unsent+size > st.Lonely {
+	if st.UnfollowedLimit > 0 && st.kick == nil && st.unsent+size > st.UnfollowedLimit {
 		return false
 	}
 	return waiting == 0 || waiting+int64(size) <= MostWaiting
@@ -134,15 +134,15 @@ func (st *Stream) Complete(from uint64) bool {
 	return st.ended && from >= st.first+uint64(len(st.events))
 }
 
-// Holds is how many bytes the stream keeps.
-func (st *Stream) Holds() int {
+// Bytes is how many bytes the stream keeps.
+func (st *Stream) Bytes() int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.held
 }
 
-// Live reports whether a connection follows the stream.
-func (st *Stream) Live() bool {
+// HasFollower reports whether a connection follows the stream.
+func (st *Stream) HasFollower() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.kick != nil
@@ -253,9 +253,9 @@ func (st *Stream) written(below uint64) {
 	}
 }
 
-// Awaited reports whether the stream has ended since then with something in it that its
+// HasUndelivered reports whether the stream has ended since then with something in it that its
 // client has not got yet: it may come back for that.
-func (st *Stream) Awaited(since time.Time) bool {
+func (st *Stream) HasUndelivered(since time.Time) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.over.After(since) && st.sent < st.first+uint64(len(st.events))

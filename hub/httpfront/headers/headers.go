@@ -49,9 +49,9 @@ func SessionOf(h http.Header) string {
 // count in both eras; of the others the one without a handshake has rules of its own.
 var onceKeys = []string{"Authorization", "Content-Type", "Content-Encoding", keySession, keyProtocol, http.CanonicalHeaderKey(LastEvent)}
 
-// Repeated is the first header that may be there once and is there more often; ""
+// DuplicateHeader is the first header that may be there once and is there more often; ""
 // where none is.
-func Repeated(h http.Header) string {
+func DuplicateHeader(h http.Header) string {
 	for i, key := range onceKeys {
 		if len(h[key]) > 1 && (i < 3 || !IsModern(h)) {
 			return key
@@ -92,8 +92,8 @@ func NonHandshakeVersion(h http.Header) string {
 // without a handshake, of a version that is not served included.
 func IsModern(h http.Header) bool { return NonHandshakeVersion(h) != "" }
 
-// NameVersion reports whether the headers name a version.
-func NameVersion(h http.Header, version string) bool { return slices.Contains(h[keyProtocol], version) }
+// HasVersion reports whether the headers name a version.
+func HasVersion(h http.Header, version string) bool { return slices.Contains(h[keyProtocol], version) }
 
 // CheckVersion compares the version that the headers name with that of the body
 // of a modern request. A body that names none is left to whoever reads _meta:

@@ -98,16 +98,16 @@ func New(key string, l Limits, others *Callers) *Share {
 	return s
 }
 
-// Enter notes one more who uses the share: a session, a connection of it, or a request of none. The first of them does so
+// AddUser notes one more who uses the share: a session, a connection of it, or a request of none. The first of them does so
 // while the table of shares is locked, others where one has it already. Each calls Exit once.
-func (s *Share) Enter() {
+func (s *Share) AddUser() {
 	if s != nil {
 		s.users.Add(1)
 	}
 }
 
-// Exit ends what Enter began.
-func (s *Share) Exit() {
+// RemoveUser ends what AddUser began.
+func (s *Share) RemoveUser() {
 	if s != nil {
 		s.users.Add(-1)
 	}
@@ -150,8 +150,8 @@ func exceeded(again time.Duration, text string, args ...any) *ExceededError {
 // ErrGone is why a request is not served that nobody waits for any more.
 var ErrGone = errors.New("the connection has ended")
 
-// goesOn reports whether a message goes on to a server, or has one do something. It counts for the rate.
-func goesOn(method string) bool {
+// countsForRate reports whether a message goes on to a server, or has one do something. It counts for the rate.
+func countsForRate(method string) bool {
 	switch methods.Of(method).Kind {
 	case methods.Call, methods.Extension, methods.Task, methods.Stream:
 		return true
@@ -170,7 +170,7 @@ func (s *Share) Count(method string) error {
 		s.requests.Add(-1)
 		return exceeded(time.Second, "%s has %d calls under way (limits.principal.calls), and %d that wait: send it again when one of them has ended", s.Name, cap(s.slots), Waiting*cap(s.slots))
 	}
-	if s.rate == nil || !goesOn(method) {
+	if s.rate == nil || !countsForRate(method) {
 		return nil
 	}
 	r := s.rate.Reserve()
