@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -39,6 +40,8 @@ type Options struct {
 // Examine looks at everything. The error is for what keeps it from looking.
 func Examine(ctx context.Context, o Options) (*Report, error) {
 	e := examination{Options: o, ctx: ctx, report: &Report{Findings: []Finding{}, Servers: []Server{}, Clients: []InstalledClient{}, Hubs: []Hub{}}}
+	e.signing = sync.OnceValue(func() Signing { return SigningOf(ctx, e.found.Hub.Home, o.Log) })
+	e.running = sync.OnceValue(e.findHubs)
 	r := e.report
 	r.Config = o.Source.Path()
 	found, err := o.Source.Check(io.Discard)
@@ -98,9 +101,8 @@ type examination struct {
 	found  setup.CheckResult
 	report *Report
 
-	signs     *Signing // what the user's git does, once it was asked
-	hubsKnown bool
-	answers   []admin.Report // of the hubs that run
+	signing func() Signing        // what the user's git does
+	running func() []admin.Report // of the hubs that run
 }
 
 // unreadable is why hub.json could not be read at all.
@@ -216,10 +218,7 @@ func (e *examination) access() {
 	if err != nil {
 		return
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		abs = path
-	}
+	abs := e.absoluteConfig()
 	text, _ := os.ReadFile(path) // what cannot be read shows no secret
 	mode := info.Mode().Perm()
 	switch {

@@ -48,15 +48,6 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 	return "gpg-agent"
 }
 
-// signing asks git once.
-func (e *examination) signing() Signing {
-	if e.signs == nil {
-		s := SigningOf(e.ctx, e.found.Hub.Home, e.Log)
-		e.signs = &s
-	}
-	return *e.signs
-}
-
 // gitEnvironment is what git needs to find the user's settings.
 func gitEnvironment() []string { return append(plainEnvironment(), environment("XDG_CONFIG_HOME")...) }
 

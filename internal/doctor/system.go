@@ -248,23 +248,17 @@ func writable(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// running are the hubs that answer. It reports those that do not, and folders of
-// sockets that cannot be used, when it is first called.
-func (e *examination) running() []admin.Report {
-	if e.hubsKnown {
-		return e.answers
-	}
-	e.hubsKnown = true
+// findHubs are the hubs that answer. It reports those that do not, and folders of
+// sockets that cannot be used.
+func (e *examination) findHubs() (answers []admin.Report) {
 	all, err := admin.Find(rundir.Sockets(os.Getenv))
-	if err != nil {
-		for _, one := range joinedErrors(err) {
-			text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
-			f := Finding{Group: Hubs, Severity: sevWarning, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
-			if strings.HasPrefix(cure, "chmod ") {
-				f.Command, f.Cure = cure, "let nobody else look into it"
-			}
-			e.report.add(f)
+	for _, one := range setup.Flatten(err) {
+		text, cure, _ := strings.Cut(printable.Clean(one.Error()), "; ")
+		f := Finding{Group: Hubs, Severity: sevWarning, Text: text + ": hubs that have their sockets there are not seen", Cure: cure}
+		if strings.HasPrefix(cure, "chmod ") {
+			f.Command, f.Cure = cure, "let nobody else look into it"
 		}
+		e.report.add(f)
 	}
 	for _, h := range all {
 		r, err := h.Status(e.ctx)
@@ -272,17 +266,9 @@ func (e *examination) running() []admin.Report {
 			e.report.add(Finding{Group: Hubs, Severity: sevWarning, Text: printable.Clean(err.Error()), Cure: "end that process, and start its client anew"})
 			continue
 		}
-		e.answers = append(e.answers, r)
+		answers = append(answers, r)
 	}
-	return e.answers
-}
-
-// joinedErrors are the errors that were joined to one.
-func joinedErrors(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
-	}
-	return []error{err}
+	return answers
 }
 
 // hubs says which hubs are not as they should be.

@@ -73,7 +73,7 @@ func (s *Store) readFile() (map[string]string, error) {
 	if s.o.Dir == "" {
 		return all, nil
 	}
-	raw, err := readPrivate(s.file(), mostFile+mostIdentity)
+	raw, err := ReadPrivate(s.file(), mostFile+mostIdentity)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -106,7 +106,7 @@ func (s *Store) readFile() (map[string]string, error) {
 
 // readKey reads the key of the file.
 func (s *Store) readKey() (age.Identity, age.Recipient, error) {
-	raw, err := readPrivate(s.identity(), mostIdentity)
+	raw, err := ReadPrivate(s.identity(), mostIdentity)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,8 +168,8 @@ func (s *Store) makeKey() (age.Recipient, error) {
 	return key.Recipient(), nil
 }
 
-// readPrivate reads a file that no other user can read.
-func readPrivate(path string, most int) ([]byte, error) {
+// ReadPrivate reads a regular file of at most so many bytes that no other user can read.
+func ReadPrivate(path string, most int) ([]byte, error) {
 	raw, info, err := readRegular(path, most, nil)
 	if err == nil {
 		err = ownership.CheckPrivate(path, info)

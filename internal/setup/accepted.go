@@ -3,8 +3,6 @@ package setup
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,19 +82,11 @@ func envFile(f *config.File, s *config.Server, home string) string {
 }
 
 func digestOf(path string) string {
-	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() {
-		return ""
-	}
-	data, err := os.ReadFile(path)
+	data, err := hubfile.ReadRegular(path)
 	if err != nil {
 		return ""
 	}
-	return digest(data)
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hubfile.Sum(data)
 }
 
 // A resolver gives the value of a reference; see [hub.Config].
@@ -133,7 +123,7 @@ func (s *Source) acceptedResolver(file *config.File, home string, resolve resolv
 		}
 		var old hubFile
 		was, known, err := s.Consent.Accepted(itemID(path))
-		if err != nil || !known || json.Unmarshal(was, &old) != nil || old.EnvFiles[r.Name] != digest([]byte(text)) {
+		if err != nil || !known || json.Unmarshal(was, &old) != nil || old.EnvFiles[r.Name] != hubfile.Sum([]byte(text)) {
 			now := then // starts ask at the same time
 			_, _ = now.Accepted(io.Discard, nil)
 			return "", errEnvFile

@@ -80,24 +80,34 @@ func (s *Source) readable(w io.Writer) (Result, error) {
 
 // take reports the problems in an error, and returns the errors that are no problems.
 func (s *Source) take(err error) error {
-	var le *config.LoadError
-	var p config.Problem
+	var left []error
+	for _, e := range Flatten(err) {
+		var le *config.LoadError
+		var p config.Problem
+		switch {
+		case errors.As(e, &le) && len(le.Errors) > 0:
+			for _, p := range le.Errors {
+				s.problem(p)
+			}
+		case errors.As(e, &p):
+			s.problem(p)
+		default:
+			left = append(left, e)
+		}
+	}
+	return errors.Join(left...)
+}
+
+// Flatten is the errors that were joined to one, and those that were joined to these; none for nil.
+func Flatten(err error) (all []error) {
 	joined, many := err.(interface{ Unwrap() []error }) // this very level
 	switch {
 	case many:
-		var left []error
 		for _, e := range joined.Unwrap() {
-			left = append(left, s.take(e))
+			all = append(all, Flatten(e)...)
 		}
-		return errors.Join(left...)
-	case errors.As(err, &le) && len(le.Errors) > 0:
-		for _, p := range le.Errors {
-			s.problem(p)
-		}
-		return nil
-	case errors.As(err, &p):
-		s.problem(p)
-		return nil
+	case err != nil:
+		all = []error{err}
 	}
-	return err
+	return all
 }

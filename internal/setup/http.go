@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,8 +22,8 @@ import (
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/issuers"
-	"mcphub/internal/ownership"
 	"mcphub/internal/rundir"
+	"mcphub/internal/secrets"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -220,27 +220,14 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 		return secret, nil
 	}
 	path := resolvePath(f, at.File, home, false)
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("%s cannot be read: %w; write it into that file, or correct the path", what, err)
-	}
-	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
-		return "", fmt.Errorf("%s, which is to hold %s, is no regular file", path, what)
-	}
-	if err := ownership.CheckPrivate(path, info); err != nil {
-		return "", fmt.Errorf("%s holds %s: %w", path, what, err)
-	}
-	in, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("%s cannot be read: %w", what, err)
-	}
-	defer func() { _ = in.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(in, mostToken+1))
+	raw, err := secrets.ReadPrivate(path, mostToken)
 	secret := strings.TrimSpace(string(raw))
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s cannot be read: %w; write it into that file, or correct the path", what, err)
 	case err != nil:
 		return "", fmt.Errorf("%s cannot be read: %w", what, err)
-	case secret == "" || len(raw) > mostToken || strings.ContainsAny(secret, "\r\n"):
+	case secret == "" || strings.ContainsAny(secret, "\r\n"):
 		return "", fmt.Errorf("%s must hold %s alone, on one line", path, what)
 	}
 	return secret, nil

@@ -44,7 +44,7 @@ func TestTokens(t *testing.T) {
 		"open file":      {`"file": "readable"`, "", "chmod 600"},
 		"empty file":     {`"file": "empty"`, "", "alone, on one line"},
 		"two lines":      {`"file": "two"`, "", "alone, on one line"},
-		"long file":      {`"file": "long"`, "", "alone, on one line"},
+		"long file":      {`"file": "long"`, "", "larger than 16384 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "open file" && runtime.GOOS == "windows" {

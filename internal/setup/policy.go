@@ -101,28 +101,20 @@ func isReported(had, key string) bool {
 func policyErrors(f *config.File, err error) error {
 	var list []config.Problem
 	var other []error
-	var walk func(error)
-	walk = func(err error) {
+	for _, e := range Flatten(err) {
 		var p *policy.Error
-		joined, many := err.(interface{ Unwrap() []error }) // this very level
-		switch {
-		case many:
-			for _, e := range joined.Unwrap() {
-				walk(e)
-			}
-		case errors.As(err, &p):
-			path := []string{"policy"}
-			if p.Rule >= 0 {
-				path = append(path, "rules", strconv.Itoa(p.Rule))
-			}
-			problem := f.At(append(path, p.Key...)...)
-			problem.Text, problem.Hint = p.Text, p.Hint
-			list = append(list, problem)
-		default:
-			other = append(other, err)
+		if !errors.As(e, &p) {
+			other = append(other, e)
+			continue
 		}
+		path := []string{"policy"}
+		if p.Rule >= 0 {
+			path = append(path, "rules", strconv.Itoa(p.Rule))
+		}
+		problem := f.At(append(path, p.Key...)...)
+		problem.Text, problem.Hint = p.Text, p.Hint
+		list = append(list, problem)
 	}
-	walk(err)
 	if len(list) == 0 {
 		return err
 	}
