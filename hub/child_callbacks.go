@@ -220,7 +220,7 @@ func (h *Hub) toldRedefined(k spec.Key, tools []offers.Redefinition) {
 			Msg("the server defines this tool otherwise than when it was offered before; look at it before you go on trusting it")
 		h.redefined.Add(k.Child, owner, name, t.Parts, time.Now())
 		if to := conf.Audit.Recorder; to != nil {
-			to.Definition(&audit.Record{DecisionFields: audit.DecisionFields{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
+			to.Note(audit.KindDefinition, &audit.Record{DecisionFields: audit.DecisionFields{Child: k.Child, Tool: name, Code: strings.Join(t.Parts, ", ")}})
 		}
 	}
 }

@@ -91,8 +91,9 @@ func (h Host) environmentOf(top string) (parts []part) {
 	if text == "" {
 		return nil
 	}
-	found, _ := filepath.Glob(filepath.Join(globbed(top), "lib", "python*", "site-packages", "*.pth"))
-	for _, file := range found {
+	found, _ := fs.Glob(os.DirFS(top), "lib/python*/site-packages/*.pth")
+	for _, name := range found {
+		file := filepath.Join(top, name)
 		for line := range strings.Lines(textOf(file)) {
 			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.IsDir(dir) {
 				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file})
@@ -100,9 +101,4 @@ func (h Host) environmentOf(top string) (parts []part) {
 		}
 	}
 	return parts
-}
-
-// globbed is a path that a pattern takes as it stands.
-func globbed(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }

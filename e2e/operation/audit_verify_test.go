@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
@@ -114,8 +115,9 @@ func (a *arena) begin(dir string, lines int, o audit.Options) (id string, end fu
 	l, err := audit.Open(o)
 	world.Must(a.t, err)
 	for i := range lines {
-		_, err := l.Append(context.Background(), &audit.Record{Session: "s", Request: fmt.Append(nil, i), DecisionFields: audit.DecisionFields{Child: "files", Tool: "read", Decision: "deny"}})
+		_, err := l.Put(audit.KindDecision, &audit.Record{Session: "s", Request: fmt.Append(nil, i), DecisionFields: audit.DecisionFields{Child: "files", Tool: "read", Decision: "deny"}}, nil, time.Now())
 		world.Must(a.t, err)
+		world.Must(a.t, l.Commit(context.Background()))
 	}
 	return l.ID(), func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -44,7 +44,7 @@ func recordLines(t *testing.T, dir string, many int) {
 		if i%100 == 50 {
 			d.Decision, d.Code, d.Rule, d.Findings[0] = "deny", "outside", "", audit.Finding{At: "/path", Role: "read", Path: "/etc/old" + strconv.Itoa(i)}
 		}
-		n, err := l.Put(&audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
+		n, err := l.Put(audit.KindDecision, &audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
 		world.Must(t, err)
 		l.Outcome(audit.Outcome{DecisionLine: n, Result: audit.ResultOK, Micros: int64(i)})
 		if i%1000 == 999 {

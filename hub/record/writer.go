@@ -120,7 +120,7 @@ func New(session, principal string, now func() *Settings, group *Group, metrics 
 // Session writes the line of a session that begins. It waits for nothing.
 func (r *Writer) Session(by audit.ClientInfo) {
 	if to := r.now().Recorder; to != nil {
-		to.Session(&audit.Record{Session: r.session, Principal: r.principal, ClientInfo: by})
+		to.Note(audit.KindSession, &audit.Record{Session: r.session, Principal: r.principal, ClientInfo: by})
 	}
 }
 
@@ -351,7 +351,7 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 		s.remember(audit.KindRefusal, &rec)
 		return
 	}
-	s.Recorder.Refusal(&rec)
+	s.Recorder.Note(audit.KindRefusal, &rec)
 }
 
 // KernelRefused records what the kernel has refused to a child while it served a request. It

@@ -180,7 +180,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 		t.Fatalf("%v %v", files, err)
 	}
 	whole(t, dir)
-	if err := os.Remove(filepath.Join(dir, files[l.ID()][1])); err != nil {
+	if err := os.Remove(files[l.ID()][1]); err != nil {
 		t.Fatal(err)
 	}
 	if r, _ := trail.Verify(dir); r.OK() {

@@ -101,15 +101,16 @@ func (c *chain) write(b line, from int) error {
 // recover closes the logs of processes that ended without closing them. Such a
 // process leaves a lock that nobody holds.
 func (c *chain) recover() error {
-	locks, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*"+LockEnding))
+	locks, err := fs.Glob(os.DirFS(c.dir), "*"+LockEnding)
 	if err != nil {
 		return err
 	}
-	for _, path := range locks {
-		id := strings.TrimSuffix(filepath.Base(path), LockEnding)
+	for _, name := range locks {
+		id := strings.TrimSuffix(name, LockEnding)
 		if _, ok := LogOf(id + LogEnding); !ok {
 			continue
 		}
+		path := filepath.Join(c.dir, name)
 		lock := flock.New(path, flock.SetPermissions(0o600))
 		if held, err := lock.TryLock(); err != nil || !held {
 			continue // it lives
@@ -127,11 +128,6 @@ func (c *chain) recover() error {
 		}
 	}
 	return nil
-}
-
-// escapeGlob makes a pattern that matches exactly this path.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }
 
 // errUnreadable is the reason why a log cannot be closed.
@@ -184,9 +180,9 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 	if err != nil {
 		return end, err
 	}
-	names := all[id]
-	for i := len(names) - 2; i >= 0 && end.number == 0; i-- {
-		before, err := os.Open(filepath.Join(c.dir, names[i]))
+	paths := all[id]
+	for i := len(paths) - 2; i >= 0 && end.number == 0; i-- {
+		before, err := os.Open(paths[i])
 		if err != nil {
 			return end, err
 		}

@@ -63,31 +63,22 @@ func (c *Copy) take(b []byte) {
 // Run writes until ctx ends, and then what is left, as far as the stream takes it within a
 // second. Where the stream takes nothing any more, a write may outlive Run: nothing ends it.
 func (c *Copy) Run(ctx context.Context) {
-	var ended sync.WaitGroup
-	stop := make(chan struct{})
-	ended.Go(func() {
-		for {
-			select {
-			case <-c.news:
-				c.write()
-			case <-stop:
-				c.write()
-				return
-			}
-		}
-	})
-	<-ctx.Done()
-	close(stop)
 	done := make(chan struct{})
 	go func() {
-		ended.Wait()
-		close(done)
+		defer close(done)
+		for last := false; !last; {
+			select {
+			case <-c.news:
+			case <-ctx.Done():
+				last = true
+			}
+			c.write()
+		}
 	}()
-	patience := time.NewTimer(lastCopies)
-	defer patience.Stop()
+	<-ctx.Done()
 	select {
 	case <-done:
-	case <-patience.C:
+	case <-time.After(lastCopies):
 	}
 }
 

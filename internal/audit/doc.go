@@ -14,11 +14,11 @@
 //
 // # What is promised
 //
-// [Log.Append] returns when the line is with the operating system, so the line outlives the
+// [Recorder.Append] returns when the line is with the operating system, so the line outlives the
 // process. Checkpoints are also synced to the disk, each minute with news. A line that a
 // crash cut off is recognised, and the next process to open the log adds a line that says so.
 //
-// [Log.Put] and [Log.Commit] are Append in two steps, for several decisions with one write.
+// [Log.Put] and [Log.Commit] are its two steps, for several decisions with one write.
 // Nothing may be done upon a decision before Commit has returned. [Log.PutCalls] puts several
 // calls into one line. A [GroupCommit] gathers decisions, writes them, and then lets each take
 // effect. Outcomes are written within 200 ms, several in one line.

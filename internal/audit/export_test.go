@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"os"
 	"time"
 )
@@ -20,6 +21,15 @@ func RetryAtOnce(o Options) Options { o.retry = 1; return o }
 
 // PutWhole writes all of b to the end of a file, or nothing.
 func PutWhole(f *os.File, b []byte) error { return put(f, b) }
+
+// Append writes a decision and returns the number of its line.
+func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
+	n, err := l.Put(KindDecision, r, nil, time.Now())
+	if err == nil {
+		err = l.Commit(ctx)
+	}
+	return n, err
+}
 
 func (l *Log) Release() error  { return l.release() }
 func (l *Log) CloseNow() error { return l.close() }

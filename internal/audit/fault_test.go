@@ -136,9 +136,9 @@ func TestTheClockMayGoBack(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	rotated := files[l.ID()][:len(files[l.ID()])-1]
-	for i, name := range rotated {
+	for i, path := range rotated {
 		later := l.ID() + "-2001-01-0" + string(rune('9'-i)) + "T00-00-00.000-size" + audit.LogEnding
-		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, later)); err != nil {
+		if err := os.Rename(path, filepath.Join(dir, later)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 	big := sample(1)
 	big.Arguments = []byte(`"` + strings.Repeat("x", 60_000) + `"`)
 	for {
-		if _, err := l.Put(big, nil, time.Now()); err != nil {
+		if _, err := l.Put(audit.KindDecision, big, nil, time.Now()); err != nil {
 			break
 		}
 	}

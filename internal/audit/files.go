@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// LogFiles lists the files of each log, in the order written.
+// LogFiles lists the paths of the files of each log, in the order written.
 func LogFiles(dir string) (map[string][]string, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -19,7 +19,7 @@ func LogFiles(dir string) (map[string][]string, error) {
 	for _, n := range names {
 		// A link, a folder or a pipe is none: Verify tells of it.
 		if id, ok := LogOf(n.Name()); ok && n.Type().IsRegular() {
-			files[id] = append(files[id], n.Name())
+			files[id] = append(files[id], filepath.Join(dir, n.Name()))
 		}
 	}
 	for id, list := range files {
@@ -27,14 +27,14 @@ func LogFiles(dir string) (map[string][]string, error) {
 			continue
 		}
 		first := map[string]uint64{}
-		for _, name := range list {
-			if first[name], err = firstNumber(filepath.Join(dir, name)); err != nil {
+		for _, path := range list {
+			if first[path], err = firstNumber(path); err != nil {
 				return nil, err
 			}
 		}
 		slices.SortFunc(list, func(a, b string) int {
 			// The one that is written to comes last: it may hold no line yet.
-			now := id + LogEnding
+			now := filepath.Join(dir, id+LogEnding)
 			return cmp.Or(cmp.Compare(boolInt(a == now), boolInt(b == now)), cmp.Compare(first[a], first[b]), strings.Compare(a, b))
 		})
 	}

@@ -98,17 +98,6 @@ type link struct {
 // ID names the log; its files begin with it.
 func (l *Log) ID() string { return l.id }
 
-// Append writes a decision and returns the number of its line. When it returns
-// without an error the line is with the operating system. If another caller is
-// writing, it waits for that one, as long as ctx lasts.
-func (l *Log) Append(ctx context.Context, r *Record) (uint64, error) {
-	n, err := l.Put(r, nil, time.Now())
-	if err == nil {
-		err = l.Commit(ctx)
-	}
-	return n, err
-}
-
 // note makes a line that is written soon, without waiting for it.
 func (l *Log) note(kind string, r *Record) error {
 	if err := l.enter(); err != nil {
@@ -121,18 +110,12 @@ func (l *Log) note(kind string, r *Record) error {
 	return nil
 }
 
-// Put makes the line of a decision that is taken now. Commit writes it, with others in
-// one write.
-func (l *Log) Put(r *Record, form EncodedDecision, now time.Time) (uint64, error) {
-	return l.put(KindDecision, r, form, now)
-}
-
 // PutCalls is Put for calls of one session that were decided together: one line
 // tells of all of them, unless there is but one. It does not keep calls.
 func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	if len(calls) == 1 {
 		c := &calls[0]
-		return l.put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
+		return l.Put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
 	}
 	if err := l.enter(); err != nil {
 		return 0, err
@@ -143,7 +126,9 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 	return l.made.number, nil
 }
 
-func (l *Log) put(kind string, r *Record, form EncodedDecision, now time.Time) (uint64, error) {
+// Put makes a line of what happens at now, and returns its number. Commit writes it, with
+// others in one write.
+func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (uint64, error) {
 	if err := l.enter(); err != nil {
 		return 0, err
 	}

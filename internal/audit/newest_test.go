@@ -30,7 +30,7 @@ func fill(t testing.TB, dir string, logs, decisions, size int) {
 			if i%3 == 0 {
 				at, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Encoded: form}}, 4), time.Now())
 			} else {
-				at, err = l.Put(&audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + string(id)}}}}, nil, time.Now())
+				at, err = l.Put(audit.KindDecision, &audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + string(id)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())
@@ -149,7 +149,7 @@ func TestNewestSeeks(t *testing.T) {
 	}
 	first := time.Now().UTC().Truncate(time.Hour).Add(time.Hour) // after the line that opens the log
 	for i := range 5000 {
-		if _, err = l.Put(&audit.Record{Session: "s", Request: []byte(strconv.Itoa(i)), DecisionFields: audit.DecisionFields{Child: "git", Tool: strconv.Itoa(i), Decision: "deny"}}, nil, first.Add(time.Duration(i)*time.Hour)); err == nil {
+		if _, err = l.Put(audit.KindDecision, &audit.Record{Session: "s", Request: []byte(strconv.Itoa(i)), DecisionFields: audit.DecisionFields{Child: "git", Tool: strconv.Itoa(i), Decision: "deny"}}, nil, first.Add(time.Duration(i)*time.Hour)); err == nil {
 			err = l.Commit(t.Context())
 		}
 		if err != nil {

@@ -109,13 +109,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 			wait = reopenFirst
 			continue
 		}
-		again := time.NewTimer(wait)
-		wait = min(2*wait, reopenMost)
 		select {
-		case <-again.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			again.Stop()
 		}
+		wait = min(2*wait, reopenMost)
 	}
 }
 
@@ -138,22 +136,12 @@ func (r *Recorder) append(ctx context.Context, kind string, rec *Record) (Ticket
 		return Ticket{}, r.failed(r.notOpen(), 1)
 	}
 	now := time.Now()
-	n, err := l.put(kind, rec, nil, now)
+	n, err := l.Put(kind, rec, nil, now)
 	if err != nil {
 		return Ticket{}, r.failed(err, 1)
 	}
 	return Ticket{l, n, 0, now}, r.commit(ctx, l, 1)
 }
-
-// Definition notes that a tool is defined otherwise than before. It does not wait.
-func (r *Recorder) Definition(rec *Record) { r.note(KindDefinition, rec) }
-
-// Session notes that a session begins. It does not wait: the line comes before those of the
-// session's calls, and is with the operating system when they are.
-func (r *Recorder) Session(rec *Record) { r.note(KindSession, rec) }
-
-// Refusal notes what the kernel has refused a child. It does not wait.
-func (r *Recorder) Refusal(rec *Record) { r.note(KindRefusal, rec) }
 
 // Flush waits until the lines that were noted are with the operating system, so that who
 // is answered now finds them.
@@ -173,7 +161,9 @@ func (r *Recorder) Ready(ctx context.Context) error {
 	return r.commit(ctx, l, 0)
 }
 
-func (r *Recorder) note(kind string, rec *Record) {
+// Note records what is no decision. It does not wait: the line comes before those of
+// later decisions, and is with the operating system when they are.
+func (r *Recorder) Note(kind string, rec *Record) {
 	l := r.log.Load()
 	if l == nil {
 		_ = r.failed(r.notOpen(), 1)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -30,9 +31,9 @@ func (l *Log) same(fi os.FileInfo) bool {
 
 // rotated reports whether a file is one that was rotated out of the log.
 func (l *Log) rotated(was os.FileInfo) bool {
-	names, _ := filepath.Glob(filepath.Join(escapeGlob(l.o.Dir), l.id+"-*"+LogEnding)) // the pattern is valid
+	names, _ := fs.Glob(os.DirFS(l.o.Dir), l.id+"-*"+LogEnding) // the pattern is valid
 	for _, name := range names {
-		if fi, err := os.Lstat(name); err == nil && os.SameFile(was, fi) && was.Size() <= fi.Size() {
+		if fi, err := os.Lstat(filepath.Join(l.o.Dir, name)); err == nil && os.SameFile(was, fi) && was.Size() <= fi.Size() {
 			return true
 		}
 	}

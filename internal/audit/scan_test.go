@@ -33,7 +33,7 @@ func TestScanIsRead(t *testing.T) {
 			if i%3 == 0 {
 				_, err = l.PutCalls(slices.Repeat([]audit.CallRecord{{Session: "session", Request: id, Encoded: form}}, 4), time.Now())
 			} else {
-				_, err = l.Put(&audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
+				_, err = l.Put(audit.KindDecision, &audit.Record{Session: "session", Request: id, DecisionFields: audit.DecisionFields{Child: "git", Tool: "log", Decision: "deny", Findings: []audit.Finding{{At: "/p", Role: "read", Path: "/x/" + strconv.Itoa(i)}}}}, nil, time.Now())
 			}
 			if err == nil {
 				err = l.Commit(t.Context())

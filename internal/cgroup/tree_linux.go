@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,9 +200,9 @@ func members(path string) (all []int, err error) {
 
 // clear removes the groups that a hub which was killed has left.
 func (t *Tree) clear() {
-	left, _ := filepath.Glob(filepath.Join(t.path, namesBegin+"*"))
-	for _, path := range left {
-		_ = os.Remove(path) // one that is in use stays
+	left, _ := fs.Glob(os.DirFS(t.path), namesBegin+"*")
+	for _, name := range left {
+		_ = os.Remove(filepath.Join(t.path, name)) // one that is in use stays
 	}
 }
 

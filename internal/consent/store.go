@@ -75,19 +75,19 @@ func NewFor(state, home string) *Store {
 	})}
 }
 
-// copyAll copies files into a folder, which it makes.
-func copyAll(pattern, to string) error {
-	files, err := filepath.Glob(pattern)
+// copyAll copies files of a folder into another one, which it makes.
+func copyAll(dir, pattern, to string) error {
+	files, err := fs.Glob(os.DirFS(dir), pattern)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	for _, from := range files {
-		data, err := os.ReadFile(from)
+	for _, name := range files {
+		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(to, filepath.Base(from)), data, FileMode)
+			err = os.WriteFile(filepath.Join(to, name), data, FileMode)
 		}
 		if err != nil {
 			return err
@@ -166,12 +166,12 @@ func (s *Store) takeOver() error {
 	}
 	paths := physicalPaths([]string{had})
 	if !slices.ContainsFunc(all, func(l reachRecord) bool { _, held := l.holds(paths); return held }) {
-		for _, what := range [][2]string{
-			{filepath.Join(had, accepted, "*.json"), accepted},
-			{filepath.Join(s.state, "links"), ""},               // of children/launch
-			{filepath.Join(s.state, "http", "*.token"), "http"}, // of internal/bearer
+		for _, what := range []struct{ dir, pattern, to string }{
+			{filepath.Join(had, accepted), "*.json", accepted},
+			{s.state, "links", ""},                              // of children/launch
+			{filepath.Join(s.state, "http"), "*.token", "http"}, // of internal/bearer
 		} {
-			if err := copyAll(what[0], filepath.Join(temp, what[1])); err != nil {
+			if err := copyAll(what.dir, what.pattern, filepath.Join(temp, what.to)); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func record(t testing.TB, dir string, many int) {
 		if i%100 == 50 {
 			d.Decision, d.Code, d.Rule, d.Findings[0] = "deny", "outside", "", audit.Finding{At: "/path", Role: "read", Path: "/etc/passwd" + strconv.Itoa(i)}
 		}
-		n, err := l.Put(&audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
+		n, err := l.Put(audit.KindDecision, &audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
 		if err == nil && i%1000 == 0 {
 			err = l.Commit(t.Context())
 		}

@@ -122,7 +122,7 @@ func recordHostile(t *testing.T, dir, text string) {
 		t.Fatal(err)
 	}
 	d := audit.DecisionFields{Child: text, Tool: text, Decision: "deny", Rule: text, Code: "outside", By: text, Findings: []audit.Finding{{At: text, Role: "read", Path: text}}}
-	if _, err := l.Put(&audit.Record{Session: text, Principal: text, Request: []byte("1"), Method: text, DecisionFields: d, Within: []string{text}}, nil, time.Now()); err != nil {
+	if _, err := l.Put(audit.KindDecision, &audit.Record{Session: text, Principal: text, Request: []byte("1"), Method: text, DecisionFields: d, Within: []string{text}}, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := ended(l); err != nil {

@@ -70,7 +70,10 @@ func TestTrafficFollows(t *testing.T) {
 		})
 	}()
 	<-started
-	if _, err := l.Append(t.Context(), &audit.Record{Session: "s", DecisionFields: audit.DecisionFields{Child: "c", Tool: "t", Decision: "deny"}}); err != nil {
+	if _, err := l.Put(audit.KindDecision, &audit.Record{Session: "s", DecisionFields: audit.DecisionFields{Child: "c", Tool: "t", Decision: "deny"}}, nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var at time.Time // that of the line: a slot may have ended since

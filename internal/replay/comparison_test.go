@@ -38,7 +38,7 @@ func record(t testing.TB, dir string, n int) {
 			},
 			Arguments: []byte(`{"path":"src/file.go","content":"some text"}`),
 		}
-		if _, err := log.Put(&r, nil, start); err != nil {
+		if _, err := log.Put(audit.KindDecision, &r, nil, start); err != nil {
 			t.Fatal(err)
 		}
 		i++

@@ -83,7 +83,7 @@ func (f *follower) read(id string, files []string, first bool) error {
 	if l == nil {
 		from := path
 		if !first { // it may have been rotated already
-			from = filepath.Join(f.dir, files[0])
+			from = files[0]
 		}
 		file, err := os.Open(from)
 		if err != nil {
@@ -126,8 +126,8 @@ func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
 	}
 	files := all[id]
 	for i := range len(files) - 1 {
-		if fi, err := os.Stat(filepath.Join(f.dir, files[i])); err == nil && os.SameFile(had, fi) {
-			return os.Open(filepath.Join(f.dir, files[i+1]))
+		if fi, err := os.Stat(files[i]); err == nil && os.SameFile(had, fi) {
+			return os.Open(files[i+1])
 		}
 	}
 	return os.Open(filepath.Join(f.dir, id+audit.LogEnding))

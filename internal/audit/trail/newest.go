@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"time"
@@ -107,12 +106,9 @@ func backwardLogs(dir string) (logs []*backward, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for id, names := range files {
-		b := &backward{id: id, results: map[audit.Place]audit.Outcome{}}
-		for _, name := range names {
-			b.paths = append(b.paths, filepath.Join(dir, name))
-		}
-		fi, err := os.Stat(b.paths[len(b.paths)-1])
+	for id, paths := range files {
+		b := &backward{id: id, paths: paths, results: map[audit.Place]audit.Outcome{}}
+		fi, err := os.Stat(paths[len(paths)-1])
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile
 		}

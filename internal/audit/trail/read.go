@@ -2,7 +2,6 @@ package trail
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -101,12 +100,8 @@ func readThose(dir string, wanted func(line []byte) bool, each func(Event) bool)
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
-		paths := make([]string, len(files[id]))
-		for i, f := range files[id] {
-			paths[i] = filepath.Join(dir, f)
-		}
 		more := true
-		err := eachLine(paths, func(_ string, _ int, b []byte, _ bool) bool {
+		err := eachLine(files[id], func(_ string, _ int, b []byte, _ bool) bool {
 			if !wanted(b) {
 				return true
 			}

@@ -52,7 +52,10 @@ func TestEveryFieldIsWrittenAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), &want); err != nil {
+	if _, err := log.Put(audit.KindDecision, &want, nil, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	all, err := Decisions(dir, Filter{})

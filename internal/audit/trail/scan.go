@@ -3,8 +3,8 @@ package trail
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -47,9 +47,9 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 	}
 	defer workers.Wait()
 	defer close(blocks)
-	for id, names := range files {
+	for id, paths := range files {
 		b := spare.Get().(*block)
-		err := eachLine(newer(dir, names, since), func(_ string, _ int, line []byte, _ bool) bool {
+		err := eachLine(newer(paths, since), func(_ string, _ int, line []byte, _ bool) bool {
 			b.bytes = append(b.bytes, line...)
 			b.ends = append(b.ends, len(b.bytes))
 			if len(b.bytes) >= scanBlock {
@@ -68,17 +68,12 @@ func Scan(dir string, since time.Time, worker func() func(*Event)) error {
 	return nil
 }
 
-// newer are the paths of those files that were written to since a moment.
-func newer(dir string, names []string, since time.Time) []string {
-	var out []string
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		if fi, err := os.Stat(path); err == nil && fi.ModTime().Before(since) {
-			continue
-		}
-		out = append(out, path)
-	}
-	return out
+// newer are those files that were written to since a moment.
+func newer(paths []string, since time.Time) []string {
+	return slices.DeleteFunc(paths, func(path string) bool {
+		fi, err := os.Stat(path)
+		return err == nil && fi.ModTime().Before(since)
+	})
 }
 
 // scanned is what Scan reads of a line: what a decision was about. The rest of an

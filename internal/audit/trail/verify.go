@@ -67,7 +67,7 @@ func Verify(dir string, heads ...string) (*Report, error) {
 			r.Problems = append(r.Problems, Problem{id + audit.LogEnding, 0, "it is missing"})
 		}
 	}
-	if err := r.irregular(dir); err != nil {
+	if _, err := r.irregular(dir); err != nil {
 		return nil, err
 	}
 	for _, id := range slices.Sorted(maps.Keys(files)) {
@@ -85,10 +85,7 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 	if e != nil {
 		return nil, e
 	}
-	if err2 := r.irregular(dir); err2 != nil {
-		return nil, err2
-	}
-	all, e := os.ReadDir(dir)
+	all, e := r.irregular(dir)
 	if e != nil {
 		return nil, e
 	}
@@ -102,15 +99,15 @@ func (r *Report) chainless(dir string, err error) (*Report, error) {
 	return r, nil
 }
 
-// irregular finds entries with the name of a log that are no regular files.
-func (r *Report) irregular(dir string) error {
-	all, err := os.ReadDir(dir)
+// irregular finds entries with the name of a log that are no regular files. It returns all entries.
+func (r *Report) irregular(dir string) (all []os.DirEntry, err error) {
+	all, err = os.ReadDir(dir)
 	for _, f := range all {
 		if _, ok := audit.LogOf(f.Name()); ok && !f.Type().IsRegular() {
 			r.Problems = append(r.Problems, Problem{f.Name(), 0, "it is no file: a log is never a link, a folder or a pipe"})
 		}
 	}
-	return err
+	return all, err
 }
 
 // logState is what a log is checked by, beside its lines.
@@ -125,7 +122,7 @@ type logState struct {
 func verifyStable(dir, id string, st logState, r *Report) error {
 	for range 20 {
 		own := &Report{}
-		err := verifyLog(dir, id, st, own)
+		err := verifyLog(id, st, own)
 		if err == nil && own.OK() {
 			r.add(own)
 			return nil
@@ -139,7 +136,7 @@ func verifyStable(dir, id string, st logState, r *Report) error {
 		}
 		st = now
 	}
-	return verifyLog(dir, id, st, r)
+	return verifyLog(id, st, r)
 }
 
 func (r *Report) add(o *Report) {

@@ -48,13 +48,9 @@ type checkedLog struct {
 	last  audit.Entry
 }
 
-func verifyLog(dir, id string, st logState, r *Report) error {
+func verifyLog(id string, st logState, r *Report) error {
 	r.Logs++
-	paths := make([]string, len(st.files))
-	for i, f := range st.files {
-		paths[i] = filepath.Join(dir, f)
-	}
-	c := checkedLog{checkedChain: checkedChain{file: st.files[0], head: audit.NoHash, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
+	c := checkedLog{checkedChain: checkedChain{file: filepath.Base(st.files[0]), head: audit.NoHash, r: r}, id: id, held: st.held, marks: st.marks, at: map[uint64][]mark{}}
 	for _, m := range st.marks {
 		c.at[m.at] = append(c.at[m.at], m)
 	}
@@ -62,7 +58,7 @@ func verifyLog(dir, id string, st logState, r *Report) error {
 		c.problem(0, "chain.jsonl knows nothing of this log: it was put there")
 		return nil
 	}
-	err := eachLine(paths, func(path string, n int, b []byte, whole bool) bool {
+	err := eachLine(st.files, func(path string, n int, b []byte, whole bool) bool {
 		c.file = filepath.Base(path)
 		c.line(n, b, whole)
 		return !c.broken
