@@ -41,54 +41,39 @@ func parts(text []byte) (map[string]string, bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return out, true
 	}
-	plain, err := NewSource("", text).Standard()
+	src := NewSource("", text)
+	top, bad := src.Parse()
+	if bad != nil || top.Kind != '{' || twice(top) {
+		return nil, false
+	}
+	plain, err := src.Standard()
 	if err != nil {
 		return nil, false
 	}
-	top, ok := members(plain)
-	if !ok {
-		return nil, false
-	}
-	for key, value := range top {
-		below, ok := members(value)
-		if !ok || len(below) == 0 {
-			out[key] = titled(key, value)
+	for _, m := range top.Members {
+		if len(m.Value.Members) == 0 || twice(m.Value) {
+			out[m.Name] = titled(m.Name, plain, m.Value)
 			continue
 		}
-		for name, member := range below {
-			out[key+"\x00"+name] = titled(key+" "+name, member)
+		for _, below := range m.Value.Members {
+			out[m.Name+"\x00"+below.Name] = titled(m.Name+" "+below.Name, plain, below.Value)
 		}
 	}
 	return out, true
 }
 
-// members are those of an object. One that has a name twice is none.
-func members(raw []byte) (map[string]json.RawMessage, bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
+// twice reports whether an object has two members of one name.
+func twice(n *Node) bool {
+	names := map[string]bool{}
+	for _, m := range n.Members {
+		names[m.Name] = true
 	}
-	out := map[string]json.RawMessage{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false
-		}
-		key, _ := name.(string)
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, false
-		}
-		if _, twice := out[key]; twice {
-			return nil, false
-		}
-		out[key] = value
-	}
-	return out, true
+	return len(names) < len(n.Members)
 }
 
-func titled(name string, value []byte) string {
+func titled(name string, plain []byte, at *Node) string {
 	var b bytes.Buffer
+	value := plain[at.Off:at.End]
 	if json.Indent(&b, value, "", "  ") != nil {
 		return name + ": " + string(value)
 	}
