@@ -45,16 +45,6 @@ func openMetrics(ctx context.Context, made *setup.Result) (metrics, error) {
 	return metrics{ln: ln, opts: opts}, nil
 }
 
-// openMetrics is openMetrics for the Hub of made. A hub over stdio goes on without, for another
-// one may be there already: each window may have its own. needed: this one does not.
-func (a *sidecar) openMetrics(ctx context.Context, made *setup.Result, needed bool) (err error) {
-	if a.metrics, err = openMetrics(ctx, made); err != nil && !needed {
-		a.log.Warn().Err(err).Msg("metrics are not served")
-		return nil
-	}
-	return err
-}
-
 // run tells what is counted until ctx ends.
 func (m metrics) run(ctx context.Context, log zerolog.Logger) error {
 	if m.ln == nil {

@@ -31,19 +31,12 @@ const readyLine = "ready\n"
 // ServeShared serves the sessions that attach, until ctx ends or none has been attached for
 // attach.idle. It says on standard output when they can.
 func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, logger Logger) error {
-	if err := caller.Self(caller.Want{}); err != nil {
+	endpoint, dir, err := sharedEndpoint(src)
+	if err != nil {
 		return exit.Errorf(exit.Failure, "%w", err)
 	}
 	if err := proctree.Mark(); err != nil { // before anything is started
 		return exit.Errorf(exit.Failure, "no hub can be shared here: its servers cannot be marked, so that they could attach once it is killed: %w", err)
-	}
-	endpoint, err := attach.EndpointOf(attach.CommandLine{Config: src.Config, Set: src.Set}, os.Environ())
-	if err != nil {
-		return exit.Errorf(exit.Failure, "%w", err)
-	}
-	dir, err := endpoint.Folder()
-	if err != nil {
-		return exit.Errorf(exit.Failure, "%w", err)
 	}
 	src.Shares = true
 	var said bytes.Buffer
@@ -54,6 +47,18 @@ func ServeShared(ctx context.Context, src *setup.Source, log zerolog.Logger, log
 			return openDoor(s, src, door.Config{Endpoint: endpoint, Dir: dir}, logger)
 		},
 	})
+}
+
+// sharedEndpoint is the endpoint of the hub that this user's clients share, and its folder. The error
+// says why this process can neither be that hub nor start it.
+func sharedEndpoint(src *setup.Source) (endpoint attach.Endpoint, dir string, err error) {
+	if err := caller.Self(caller.Want{}); err != nil {
+		return endpoint, "", err
+	}
+	if endpoint, err = attach.EndpointOf(attach.CommandLine{Config: src.Config, Set: src.Set}, os.Environ()); err == nil {
+		dir, err = endpoint.Folder()
+	}
+	return endpoint, dir, err
 }
 
 // openDoor opens the door of a hub. It makes the rest of the Config.

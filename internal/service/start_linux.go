@@ -37,15 +37,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	if err != nil || file.Attach.Mode != keys.AttachAuto {
 		return false, nil // what is wrong with it is said by the hub that serves this client
 	}
-	if err := caller.Self(caller.Want{}); err != nil {
-		return false, err
-	}
-	line := attach.CommandLine{Config: src.Config, Set: src.Set}
-	endpoint, err := attach.EndpointOf(line, os.Environ())
-	if err != nil {
-		return false, err
-	}
-	dir, err := endpoint.Folder()
+	endpoint, dir, err := sharedEndpoint(src)
 	if err != nil {
 		return false, err
 	}
@@ -69,7 +61,7 @@ func StartShared(ctx context.Context, src *setup.Source) (started bool, err erro
 	if err := clean(); err != nil {
 		return false, fmt.Errorf("a shared hub cannot be started from here: %w", err)
 	}
-	args := line.Args(endpoint.Config)
+	args := attach.CommandLine{Config: src.Config, Set: src.Set}.Args(endpoint.Config)
 	if scope := scopeFor(ownFile("cgroup"), isFile); scope != nil {
 		brief, cancel := context.WithTimeout(ctx, startTime/2)
 		err := startHub(brief, scope, args)

@@ -16,8 +16,12 @@ const lastSpans = 3 * time.Second
 // openTelemetry opens the page of metrics and the exporter of traces, and gives the Hub what counts for
 // them. needed: without its page of metrics the hub does not start.
 func (a *sidecar) openTelemetry(ctx context.Context, made *setup.Result, needed bool) error {
-	if err := a.openMetrics(ctx, made, needed); err != nil {
-		return err
+	var err error
+	if a.metrics, err = openMetrics(ctx, made); err != nil {
+		if needed {
+			return err
+		}
+		a.log.Warn().Err(err).Msg("metrics are not served") // another hub may be there: each window may have its own
 	}
 	a.openTraces(ctx)
 	o := hub.TelemetryOptions{Version: made.Hub.Version, Principals: made.File.Metrics.Principals}
