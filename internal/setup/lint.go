@@ -278,12 +278,12 @@ func (l *linter) rules() {
 		var servers []string
 		for k := range l.cfg.Children {
 			name := l.cfg.Children[k].Spec.Name
-			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { ok, err := policy.MatchName(p, name); return ok && err == nil }) {
+			if len(r.If.Servers) == 0 || slices.ContainsFunc(r.If.Servers, func(p string) bool { return fits(p, name) }) {
 				servers = append(servers, name)
 			}
 		}
 		for k, pattern := range r.If.Tools {
-			if len(servers) == 0 || slices.ContainsFunc(methods.Judged(), func(m string) bool { ok, _ := policy.MatchName(pattern, m); return ok && m != methods.CallTool }) {
+			if len(servers) == 0 || slices.ContainsFunc(methods.Judged(), func(m string) bool { return fits(pattern, m) && m != methods.CallTool }) {
 				continue
 			}
 			l.checkToolPattern(servers, pattern, "policy", "rules", strconv.Itoa(i), "if", "tools", strconv.Itoa(k))

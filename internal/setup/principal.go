@@ -97,7 +97,7 @@ func (l *linter) people() {
 			}) {
 				continue
 			}
-			l.report(config.SeverityWarning, "nobody can be in the group "+printableName(pattern)+": no token of http.tokens names it, and no issuer a claim of groups", `add "groups" to a token or to an issuer`, at("groups", k)...)
+			l.report(config.SeverityWarning, "nobody can be in the group "+strconv.Quote(pattern)+": no token of http.tokens names it, and no issuer a claim of groups", `add "groups" to a token or to an issuer`, at("groups", k)...)
 		}
 	}
 }
@@ -120,14 +120,14 @@ func (l *linter) whyNobody(pattern string) (text, hint string) {
 			return "", ""
 		}
 	}
-	text = "nobody can be called " + printableName(pattern)
+	text = "nobody can be called " + strconv.Quote(pattern)
 	var known []string
 	for _, t := range http.Tokens {
 		known = append(known, t.Name)
 	}
 	switch best := spelling.Suggest(pattern, known); {
 	case best != "":
-		return text, "did you mean " + printableName(best) + "?"
+		return text, "did you mean " + strconv.Quote(best) + "?"
 	case len(known) == 0 && len(http.Issuers) == 0:
 		return text + ": the file names neither http.tokens nor http.issuers, so the hub serves the user of this machine alone", `add "http.tokens" or "http.issuers", or write "local"`
 	}
@@ -138,5 +138,3 @@ func fits(pattern, name string) bool {
 	ok, err := policy.MatchName(pattern, name)
 	return ok && err == nil
 }
-
-func printableName(name string) string { return strconv.Quote(name) }

@@ -76,8 +76,6 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	if s.URL != "" {
 		child.Transport = remote.Transport(s.Type)
-	}
-	if s.URL != "" {
 		child.Auth.Document = file.Auth.ClientID
 	}
 	if a := s.Auth; a != nil {
@@ -118,13 +116,13 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 // sandboxSettings are what the kernel is to hold a server to; nothing where it runs
 // elsewhere.
 func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.Settings {
+	if s.URL != "" {
+		return sandbox.Settings{}
+	}
 	from := &s.Sandbox
 	out := sandbox.Settings{
 		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], KeepRunning: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
-	}
-	if s.URL != "" {
-		return sandbox.Settings{}
 	}
 	at := file.At("mcpServers", s.Name, "sandbox")
 	out.At = fmt.Sprintf("%s:%d", at.File, at.Line)
