@@ -8,8 +8,6 @@ import (
 	"mcphub/internal/lazyregexp"
 )
 
-func number(s string) json.Number { return json.Number(s) }
-
 // A dialect says how to read the entries of a client where the same text means something
 // else in hub.json.
 type dialect struct {

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"encoding/json"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -18,10 +19,7 @@ type Env struct {
 
 // config is the folder of a user's configuration by the XDG specification.
 func (e Env) config() string {
-	if dir := e.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return dir
-	}
-	return filepath.Join(e.Home, ".config")
+	return e.variable("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
 }
 
 // support is where programs with windows keep their settings.
@@ -30,10 +28,7 @@ func (e Env) support() string {
 	case "darwin":
 		return filepath.Join(e.Home, "Library", "Application Support")
 	case "windows":
-		if dir := e.Get("APPDATA"); filepath.IsAbs(dir) {
-			return dir
-		}
-		return filepath.Join(e.Home, "AppData", "Roaming")
+		return e.variable("APPDATA", filepath.Join(e.Home, "AppData", "Roaming"))
 	}
 	return e.config()
 }
@@ -183,8 +178,7 @@ var All = []Profile{
 		places: func(e Env) []Place {
 			var out []Place
 			for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
-				dir := e.variable("XDG_CONFIG_HOME", filepath.Join(e.Home, ".config"))
-				out = append(out, Place{File: filepath.Join(dir, "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
+				out = append(out, Place{File: filepath.Join(e.config(), "opencode", name), Format: edit.JSON, Where: edit.Container{Path: []string{"mcp"}},
 					Fresh: "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n"})
 			}
 			return out
@@ -221,7 +215,7 @@ var All = []Profile{
 		entry: func(h Hub, _ Place) edit.Table {
 			return edit.Table{{Name: "enabled", Value: true}, {Name: "type", Value: "stdio"}, {Name: "name", Value: HubName},
 				{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "cmd", Value: h.Command}, {Name: "args", Value: list(h.Args)},
-				{Name: "timeout", Value: number("600")}}
+				{Name: "timeout", Value: json.Number("600")}}
 		}},
 	{Name: "continue", Title: "Continue", Roots: NoRoots, dialect: dialect{vars: varsContinue, inputs: true, shape: continueShape},
 		places: func(e Env) []Place {

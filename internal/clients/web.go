@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -64,7 +65,7 @@ var webForms = map[string]webForm{
 	"roo":   {entry: atURL("type", "streamable-http", "url")},
 	"goose": {entry: func(w Web, header string, at Place) edit.Table {
 		t := edit.Table{{Name: "enabled", Value: true}, {Name: "type", Value: "streamable_http"}, {Name: "name", Value: HubName},
-			{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "timeout", Value: number("600")}}
+			{Name: "description", Value: "MCP servers behind one endpoint"}, {Name: "timeout", Value: json.Number("600")}}
 		return append(t, atURL("", "", "uri")(w, header, at)...)
 	}},
 	"continue": {entry: func(w Web, header string, at Place) edit.Table {

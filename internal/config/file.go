@@ -46,7 +46,7 @@ type File struct {
 type Server struct {
 	Name     string `koanf:"-"`       // made of A-Z a-z 0-9 _ . -, without the separator
 	Key      string `koanf:"-"`       // the name as it is written
-	Builtin  string `koanf:"builtin"` // one of keys.Builtins, or ""
+	Builtin  string `koanf:"builtin"` // keys.BuiltinFiles, or ""
 	Process  `koanf:",squash"`
 	Remote   `koanf:",squash"`
 	Type     string        `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,10 +127,7 @@ func (e *examination) wantedByNpx(args []string) (file, wants string) {
 	if name == "" || strings.ContainsAny(name, `*?[\:`) || strings.Contains(name, "..") {
 		return "", ""
 	}
-	cache := os.Getenv("npm_config_cache")
-	if cache == "" {
-		cache = filepath.Join(e.found.Hub.Home, ".npm")
-	}
+	cache := cmp.Or(os.Getenv("npm_config_cache"), filepath.Join(e.found.Hub.Home, ".npm"))
 	all, _ := filepath.Glob(filepath.Join(cache, "_npx", "*", "node_modules", filepath.FromSlash(name), "package.json"))
 	if len(all) == 0 {
 		return "", ""

@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -165,9 +166,7 @@ type family interface {
 
 func added[V value](p *Page, d Desc, kind string, empty func() V) *Family[V] {
 	d.Kind = kind
-	if d.Most == 0 {
-		d.Most = mostSeries
-	}
+	d.Most = cmp.Or(d.Most, mostSeries)
 	f := &Family[V]{Desc: d, empty: empty, all: map[string]*series{}}
 	p.families = append(p.families, f)
 	return f

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -90,13 +91,10 @@ func listen(ctx context.Context, fixed int, r Request) (net.Listener, error) {
 	on := func(port int) (net.Listener, error) {
 		return lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	}
-	if r.Port != 0 {
-		fixed = r.Port
-	}
-	if fixed != 0 {
-		l, err := on(fixed)
+	if port := cmp.Or(r.Port, fixed); port != 0 {
+		l, err := on(port)
 		if err != nil {
-			return nil, fmt.Errorf("port %d, to which the browser is to come back, cannot be listened on: %w", fixed, bareOp(err))
+			return nil, fmt.Errorf("port %d, to which the browser is to come back, cannot be listened on: %w", port, bareOp(err))
 		}
 		return l, nil
 	}

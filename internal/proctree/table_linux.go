@@ -23,12 +23,7 @@ type Process struct {
 
 // Rename gives this process a name.
 func Rename(name string) error {
-	f, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(name)
-	return errors.Join(err, f.Close())
+	return os.WriteFile("/proc/self/comm", []byte(name), 0) // it is there, so nothing is created
 }
 
 // A Table is one look at all processes. It is not a moment's: those that

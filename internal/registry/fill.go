@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -84,11 +85,7 @@ func (f *filler) argument(a *Argument) ([]any, error) {
 		if a.ValueHint == "" && a.Value == "" {
 			return nil, errors.New("a positional argument has neither a value nor a valueHint")
 		}
-		key := a.ValueHint
-		if key == "" {
-			key = a.Value
-		}
-		text, ok, err := f.value(key, &a.Input)
+		text, ok, err := f.value(cmp.Or(a.ValueHint, a.Value), &a.Input)
 		if err != nil || !ok {
 			return nil, err
 		}

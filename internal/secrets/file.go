@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,10 +45,7 @@ func (s *Store) Files() []string {
 func (s *Store) file() string { return filepath.Join(s.o.Dir, fileName) }
 
 func (s *Store) identity() string {
-	if s.o.Identity != "" {
-		return s.o.Identity
-	}
-	return filepath.Join(s.o.Dir, identityName)
+	return cmp.Or(s.o.Identity, filepath.Join(s.o.Dir, identityName))
 }
 
 // lock keeps other processes from changing anything until it is given back.

@@ -86,17 +86,16 @@ func (k *keyringCalls) do(ctx context.Context, call func() error) error {
 }
 
 func (k *keyringCalls) get(ctx context.Context, name string) (string, error) {
-	var value string // the call may end when nobody waits any more
-	got := make(chan string, 1)
+	got := make(chan string, 1) // the call may end when nobody waits any more
 	err := k.do(ctx, func() error {
 		v, err := keyring.Get(service, name)
 		got <- v
 		return err
 	})
-	if err == nil {
-		value = <-got
+	if err != nil {
+		return "", err
 	}
-	return value, err
+	return <-got, nil
 }
 
 func (k *keyringCalls) names(ctx context.Context) ([]string, error) {

@@ -51,7 +51,6 @@ func Decisions(dir string, f Filter) ([]Decision, error) {
 		}
 		for _, r := range e.AllOutcomes() {
 			if i, ok := at[r.Place()]; ok {
-				r := r
 				all[i].Outcome = &r
 			}
 		}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -182,8 +182,8 @@ func parseJSON(data []byte) (hujson.Value, error) {
 
 // firstLine leaves out what a parser quotes of the file: it may hold a secret.
 func firstLine(s string) string {
-	line, _, _ := bytes.Cut([]byte(s), []byte("\n"))
-	return string(line)
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 func fromHuJSON(v hujson.Value) any {
@@ -218,13 +218,8 @@ func fromHuJSON(v hujson.Value) any {
 func fromMap(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		sort.Strings(names)
 		out := make(Table, 0, len(v))
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			out = append(out, Member{name, fromMap(v[name])})
 		}
 		return out

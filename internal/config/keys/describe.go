@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -24,10 +25,7 @@ func describe(out []Description, at string, s *Spec) []Description {
 		if at != "" {
 			path = at + "." + k.Name
 		}
-		d := k.Def
-		if k.Note != "" {
-			d = k.Note
-		}
+		d := cmp.Or(k.Note, k.Def)
 		if k.Required {
 			d = "required"
 		}

@@ -121,7 +121,7 @@ var Table = object(
 
 // Entry is the table of one entry of mcpServers.
 var Entry = object(
-	Key{Name: "builtin", Spec: choice(Builtins()...), Text: "A server that is part of mcphub: `files`, a filesystem server that opens every path inside the roots."},
+	Key{Name: "builtin", Spec: choice(BuiltinFiles), Text: "A server that is part of mcphub: `files`, a filesystem server that opens every path inside the roots."},
 	Key{Name: "command", Spec: commandSpec, Text: "The program to start; one name or path, not a shell line."},
 	Key{Name: "args", Spec: listOf(argSpec), Text: "Its arguments."},
 	Key{Name: "env", Spec: &Spec{Kind: KindMap, Elem: envSpec, Named: CheckVariable}, Text: "Variables of its environment; a number or a boolean counts as its text, `null` as not there."},

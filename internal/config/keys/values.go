@@ -55,9 +55,6 @@ const (
 // BuiltinFiles is the embedded filesystem server.
 const BuiltinFiles = "files"
 
-// Builtins lists the values of mcpServers.*.builtin.
-func Builtins() []string { return []string{BuiltinFiles} }
-
 // Values of sandbox and mcpServers.*.sandbox.mode.
 const (
 	SandboxOff      = "off"

@@ -126,7 +126,7 @@ type loginError struct {
 func (e *loginError) Error() string { return e.why + "; run: " + e.command }
 
 // over is the error where only a new login helps.
-func (s *Source) over(why string) error { return &loginError{why, s.command()} }
+func (s *Source) over(why string) error { return &loginError{why, Command(s.set.Name, s.principal)} }
 
 // Command is the command line by which a person logs in at a server for a principal.
 func Command(server, principal string) string {
@@ -137,11 +137,6 @@ func Command(server, principal string) string {
 	return text
 }
 
-// command is how a person logs in.
-func (s *Source) command() string {
-	return Command(s.set.Name, s.principal)
-}
-
 // lacks notes which scopes are missing, so that the next login asks for them. Where
 // there has been one since, its token is returned.
 func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token, advice string) {
@@ -149,7 +144,7 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 	if len(scopes) > 0 {
 		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
 	}
-	text += "; run: " + s.command()
+	text += "; run: " + Command(s.set.Name, s.principal)
 	at := s.store.changed(s.name)
 	err := s.store.withLock(ctx, s.name, func() error {
 		l, err := s.store.Find(ctx, s.set.Server, s.principal)
