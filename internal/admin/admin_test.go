@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcphub/hub/status"
+	"mcphub/internal/ownership"
 	"mcphub/internal/rundir"
 )
 
@@ -286,14 +287,14 @@ func TestForeignFolder(t *testing.T) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := rundir.Check(dir); err != nil {
+		if err := ownership.CheckFolder(dir); err != nil {
 			t.Errorf("control: %v", err)
 		}
 		if err := os.Chown(dir, 12345, 12345); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := rundir.Check(dir); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+	if err := ownership.CheckFolder(dir); err == nil || !strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("error: %v", err)
 	}
 	if err := rundir.Claim(dir); err == nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"mcphub/hub"
-	"mcphub/internal/rundir"
+	"mcphub/internal/ownership"
 )
 
 const (
@@ -42,7 +42,7 @@ func Find(folders []string) ([]Hub, error) {
 	var hubs []Hub
 	var failed []error
 	for _, dir := range folders {
-		err := rundir.Check(dir)
+		err := ownership.CheckFolder(dir)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -121,15 +121,7 @@ func (s *Server) listen() (*net.UnixListener, error) {
 	if len(s.cfg.Folders) == 0 {
 		return nil, errors.New("no folder for the socket: set XDG_RUNTIME_DIR to a short path")
 	}
-	var failed []error
-	for _, dir := range s.cfg.Folders {
-		l, err := s.listenIn(dir)
-		if err == nil {
-			return l, nil
-		}
-		failed = append(failed, err)
-	}
-	return nil, fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
+	return rundir.First(s.cfg.Folders, s.listenIn)
 }
 
 func (s *Server) listenIn(dir string) (*net.UnixListener, error) {

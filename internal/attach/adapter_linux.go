@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/rundir"
+	"mcphub/internal/ownership"
 )
 
 // ErrNone says that no hub runs to which a session could attach.
@@ -39,7 +39,7 @@ type Adapter struct {
 func Attach(e Endpoint, s Surroundings, trust func(socket int) error) (*Adapter, error) {
 	none := ErrNone
 	for _, dir := range e.Dirs {
-		if rundir.Check(dir) != nil {
+		if ownership.CheckFolder(dir) != nil {
 			continue
 		}
 		a, err := attachIn(dir, e, s, trust)

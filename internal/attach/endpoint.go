@@ -56,15 +56,7 @@ func configOf(l CommandLine, environ []string) string {
 
 // Folder is the first of Dirs that can be used; it is made where it is missing.
 func (e Endpoint) Folder() (string, error) {
-	var failed []error
-	for _, dir := range e.Dirs {
-		err := rundir.Claim(dir)
-		if err == nil {
-			return dir, nil
-		}
-		failed = append(failed, err)
-	}
-	return "", fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
+	return rundir.First(e.Dirs, func(dir string) (string, error) { return dir, rundir.Claim(dir) })
 }
 
 // Names of an endpoint's files in a folder.

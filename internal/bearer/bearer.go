@@ -121,20 +121,13 @@ func (p Place) Read() (string, error) {
 
 // private tells why the folder is not this user's to rely on.
 func (p Place) private() error {
-	info, err := os.Lstat(p.dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s, where the hub's token is kept, is no folder; take it away", p.dir)
-	}
-	if why := foreign(info); why != "" {
-		return fmt.Errorf("%s, where the hub's token is kept, %s; if it is yours, chmod 700 %s", p.dir, why, p.dir)
+	if err := ownership.CheckFolder(p.dir); err != nil {
+		return fmt.Errorf("the folder of the hub's token: %w", err)
 	}
 	return nil
 }
 
-// foreign says why a file or folder is not this user's alone; "" where it is.
+// foreign says why a file is not this user's alone; "" where it is.
 func foreign(info fs.FileInfo) string {
 	if err := ownership.Check(info); err != nil {
 		return err.Error()

@@ -3,7 +3,6 @@ package consent
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,23 +41,6 @@ func outside(shared string) string {
 		return ""
 	}
 	return base
-}
-
-// private says why a folder is not this user's alone.
-func private(dir string) error {
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	switch {
-	case !fi.IsDir():
-		return fmt.Errorf("%s is no folder; take it away", dir)
-	case ownership.Check(fi) != nil:
-		return fmt.Errorf("%s belongs to another user", dir)
-	case ownership.OthersUse(fi):
-		return fmt.Errorf("%s is open to others (mode %04o); chmod 700 %s", dir, fi.Mode().Perm(), dir)
-	}
-	return nil
 }
 
 // placeOf is where the Store of a folder of state lies, and the folder that nobody else is

@@ -12,5 +12,3 @@ func placeOf(state, _ string) (dir, closed string) {
 	dir = filepath.Join(state, "consent")
 	return dir, dir
 }
-
-func private(string) error { return nil }

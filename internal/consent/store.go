@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mcphub/internal/atomicfile"
+	"mcphub/internal/ownership"
 )
 
 // An Item is something that may change, as it reads now.
@@ -121,7 +122,7 @@ func (s *Store) Folder() (string, error) {
 	if !s.moved() {
 		return s.place().dir, nil
 	}
-	if err := private(s.place().closed); err != nil && !missing(err) {
+	if err := ownership.CheckFolder(s.place().closed); err != nil && !missing(err) {
 		return "", err
 	}
 	if _, err := os.Lstat(s.place().dir); !missing(err) {
@@ -137,7 +138,7 @@ func (s *Store) MakeFolder() (string, error) {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil && s.moved() {
-		err = private(s.place().closed) // else somebody was faster
+		err = ownership.CheckFolder(s.place().closed) // else somebody was faster
 	}
 	return dir, err
 }
@@ -152,7 +153,7 @@ func (s *Store) takeOver() error {
 	if err := os.MkdirAll(s.place().closed, 0o700); err != nil {
 		return err
 	}
-	if err := private(s.place().closed); err != nil {
+	if err := ownership.CheckFolder(s.place().closed); err != nil {
 		return err
 	}
 	temp, err := os.MkdirTemp(s.place().closed, "new-")

@@ -75,40 +75,25 @@ func Claim(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	err := Check(dir)
-	if _, ok := errors.AsType[*wideError](err); ok { // ours, but open to others: as a careless hand leaves it
+	info, err := os.Lstat(dir)
+	if err == nil && info.IsDir() && ownership.Check(info) == nil && ownership.OthersUse(info) { // as a careless hand leaves it
 		if err := os.Chmod(dir, 0o700); err != nil {
 			return err
 		}
-		return Check(dir)
 	}
-	return err
+	return ownership.CheckFolder(dir)
 }
 
-// Check tells why a folder is not this user's alone.
-func Check(dir string) error {
-	fi, err := os.Lstat(dir)
-	if err != nil {
-		return err
+// First is what use gives for the first folder that it can use.
+func First[T any](dirs []string, use func(dir string) (T, error)) (T, error) {
+	var failed []error
+	for _, dir := range dirs {
+		got, err := use(dir)
+		if err == nil {
+			return got, nil
+		}
+		failed = append(failed, err)
 	}
-	if !fi.IsDir() {
-		return fmt.Errorf("%s is not a folder; take it away", dir)
-	}
-	if err := ownership.Check(fi); err != nil {
-		return fmt.Errorf("%s %w; it is not used", dir, err)
-	}
-	if ownership.OthersUse(fi) {
-		return &wideError{dir, fi.Mode().Perm()}
-	}
-	return nil
-}
-
-// A wideError is a folder of ours that others may look into.
-type wideError struct {
-	dir  string
-	mode os.FileMode
-}
-
-func (e *wideError) Error() string {
-	return fmt.Sprintf("%s is open to other users (mode %v); chmod 700 %s", e.dir, e.mode, e.dir)
+	var none T
+	return none, fmt.Errorf("no folder can hold the socket: %w", errors.Join(failed...))
 }
