@@ -46,9 +46,6 @@ type (
 // Basis is a digest of what a caller is admitted by.
 func Basis(settings ...any) string { return admission.Basis(settings...) }
 
-// ErrScope is why a valid token is not enough.
-var ErrScope = admission.ErrScope
-
 // ServeStreamableHTTP serves clients on a listener, which it closes, until ctx
 // ends, and stops then as the options say. It returns when every session has
 // ended. Run must be running.

@@ -36,7 +36,7 @@ func vouched() *admission.Resource {
 			case name == "bad":
 				return admission.Caller{}, errors.New(`the token is not valid: "quoted" é`)
 			case name == "small":
-				return admission.Caller{}, fmt.Errorf("%w: %q", admission.ErrScope, "mcp")
+				return admission.Caller{}, fmt.Errorf("%w: %q", principal.ErrScope, "mcp")
 			}
 			return admission.Caller{Principal: principal.Principal{Name: name, Issuer: "https://login.example"}, Values: []string{group}, Ceiling: []rootsmgr.Entry{{URI: "/srv/" + group}}, Expires: start.Add(time.Duration(seconds) * time.Second)}, nil
 		},

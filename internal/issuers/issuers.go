@@ -45,11 +45,6 @@ type Identity struct {
 	Expires   time.Time
 }
 
-// A ScopeError is why a token is not enough that is right otherwise.
-type ScopeError struct{ Scope string }
-
-func (e *ScopeError) Error() string { return fmt.Sprintf("the token lacks the scope %q", e.Scope) }
-
 const (
 	mostToken  = 16 << 10 // bytes of a token
 	mostDepth  = 32       // of its claims
@@ -82,7 +77,7 @@ func New(all []Issuer, client *http.Client) *Verifier {
 }
 
 // Verify tells whose a token is. An error says in a sentence why it counts for nothing, and never
-// holds the token; it is a [*ScopeError] where only a scope is missing.
+// holds the token; it is [principal.ErrScope] where only a scope is missing.
 func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	if len(token) > mostToken {
 		return Identity{}, errors.New("the token is too long")
@@ -178,7 +173,7 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 	has := append(texts(claims["scope"], true), texts(claims["scp"], true)...)
 	for _, scope := range i.Scopes {
 		if !slices.Contains(has, scope) {
-			return Identity{}, &ScopeError{scope}
+			return Identity{}, fmt.Errorf("%w: %q", principal.ErrScope, scope)
 		}
 	}
 	if i.Ceiling == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
 
@@ -130,7 +131,7 @@ func TestVerify(t *testing.T) {
 		{"a name of several lines", a.token(t, map[string]any{"sub": "alice\nbob"}), "names nobody"},
 		{"a name in another direction", a.token(t, map[string]any{"sub": "alice\u202e"}), "names nobody"},
 		{"a name that acts on a terminal", a.token(t, map[string]any{"sub": "alice\u009b2J"}), "names nobody"},
-		{"too small a scope", a.token(t, map[string]any{"scope": "mcpx"}), `lacks the scope "mcp"`},
+		{"too small a scope", a.token(t, map[string]any{"scope": "mcpx"}), `lacks a scope: "mcp"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			id, err := v.Verify(t.Context(), tc.token)
@@ -148,8 +149,7 @@ func TestVerify(t *testing.T) {
 			case len(tc.token) > 20 && strings.Contains(err.Error(), tc.token[:20]):
 				t.Errorf("the error has the token: %v", err)
 			}
-			var lacks *ScopeError
-			if errors.As(err, &lacks) != strings.Contains(tc.want, "scope") {
+			if errors.Is(err, principal.ErrScope) != strings.Contains(tc.want, "scope") {
 				t.Errorf("%v", err)
 			}
 		})

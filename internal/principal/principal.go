@@ -1,6 +1,7 @@
 package principal
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,6 +15,9 @@ type Principal struct {
 	Groups []string // in order, each once
 	Local  bool     // the user of this machine, whom stdio serves, or who came with the token that the hub made
 }
+
+// ErrScope is why a token is not enough that is right otherwise.
+var ErrScope = errors.New("the token lacks a scope")
 
 // Words for whom no token names. No configured token may be called so.
 const (

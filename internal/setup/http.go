@@ -154,11 +154,7 @@ func resource(f *config.File, log zerolog.Logger) *hub.Resource {
 	r.Basis = func(who hub.Caller) string { return basis(all, who) }
 	r.Verify = func(ctx context.Context, token string) (hub.Caller, error) {
 		id, err := verifier.Verify(ctx, token)
-		var lacks *issuers.ScopeError
-		switch {
-		case errors.As(err, &lacks):
-			return hub.Caller{}, fmt.Errorf("%w: %q", hub.ErrScope, lacks.Scope)
-		case err != nil:
+		if err != nil {
 			return hub.Caller{}, err
 		}
 		return hub.Caller{Principal: id.Principal, Ceiling: id.Ceiling, Values: id.Values, Expires: id.Expires}, nil

@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 	"testing"
+
+	"mcphub/internal/principal"
 )
 
 const secret = "made by the hub"
@@ -10,7 +12,7 @@ const secret = "made by the hub"
 // issued is a resource that an issuer gives tokens for.
 func issued() *Resource {
 	return &Resource{URL: "https://hub.example/mcp", Issuers: []string{"https://login.example"},
-		Verify: func(context.Context, string) (Caller, error) { return Caller{}, ErrScope }, Basis: func(Caller) string { return "" }}
+		Verify: func(context.Context, string) (Caller, error) { return Caller{}, principal.ErrScope }, Basis: func(Caller) string { return "" }}
 }
 
 // TestHTTPTokensThatCannotBeTold: a front with them is not served at all.

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -39,15 +38,12 @@ type Resource struct {
 	Issuers []string // authorization servers whose tokens count
 	Scopes  []string // that tokens have to have
 	// Verify tells whose a token is. An error says why it counts for nothing; it wraps
-	// [ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
+	// [principal.ErrScope] where the token only lacks a scope. Any number of goroutines may call it.
 	Verify func(ctx context.Context, token string) (Caller, error)
 	// Basis is that of a caller whom Verify has told at any time, by the settings that hold
 	// now: another one if these would tell otherwise.
 	Basis func(who Caller) string
 }
-
-// ErrScope is why a valid token is not enough.
-var ErrScope = errors.New("the token lacks a scope")
 
 // A Caller is whom a request belongs to. Two requests are of one caller if all but
 // Expires is the same.

@@ -67,7 +67,7 @@ func (p *resource) caller(w http.ResponseWriter, r *http.Request, token string) 
 		}
 		text = printable.Escape(err.Error(), 300)
 		code := "invalid_token"
-		if errors.Is(err, ErrScope) {
+		if errors.Is(err, principal.ErrScope) {
 			status, code = http.StatusForbidden, "insufficient_scope"
 		}
 		challenge = append(challenge, "error="+quoted(code), "error_description="+quoted(text))
