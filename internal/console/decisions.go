@@ -47,15 +47,7 @@ func (p *pick) matches(d *trail.Decision) bool {
 	if p.Decision != "" && p.Decision != "refused" && d.Decision != p.Decision {
 		return false
 	}
-	if p.Path == "" {
-		return true
-	}
-	for _, f := range d.Findings {
-		if strings.Contains(f.Path, p.Path) {
-			return true
-		}
-	}
-	return false
+	return p.Path == "" || slices.ContainsFunc(d.Findings, func(f audit.Finding) bool { return strings.Contains(f.Path, p.Path) })
 }
 
 // decisionsData is what the view of decisions shows.
