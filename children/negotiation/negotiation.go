@@ -8,6 +8,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/modernlink"
 	"mcphub/children/offers"
+	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -25,18 +26,6 @@ const (
 // does not know.
 var ErrProbed = errors.New("ended when it was asked which protocol it speaks")
 
-// Eras are the families of protocol versions in which a child may be spoken to.
-type Eras uint8
-
-const (
-	// Either tries one, and the other where the child does not have it.
-	Either Eras = iota
-	// OnlyLegacy is the handshake: 2024-11-05 to 2025-11-25.
-	OnlyLegacy
-	// OnlyModern has no handshake: 2026-07-28.
-	OnlyModern
-)
-
 // A Child is one that is to be spoken to.
 type Child struct {
 	Link    link.Link
@@ -44,7 +33,7 @@ type Child struct {
 	Version string           // of the hub
 	Shown   func() []byte    // the capabilities that initialize declares, a raw object
 
-	Eras        Eras
+	Era         spec.Era
 	ModernFirst bool // of both, the one without a handshake is tried first
 	Long        bool // server/discover is waited for as long as a start may take
 
@@ -59,9 +48,9 @@ type Child struct {
 // server/discover for that), so nothing of the other era comes before.
 func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 	switch {
-	case c.Modern == nil && c.Eras == OnlyModern:
+	case c.Modern == nil && c.Era == spec.EraModern:
 		return nil, errors.New("this transport is of the handshake's era: set \"type\": \"http\", or leave \"era\" out")
-	case c.Modern == nil || c.Eras == OnlyLegacy:
+	case c.Modern == nil || c.Era == spec.EraLegacy:
 		return c.initialize(ctx)
 	}
 	var o *offers.Offer
@@ -71,7 +60,7 @@ func Start(ctx context.Context, c Child) (*offers.Offer, error) {
 	} else {
 		o, err = c.initializeFirst(ctx)
 	}
-	if err != nil && errors.Is(err, jsonrpc.ErrClosed) && c.Eras == Either {
+	if err != nil && errors.Is(err, jsonrpc.ErrClosed) && c.Era == spec.EraAuto {
 		return nil, errors.Join(ErrProbed, err)
 	}
 	return o, err
@@ -116,7 +105,7 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 		case modernlink.SpeaksForeign, modernlink.SpeaksNoMore, modernlink.SpeaksNotYet:
 			return nil, d.Err
 		}
-		if c.Eras == OnlyModern {
+		if c.Era == spec.EraModern {
 			return nil, errors.New("it does not speak a protocol version without a handshake; leave \"era\" out, or set it to \"auto\"")
 		}
 		return c.initialize(ctx)

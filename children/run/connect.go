@@ -67,20 +67,9 @@ func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
-		Eras: erasOf(r.spec.Era), ModernFirst: try.ModernFirst, Long: try.Long,
+		Era: r.spec.Era, ModernFirst: try.ModernFirst, Long: try.Long,
 		Speak: func() { r.modernLink.Store(m) },
 	})
-}
-
-// erasOf are those that a child may be spoken to in.
-func erasOf(e spec.Era) negotiation.Eras {
-	switch e {
-	case spec.EraLegacy:
-		return negotiation.OnlyLegacy
-	case spec.EraModern:
-		return negotiation.OnlyModern
-	}
-	return negotiation.Either
 }
 
 // Abort ends a run that did not become ready, and says why it did not.

@@ -69,7 +69,7 @@ var allowed = map[string][]string{
 	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker", "children/program", "internal/cgroup"},
 	"internal/cgroup":         {"internal/proctree"},
 	"children/modernlink":     {"children/link", "children/offers", "internal/jsonrpc", "internal/printable", "internal/methods"},
-	"children/negotiation":    {"children/link", "children/modernlink", "children/offers", "internal/jsonrpc"},
+	"children/negotiation":    {"children/link", "children/modernlink", "children/offers", "children/spec", "internal/jsonrpc"},
 	"children/health":         {"internal/worker"},
 	"children/limits":         {},
 	"children/servedroots":    {"children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker", "children/program", "internal/methods"},
