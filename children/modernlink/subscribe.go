@@ -15,6 +15,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/worker"
 )
 
 // This file keeps the subscriptions of a child without a handshake open
@@ -180,9 +181,7 @@ func (l *listener) keep(ctx context.Context, s *stream) {
 		if time.Since(started) > lastReopen {
 			pause = firstReopen
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !worker.Sleep(ctx, pause) {
 			return
 		}
 		pause = min(2*pause, lastReopen)

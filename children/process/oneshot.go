@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/launch"
+	"mcphub/internal/worker"
 )
 
 // mostOutput bounds what Output takes of a program.
@@ -61,7 +62,7 @@ func Run(ctx context.Context, l launch.Launch, stop time.Duration, log zerolog.L
 			err = context.Cause(ctx)
 		}
 	}
-	within(read, drainGrace)
+	worker.Within(read, drainGrace)
 	p.drainStderr()
 	<-read
 	return strings.TrimSpace(out.String() + "\n" + p.tail.String()), err

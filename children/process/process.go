@@ -15,6 +15,7 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/proctree"
+	"mcphub/internal/worker"
 )
 
 // InstanceVariable marks, in the environment of one run of a child on Linux and of all
@@ -173,19 +174,7 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error
 
 // restGone gives those whom the child leaves behind in its group a moment to
 // let go of stderr, which tells that they have ended.
-func (p *process) restGone() { within(p.stderrDone, restGrace) }
-
-// within waits until done is closed, at most so long, and reports whether it was.
-func within(done <-chan struct{}, most time.Duration) bool {
-	t := time.NewTimer(most)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
-}
+func (p *process) restGone() { worker.Within(p.stderrDone, restGrace) }
 
 // exit says how the process ended; nil for status 0. Valid after ended.
 func (p *process) exit() error {
@@ -229,11 +218,11 @@ func (p *process) stop(all time.Duration) error {
 	return fmt.Errorf("process %d did not end, not even by KILL: it is stuck in the kernel", p.pid)
 }
 
-func (p *process) endedWithin(d time.Duration) bool { return within(p.ended, d) }
+func (p *process) endedWithin(d time.Duration) bool { return worker.Within(p.ended, d) }
 
 // drainStderr waits a moment for the last words, then lets go of the pipe.
 func (p *process) drainStderr() {
-	within(p.stderrDone, drainGrace)
+	worker.Within(p.stderrDone, drainGrace)
 	p.closePipes()
 	<-p.stderrDone
 }

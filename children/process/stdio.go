@@ -11,6 +11,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
+	"mcphub/internal/worker"
 )
 
 // errHungUp is the reason of a stop when the child closed its stdout and
@@ -105,7 +106,7 @@ func (l *stdioLink) Run(ctx context.Context) error {
 }
 
 // awaitEnd lets output that is in the pipe already be read.
-func (l *stdioLink) awaitEnd() { within(l.conn.Done(), drainGrace) }
+func (l *stdioLink) awaitEnd() { worker.Within(l.conn.Done(), drainGrace) }
 
 func (l *stdioLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	res, err := l.conn.Call(ctx, method, params...)

@@ -20,6 +20,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
+	"mcphub/internal/worker"
 )
 
 // Bounds of one remote connection.
@@ -399,14 +400,7 @@ func retryAfter(ctx context.Context, told, own time.Duration) bool {
 	if told > 0 {
 		own = min(max(told, leastPause), mostPause)
 	}
-	t := time.NewTimer(own)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return worker.Sleep(ctx, own)
 }
 
 // jobs are the goroutines of a connection. None starts once they were waited

@@ -17,6 +17,7 @@ import (
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 // An Instance is what a run belongs to. Its methods may be called from any goroutine,
@@ -176,22 +177,7 @@ func (r *Run) StopHung() {
 }
 
 // endedWithin waits for the end of the run.
-func (r *Run) endedWithin(d time.Duration) bool {
-	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-r.ended:
-		case <-t.C:
-		}
-	}
-	select {
-	case <-r.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (r *Run) endedWithin(d time.Duration) bool { return worker.Within(r.ended, d) }
 
 // TellLevel sees to it that the child knows the level of the log that the Instance's
 // client wants. o is what the child offers. It returns within two seconds.

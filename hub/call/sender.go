@@ -22,6 +22,7 @@ import (
 	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
+	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -195,11 +196,6 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 		s.Log.Info().Str("child", child).Err(err).Msg("the login that was offered was not made")
 		return false
 	}
-	wait := time.NewTimer(time.Until(notBefore))
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-	}
+	worker.Sleep(ctx, time.Until(notBefore))
 	return ctx.Err() == nil
 }

@@ -305,7 +305,7 @@ func (c *Client) awaitAnswer(ctx context.Context) jsonrpc.Answer {
 		case a := <-c.done:
 			return c.finish(a)
 		case <-c.asked:
-			c.gather(ctx)
+			worker.Sleep(ctx, gatherTime)
 			if a, ok := c.suspend(); ok {
 				return a
 			}
@@ -323,16 +323,6 @@ func (c *Client) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state.current = nil
-}
-
-// gather waits for more questions, but not long.
-func (c *Client) gather(ctx context.Context) {
-	timer := time.NewTimer(gatherTime)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // finish gives the answer of the work the shape of this era.

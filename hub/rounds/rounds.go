@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/worker"
 )
 
 // Bounds of one request and its rounds.
@@ -220,11 +221,7 @@ func (d *dialogue) gather(ctx context.Context, asked demand, idle int) (*retry, 
 			return nil, nil, err
 		}
 	case idle > 0:
-		pause := time.NewTimer(min(5*time.Millisecond<<idle, 250*time.Millisecond))
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
+		if !worker.Sleep(ctx, min(5*time.Millisecond<<idle, 250*time.Millisecond)) {
 			return nil, nil, context.Cause(ctx)
 		}
 	}

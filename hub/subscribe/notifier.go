@@ -188,11 +188,7 @@ func (n *Notifier) end() {
 // announce tells the client of lists that have changed since it asked for them,
 // and makes subscriptions anew at children that were started again.
 func (n *Notifier) announce(ctx context.Context) {
-	pause := time.NewTimer(announceDelay)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-ctx.Done():
+	if !worker.Sleep(ctx, announceDelay) {
 		return
 	}
 	for _, method := range n.changedLists() {
