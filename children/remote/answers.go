@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 		for {
 			ev, err := events.next()
 			if err != nil {
-				last, told = cmpOr(events.id, last), max(events.retry, told)
+				last, told = cmp.Or(events.id, last), max(events.retry, told)
 				_ = resp.Body.Close()
 				if errors.Is(err, errLongEvent) {
 					return nil, &jsonrpc.BrokenError{Reason: err.Error()}
@@ -135,13 +136,6 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			}
 		}
 	}
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // resume opens a stream of events by GET, behind the event last ("": the

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -207,6 +206,3 @@ func (l *sseLink) post(ctx context.Context, parts [][]byte) error {
 	}
 	return l.deliver(req)
 }
-
-// Facts tells what can be seen from outside.
-func (l *sseLink) Facts() link.Facts { return l.facts() }

@@ -45,9 +45,6 @@ func (l *postLink) Run(ctx context.Context) error {
 	return nil
 }
 
-// Facts tells what can be seen from outside.
-func (l *postLink) Facts() link.Facts { return l.facts() }
-
 // Call sends one request. The end of ctx closes its stream, which tells the
 // child.
 func (l *postLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {

@@ -354,6 +354,3 @@ func (l *httpLink) post(ctx context.Context, parts [][]byte) error {
 	}
 	return l.deliver(req)
 }
-
-// Facts tells what can be seen from outside.
-func (l *httpLink) Facts() link.Facts { return l.facts() }

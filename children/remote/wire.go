@@ -368,7 +368,8 @@ func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
 	w.h.ServeNotification(m)
 }
 
-func (w *wire) facts() link.Facts {
+// Facts tells what can be seen from outside.
+func (w *wire) Facts() link.Facts {
 	f := link.Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
