@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -121,13 +122,11 @@ func (q *queue) take(ctx context.Context, owner string, waits func()) bool {
 func (q *queue) leave(owner string, w *waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, o := range q.waiting[owner] {
-		if o == w {
-			q.setWaiting(owner, append(q.waiting[owner][:i:i], q.waiting[owner][i+1:]...))
-			return true
-		}
+	i := slices.Index(q.waiting[owner], w)
+	if i >= 0 {
+		q.setWaiting(owner, slices.Delete(q.waiting[owner], i, i+1))
 	}
-	return false
+	return i >= 0
 }
 
 // setWaiting is for callers that hold mu.
