@@ -1,7 +1,6 @@
 package confinement
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,8 +54,6 @@ func (child Child) privateFolders(users bool) (rules []sandbox.Rule) {
 	return rules
 }
 
-var errNoTemp = errors.New("no temporary folder of its own")
-
 // PrivateTemp makes an empty folder for a run of a confined child. Its path is short,
 // for the names of sockets may have 108 bytes.
 func PrivateTemp() (dir string, err error) {
@@ -65,7 +62,7 @@ func PrivateTemp() (dir string, err error) {
 		base = "/tmp"
 	}
 	if dir, err = os.MkdirTemp(base, "mcp-*"); err != nil { // mode 0700
-		return "", fmt.Errorf("%w: %w", errNoTemp, err)
+		return "", fmt.Errorf("no temporary folder of its own: %w", err)
 	}
 	return RealPath(dir), nil
 }

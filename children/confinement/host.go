@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/memo"
 )
 
 // A Host is what the machine offers to confine a child with, and what the session opens to
@@ -72,29 +73,22 @@ func New(o Options) Host {
 func (h Host) WithLookupCache() Host {
 	looks, disk := sandbox.NewLstatCache(), h.disk
 	h.looks = looks
-	h.disk.IsDir = remembered(disk.IsDir)
-	h.disk.Real = remembered(func(path string) string {
-		if disk.ofSystem {
-			if real, ok := looks.Real(path); ok {
-				return real
-			}
-		}
-		return disk.Real(path)
-	})
-	return h
-}
-
-// remembered is a function that is asked once about each path.
-func remembered[V any](of func(path string) V) func(path string) V {
-	seen := map[string]V{}
-	return func(path string) V {
-		v, ok := seen[path]
-		if !ok {
-			v = of(path)
-			seen[path] = v
-		}
-		return v
+	var dirs memo.Map[string, bool]
+	var reals memo.Map[string, string]
+	h.disk.IsDir = func(path string) bool {
+		return dirs.Get(path, func() bool { return disk.IsDir(path) })
 	}
+	h.disk.Real = func(path string) string {
+		return reals.Get(path, func() string {
+			if disk.ofSystem {
+				if real, ok := looks.Real(path); ok {
+					return real
+				}
+			}
+			return disk.Real(path)
+		})
+	}
+	return h
 }
 
 // WithBoundary is the host with the boundary of a session.
