@@ -344,7 +344,7 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 	at := func(p string) string { return filepath.Join(home, p) }
 	putFile(t, at("vault/x"), "")
 	prog := served(home, at("vault"), "--db="+at("new/x.db"), at(".ssh"))
-	before := h.Names(prog, nil)
+	before := h.Preview(prog, nil).Named
 	if len(before) != 4 {
 		t.Fatalf("%v", before)
 	}

@@ -14,17 +14,8 @@ import (
 // This file plans starts that never happen: to tell people what an entry opens, and to
 // remember where its names lead before any server can change that.
 
-// Names says what [Plan] would open at each path that an entry names, for a session with these
-// roots. It starts, makes and remembers nothing. It returns nil if the kernel would not confine
-// the program.
-func (h Machine) Names(prog program.Program, roots []guard.Root) []sandbox.Named {
-	if r := h.Preview(prog, roots); r != nil {
-		return r.Named
-	}
-	return nil
-}
-
-// Preview says what a program would be held to, as Names does.
+// Preview says what [Plan] would hold a program to, for a session with these roots. It starts,
+// makes and remembers nothing. It returns nil if the kernel would not confine the program.
 func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
 	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
