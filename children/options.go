@@ -15,11 +15,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// Bounds where Options give none.
-const (
-	DefaultMaxStarting = limits.DefaultMaxStarting // children that start at a time
-	DefaultMaxChildren = limits.DefaultMaxChildren // children that run at a time
-)
+// DefaultMaxChildren bounds how many children run at a time where Options do not.
+const DefaultMaxChildren = limits.DefaultMaxChildren
 
 // Options shape a Supervisor. Specs and Version are needed, the rest has
 // defaults.
@@ -27,7 +24,7 @@ type Options struct {
 	Specs       []spec.Spec
 	Log         zerolog.Logger
 	Version     string   // of the hub, told to children
-	MaxStarting int      // 0: DefaultMaxStarting
+	MaxStarting int      // 0: limits.DefaultMaxStarting
 	MaxChildren int      // running at a time; 0: DefaultMaxChildren
 	MaxEach     int      // running at a time of one principal; 0: as many
 	Environ     []string // what children inherit from; nil: this process's

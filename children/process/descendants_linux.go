@@ -29,7 +29,7 @@ type descendants struct {
 // start starts the leader, by fork.
 func (d *descendants) start(cmd *exec.Cmd, fork func() error) (err error) {
 	d.mark = rand.Text()
-	cmd.Env = append(slices.Clip(cmd.Env), InstanceVariable+"="+d.mark)
+	cmd.Env = append(slices.Clip(cmd.Env), proctree.InstanceVariable+"="+d.mark)
 	if err := reaper.start(cmd, fork, d.mark); err != nil {
 		return err
 	}

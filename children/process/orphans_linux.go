@@ -107,7 +107,7 @@ func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(pro
 	all, own := h.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
-		bears := p.Variable(InstanceVariable)
+		bears := p.Variable(proctree.InstanceVariable)
 		if p.Ended() || goesWith(bears, p, t, own, mark, bears == "" && mayHide(p)) {
 			out = append(out, p)
 		}
@@ -119,7 +119,7 @@ func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(pro
 func (h *processReaper) marked(t *proctree.Table, mark string) (out []proctree.Process) {
 	all, _ := h.inherited(t)
 	for _, p := range all {
-		if p.Variable(InstanceVariable) == mark {
+		if p.Variable(proctree.InstanceVariable) == mark {
 			out = append(out, p)
 		}
 	}

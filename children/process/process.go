@@ -14,13 +14,8 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
-	"mcphub/internal/proctree"
 	"mcphub/internal/worker"
 )
-
-// InstanceVariable marks, in the environment of one run of a child on Linux and of all
-// whom it starts, which run that is. It says nothing else.
-const InstanceVariable = proctree.InstanceVariable
 
 const (
 	// drainGrace is how long output that is already in the pipes may still be
