@@ -50,8 +50,14 @@ type process struct {
 
 // startProcess starts what l says. It returns once the program runs, or has
 // failed to start.
-func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
+func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 	p := &process{tail: newTail(log, l.OnStderr), ended: make(chan struct{}), stderrDone: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			p.closePipes()
+			p.removeRootsFile()
+		}
+	}()
 	cmd := &exec.Cmd{Path: l.Command, Args: append([]string{l.Command}, l.Args...), Env: l.Env, Dir: l.Dir}
 	if l.StartDir != "" {
 		cmd.Dir = l.StartDir
@@ -65,30 +71,23 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 		cmd.Env = append(append([]string(nil), l.Env...), "MCP_ROOTS_FILE="+name)
 	}
 	theirs, err := p.pipes()
+	defer func() {
+		for _, f := range theirs {
+			_ = f.Close()
+		}
+	}()
 	if err != nil {
-		p.removeRootsFile()
 		return nil, fmt.Errorf("no pipes for the child: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	box, err := ruleset(l)
 	if err != nil {
-		p.closePipes()
-		p.removeRootsFile()
-		for _, f := range theirs {
-			_ = f.Close()
-		}
 		return nil, fmt.Errorf("could not be confined: %w", err)
 	}
 	p.group.bounds = newBounds(l.Limits)
 	started := make(chan error, 1)
 	go p.live(cmd, box, started, log)
-	err = <-started
-	for _, f := range theirs {
-		_ = f.Close()
-	}
-	if err != nil {
-		p.closePipes()
-		p.removeRootsFile()
+	if err = <-started; err != nil {
 		if path, ok := errors.AsType[*os.PathError](err); ok {
 			err = fmt.Errorf("%s: %w", path.Path, path.Err)
 		}
@@ -105,26 +104,17 @@ func startProcess(l launch.Launch, log zerolog.Logger) (*process, error) {
 	return p, nil
 }
 
-// pipes opens the three pipes and returns the child's ends.
+// pipes opens the three pipes and returns the child's ends. If it fails, some are open.
 func (p *process) pipes() (theirs [3]*os.File, err error) {
-	var opened []*os.File
 	pair := func() (r, w *os.File) {
-		if err != nil {
-			return nil, nil
-		}
-		if r, w, err = os.Pipe(); err == nil {
-			opened = append(opened, r, w)
+		if err == nil {
+			r, w, err = os.Pipe()
 		}
 		return r, w
 	}
 	theirs[0], p.stdin = pair()
 	p.stdout, theirs[1] = pair()
 	p.stderr, theirs[2] = pair()
-	if err != nil {
-		for _, f := range opened {
-			_ = f.Close()
-		}
-	}
 	return theirs, err
 }
 
