@@ -19,32 +19,15 @@ type Launcher interface {
 	Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error)
 }
 
-// byURL launches what a Spec says.
-type byURL struct{}
+// ByURL launches a child that is reached by URL over HTTP, and any other one as a process that
+// speaks on stdin and stdout.
+type ByURL struct{}
 
-// Launch leaves it to the Launcher that the Spec is for.
-func (byURL) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+// Launch starts the process. To a URL it sends nothing before the first Call.
+func (ByURL) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	s = s.WithDefaults()
 	if s.URL != "" {
-		return Remote{}.Launch(l, s, h, log)
+		return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Login: s.Login, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 	}
-	return Stdio{}.Launch(l, s, h, log)
-}
-
-// Stdio launches children as processes that speak on stdin and stdout.
-type Stdio struct{}
-
-// Launch starts the process.
-func (Stdio) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
-	s = s.WithDefaults()
 	return process.Start(l, process.Options{FrameLimit: s.FrameLimit, IDLimit: s.IDLimit, StopTimeout: s.StopTimeout}, h, log)
-}
-
-// Remote launches children that are reached by URL: Streamable HTTP, and
-// HTTP with SSE (2024-11-05) where the Spec or the server says so.
-type Remote struct{}
-
-// Launch prepares the connection; nothing is sent before the first Call.
-func (Remote) Launch(_ launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
-	s = s.WithDefaults()
-	return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Login: s.Login, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 }

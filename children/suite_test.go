@@ -11,16 +11,16 @@ import (
 
 func TestLaunchers(t *testing.T) {
 	spec := func(s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
-	t.Run("stdio", func(t *testing.T) { childtest.Suite(t, children.Stdio{}, spec) })
+	t.Run("stdio", func(t *testing.T) { childtest.Suite(t, children.ByURL{}, spec) })
 	t.Run("pipes", func(t *testing.T) { childtest.Suite(t, childtest.Pipes{}, spec) })
 }
 
 func TestLaunchersInBothEras(t *testing.T) {
 	child := func(_ *testing.T, s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
-	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.Stdio{}, child) })
+	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.ByURL{}, child) })
 	t.Run("pipes", func(t *testing.T) { childtest.Eras(t, childtest.Pipes{}, child) })
 	t.Run("http", func(t *testing.T) {
-		childtest.Eras(t, children.Remote{}, func(t *testing.T, s childtest.Script) spec.Spec {
+		childtest.Eras(t, children.ByURL{}, func(t *testing.T, s childtest.Script) spec.Spec {
 			web := childtest.NewWeb(s)
 			server := httptest.NewServer(web)
 			t.Cleanup(func() {

@@ -57,7 +57,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	s.common.Specs = nil // Apply replaces them
 	if s.common.Launcher == nil {
-		s.common.Launcher = byURL{}
+		s.common.Launcher = ByURL{}
 	}
 	s.common.memory, s.common.forms = offers.NewMemory(o.Cache, o.Log), offers.NewDefinitions(o.Cache, o.Log)
 	s.common.turns = limits.NewTurns(o.MaxStarting)
