@@ -68,11 +68,8 @@ func isFilesystemName(word string) bool {
 // isContainer reports whether the command runs its program somewhere with
 // other paths.
 func isContainer(command string) bool {
-	switch BaseName(command) {
-	case "docker", "podman", "nerdctl":
-		return true
-	}
-	return false
+	name, _, _ := LauncherOf(command)
+	return name == "docker"
 }
 
 // recognise finds the word after which the arguments of a filesystem-like
