@@ -206,27 +206,15 @@ func (d *decider) end() {
 
 // serve answers until the run is over, or nobody is left who could ask.
 func (d *decider) serve() {
-	for {
-		ready := []unix.PollFd{{Fd: int32(d.fd), Events: unix.POLLIN}, {Fd: int32(d.wake), Events: unix.POLLIN}}
-		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
-			continue
-		} else if err != nil || ready[1].Revents != 0 || ready[0].Revents&unix.POLLIN == 0 {
-			return
-		}
-		var n notice
-		if err := ioctl(d.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
-			continue // a signal, or it has ended meanwhile
-		}
-		answer := notifyResponse{ID: n.ID}
-		if err := d.decide(&n); err != nil {
+	serveNotices(d.fd, d.wake, func(n *notice) (answer notifyResponse) {
+		if err := d.decide(n); err != nil {
 			answer.Error = -int32(unix.EPERM)
 			if errno, is := errors.AsType[unix.Errno](err); is {
 				answer.Error = -int32(errno)
 			}
 		}
-		// Whoever has ended needs no answer.
-		_ = ioctl(d.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &answer)
-	}
+		return answer
+	})
 }
 
 // decide makes the call of a notice where it may be made. The error is what the call

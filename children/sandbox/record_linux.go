@@ -131,24 +131,34 @@ func ioctl[T any](fd int, request uint, arg *T) error {
 	return nil
 }
 
-// serve notes what is told on a descriptor until nobody is left who could.
-func (r *Recorder) serve(fd int, p *Profile) {
-	defer func() { _ = unix.Close(fd) }()
+// serveNotices answers what is told on a descriptor until wake is readable, or nobody is left
+// who could ask. No wake is -1.
+func serveNotices(fd, wake int, answer func(*notice) notifyResponse) {
 	for {
-		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
 		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
 			continue
-		} else if err != nil || ready[0].Revents&unix.POLLIN == 0 {
+		} else if err != nil || ready[1].Revents != 0 || ready[0].Revents&unix.POLLIN == 0 {
 			return
 		}
 		var n notice
 		if err := ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
 			continue // a signal, or it has ended meanwhile
 		}
-		r.note(fd, p, &n)
+		a := answer(&n)
+		a.ID = n.ID
 		// Whoever has ended needs no answer.
-		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &notifyResponse{ID: n.ID, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
 	}
+}
+
+// serve notes what is told on a descriptor until nobody is left who could.
+func (r *Recorder) serve(fd int, p *Profile) {
+	defer func() { _ = unix.Close(fd) }()
+	serveNotices(fd, -1, func(n *notice) notifyResponse {
+		r.note(fd, p, n)
+		return notifyResponse{Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	})
 }
 
 func (r *Recorder) note(fd int, p *Profile, n *notice) {
