@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/confinement"
 	"mcphub/children/health"
 	"mcphub/children/hints"
 	"mcphub/children/launch"
@@ -536,7 +535,7 @@ func (c *child) makeFolder() (remove func()) {
 		c.log.Warn().Err(err).Msg("no empty folder for a shared child")
 		return func() {}
 	}
-	c.machine = c.machine.WithOwn(confinement.RealPath(dir))
+	c.machine = c.machine.WithOwn(sandbox.RealPath(dir))
 	return func() {
 		if err := removal.All(dir); err != nil {
 			c.log.Warn().Err(err).Msg("the folder of a shared child could not be removed")

@@ -84,7 +84,7 @@ func (c *child) keptFolder() string {
 		c.log.Warn().Err(err).Msg("a confined child has no folder to keep things in")
 		return ""
 	}
-	return confinement.RealPath(dir)
+	return sandbox.RealPath(dir)
 }
 
 // tellClosed says what names open no more to a child: once of all of which it is true.

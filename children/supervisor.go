@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/children/confinement"
 	"mcphub/children/health"
 	"mcphub/children/launch"
 	"mcphub/children/limits"
@@ -20,6 +19,7 @@ import (
 	"mcphub/children/packages"
 	"mcphub/children/program"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/worker"
@@ -239,7 +239,7 @@ func (s *Supervisor) planWith(c *child, w want) (cwd string, served []string, ok
 // machineFor is what a start of c would be planned with, but for the name of the
 // folder of its own.
 func (s *Supervisor) machineFor(c *child) launch.Machine {
-	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(confinement.RealPath(os.TempDir()), ownFolder))
+	m := c.baseMachine().WithShelter(c.spec.Program(), zerolog.Nop()).WithOwn(filepath.Join(sandbox.RealPath(os.TempDir()), ownFolder))
 	return c.installedOn(m)
 }
 

@@ -64,5 +64,5 @@ func PrivateTemp() (dir string, err error) {
 	if dir, err = os.MkdirTemp(base, "mcp-*"); err != nil { // mode 0700
 		return "", fmt.Errorf("no temporary folder of its own: %w", err)
 	}
-	return RealPath(dir), nil
+	return sandbox.RealPath(dir), nil
 }

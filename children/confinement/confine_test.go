@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/children/confinement"
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -26,7 +25,7 @@ func confinedMachine(t testing.TB) (h launch.Machine, home string) {
 	if runtime.GOOS == "windows" {
 		t.Skip("nothing is confined on Windows")
 	}
-	top := confinement.RealPath(t.TempDir())
+	top := sandbox.RealPath(t.TempDir())
 	home = filepath.Join(top, "home", "u")
 	for path, text := range map[string]string{
 		".nvm/versions/node/v20/bin/node":               "",

@@ -18,19 +18,6 @@ const (
 // isTop reports whether dir is a file system's top.
 func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
-}
-
-// RealPath is a path without links; path itself where it leads nowhere.
-func RealPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
-}
-
 // openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
 // that a server has put there.
 func openRegular(path string) *os.File {

@@ -84,7 +84,7 @@ func (h Host) repositoryOf(top string, write bool) []sandbox.Rule {
 
 // isRepository reports whether a folder has what every repository has.
 func isRepository(dir string) bool {
-	return isFile(filepath.Join(dir, "HEAD")) && isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs"))
+	return isFile(filepath.Join(dir, "HEAD")) && sandbox.IsDir(filepath.Join(dir, "objects")) && sandbox.IsDir(filepath.Join(dir, "refs"))
 }
 
 // gitPath is the path that is the text of a small file, behind a word; relative to the

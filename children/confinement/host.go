@@ -39,7 +39,7 @@ type Disk struct {
 }
 
 // systemDisk is the disk of this machine.
-func systemDisk() Disk { return Disk{isDir, isProgram, RealPath, true} }
+func systemDisk() Disk { return Disk{sandbox.IsDir, isProgram, sandbox.RealPath, true} }
 
 // Options say what a Host is made of. Zero values mean this machine, and its user.
 type Options struct {

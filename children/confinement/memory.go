@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
 )
 
@@ -97,7 +98,7 @@ func (m *memory) closed() string {
 	if m == nil || m.consent.Closed() == "" {
 		return ""
 	}
-	return RealPath(m.consent.Closed())
+	return sandbox.RealPath(m.consent.Closed())
 }
 
 // preview is the memory as it is now. What is remembered in it is lost.

@@ -272,7 +272,9 @@ func (h Host) reachable(dir string) bool {
 }
 
 // temporary are the folders that everybody shares.
-func temporary() []string { return []string{os.TempDir(), RealPath(os.TempDir()), "/tmp", "/var/tmp"} }
+func temporary() []string {
+	return []string{os.TempDir(), sandbox.RealPath(os.TempDir()), "/tmp", "/var/tmp"}
+}
 
 // never says why a path is not opened, whatever it is for; "" where it may be.
 func (n *naming) never(path string, w *way) string {

@@ -111,7 +111,7 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	switch {
 	case n.Why != "" && n.Access&sandbox.Read == 0:
 		return in.finished(f, n.Path, !exists(n.Path))
-	case n.Access&sandbox.Write != 0 && isData(n.Path) && !isDir(n.Path) && !in.opens(dir, sandbox.Write):
+	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.opens(dir, sandbox.Write):
 		f.Access = sandbox.Write
 		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
 	}
@@ -252,13 +252,13 @@ func (r *reading) relativeIn(line string) (paths []string) {
 	dirs := slices.Clone(r.Dirs)
 	for _, n := range r.Named {
 		dir := n.Path
-		if !isDir(dir) {
+		if !sandbox.IsDir(dir) {
 			dir = filepath.Dir(dir)
 		}
 		dirs = append(dirs, dir)
 	}
 	for _, dir := range dirs {
-		if path := filepath.Join(dir, said[1]); exists(path) || isDir(filepath.Dir(path)) {
+		if path := filepath.Join(dir, said[1]); exists(path) || sandbox.IsDir(filepath.Dir(path)) {
 			paths = append(paths, path)
 		}
 	}
@@ -269,7 +269,7 @@ func (r *reading) relativeIn(line string) (paths []string) {
 // names, lies in it, or was made beside it to take its place; else the child alone.
 func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) {
 	beside := func(name string) bool {
-		return filepath.Dir(name) == filepath.Dir(path) && !isDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
+		return filepath.Dir(name) == filepath.Dir(path) && !sandbox.IsDir(name) && strings.Contains(filepath.Base(path), filepath.Base(name))
 	}
 	for _, c := range r.called {
 		if sandbox.Contains(c.Path, path) || beside(c.Path) {
@@ -304,12 +304,12 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	if f.By == sandbox.ByServer && f.Opens != path && f.Opens != top && !made {
 		f.Path = f.Opens
 	}
-	if at := real(f.Opens); exists(at) {
+	if at := sandbox.RealPath(f.Opens); exists(at) {
 		f.Opens = at // a link in a root opens nothing
 	} else {
-		f.Opens = filepath.Join(real(filepath.Dir(at)), filepath.Base(at))
+		f.Opens = filepath.Join(sandbox.RealPath(filepath.Dir(at)), filepath.Base(at))
 	}
-	for _, p := range []string{path, f.Path, real(path)} {
+	for _, p := range []string{path, f.Path, sandbox.RealPath(path)} {
 		if why := r.kept(p); why != "" {
 			f.Kept, f.Opens, f.Why = true, "", why
 			return f, !r.ordinary
@@ -350,7 +350,7 @@ func (r *reading) kept(path string) string {
 
 // opens reports whether this may be done at a path.
 func (r *reading) opens(path string, a sandbox.Access) bool {
-	return a&^(r.Profile.AccessAt(path)&r.Profile.AccessAt(real(path))) == 0
+	return a&^(r.Profile.AccessAt(path)&r.Profile.AccessAt(sandbox.RealPath(path))) == 0
 }
 
 // lacks is what was wanted at a path, and is not allowed there. access is what a call
@@ -374,14 +374,14 @@ func (r *reading) lacks(path, line string, access sandbox.Access) sandbox.Access
 // possible reports whether the user could do that without the sandbox: otherwise something
 // else has refused it.
 func (r *reading) possible(path string, a sandbox.Access) bool {
-	at := real(path)
+	at := sandbox.RealPath(path)
 	if !exists(at) {
-		if at = nearest(at); !isDir(at) {
+		if at = nearest(at); !sandbox.IsDir(at) {
 			return false
 		}
 		a = sandbox.Write
 	}
-	return may(at, a)
+	return sandbox.MayUse(at, a)
 }
 
 // unsaid is for a text that names no path: one that the call or the entry names is meant,
@@ -420,7 +420,7 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 
 // isScript reports a file that an interpreter runs, by its name.
 func isScript(path string) bool {
-	return !isDir(path) && slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua", ".sh"}, strings.ToLower(filepath.Ext(path)))
+	return !sandbox.IsDir(path) && slices.Contains([]string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".rb", ".pl", ".php", ".lua", ".sh"}, strings.ToLower(filepath.Ext(path)))
 }
 
 // isData reports a file that looks like a database.
@@ -487,7 +487,7 @@ func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
 		}
 	}
 	for _, try := range tries {
-		if at := real(try); exists(at) && !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
+		if at := sandbox.RealPath(try); exists(at) && !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
 			own, _ := r.owner(try)
 			if own.By == sandbox.ByServer {
 				own.Path = at
@@ -499,21 +499,9 @@ func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
 	return f, false
 }
 
-func real(path string) string {
-	if at, err := filepath.EvalSymlinks(path); err == nil {
-		return at
-	}
-	return path
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-func isDir(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
 }
 
 // nearest is the directory around a path that is there.

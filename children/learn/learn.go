@@ -67,10 +67,7 @@ type proposer struct {
 
 // freshIn are what was made directly in the temporary folder of all programs.
 func freshIn(uses []sandbox.Use) (tops []string) {
-	temp := os.TempDir()
-	if real, err := filepath.EvalSymlinks(temp); err == nil {
-		temp = real
-	}
+	temp := sandbox.RealPath(os.TempDir())
 	for _, u := range uses {
 		if u.Made && filepath.Dir(u.Path) == temp {
 			tops = append(tops, u.Path)

@@ -143,7 +143,7 @@ func (s *Store) place(r *Request) (place, error) {
 	if err := os.MkdirAll(at.copies(), 0o700); err != nil {
 		return "", err
 	}
-	return place(confinement.RealPath(string(at))), nil
+	return place(sandbox.RealPath(string(at))), nil
 }
 
 // Open gives the copy that runs, and installs one where there is none.

@@ -162,9 +162,15 @@ func lookAt(name []byte) inode {
 	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 }
 
-// mayWrite reports whether this user may write at a path, which it takes to connect to
-// a socket.
-func mayWrite(path string) bool { return unix.Access(path, unix.W_OK) == nil }
+// MayUse reports whether the user of this process may write at a path if a has Write, and else
+// whether it may read there. What it may not do fails without a sandbox too.
+func MayUse(path string, a Access) bool {
+	mode := uint32(unix.R_OK)
+	if a&Write != 0 {
+		mode = unix.W_OK
+	}
+	return unix.Access(path, mode) == nil
+}
 
 // at is a descriptor as system calls take it.
 func at(fd int) uintptr { return uintptr(fd) }

@@ -23,7 +23,8 @@ func lookAt(name []byte) inode {
 	return inode{number: 1}
 }
 
-func mayWrite(string) bool { return true }
+// MayUse says yes: nothing is confined here, so no answer depends on it.
+func MayUse(string, Access) bool { return true }
 
 // A Ruleset cannot be made here.
 type Ruleset struct{}

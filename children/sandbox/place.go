@@ -1,10 +1,25 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
+
+// RealPath is a path without links; path itself where it leads nowhere.
+func RealPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// IsDir reports whether a path leads to a directory.
+func IsDir(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
 
 // A Place is a path, and what had it for its name when the Profile was made. A rule sits
 // on that: what has the name later is not opened, and what was moved away stays open.

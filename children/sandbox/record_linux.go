@@ -266,23 +266,20 @@ func (r *Recorder) open(p *Profile, path string, flags uint64) {
 	real, err := filepath.EvalSymlinks(path)
 	switch {
 	case err != nil && flags&unix.O_CREAT != 0:
-		if dir, name, ok := split(path); ok && !exists(filepath.Join(dir, name)) && may(dir, unix.W_OK) {
+		if dir, name, ok := split(path); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
 			r.beyond(p, Use{Path: filepath.Join(dir, name), Access: a | Write, Made: true})
 		}
 	case err != nil, flags&unix.O_EXCL != 0 && flags&unix.O_CREAT != 0:
 	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
 		r.beyond(p, Use{Path: real, Access: Write})
-	case a&Read != 0 && !may(real, unix.R_OK), a&Write != 0 && !may(real, unix.W_OK):
+	case a&Read != 0 && !MayUse(real, Read), a&Write != 0 && !MayUse(real, Write):
 	default:
 		r.beyond(p, Use{Path: real, Access: a})
 	}
 }
 
-// may reports whether this user may: what it may not fails without a sandbox too.
-func may(path string, how uint32) bool { return unix.Faccessat(unix.AT_FDCWD, path, how, 0) == nil }
-
 func (r *Recorder) made(p *Profile, n *notice, w watched) {
-	if dir, name, ok := split(n.at(w.dir, w.path)); ok && !exists(filepath.Join(dir, name)) && may(dir, unix.W_OK) {
+	if dir, name, ok := split(n.at(w.dir, w.path)); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
 		r.beyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true})
 	}
 }
@@ -296,13 +293,13 @@ func (r *Recorder) moved(p *Profile, n *notice, w watched) {
 
 // renamed notes that a name goes from a directory, or comes to it.
 func (r *Recorder) renamed(p *Profile, path string, goes bool) {
-	if dir, name, ok := split(path); ok && (!goes || exists(filepath.Join(dir, name))) && may(dir, unix.W_OK) {
+	if dir, name, ok := split(path); ok && (!goes || exists(filepath.Join(dir, name))) && MayUse(dir, Write) {
 		r.beyond(p, Use{Path: dir, Access: Write})
 	}
 }
 
 func (r *Recorder) truncated(p *Profile, n *notice, w watched) {
-	if real, err := filepath.EvalSymlinks(n.at(w.dir, w.path)); err == nil && may(real, unix.W_OK) {
+	if real, err := filepath.EvalSymlinks(n.at(w.dir, w.path)); err == nil && MayUse(real, Write) {
 		r.beyond(p, Use{Path: real, Access: Write})
 	}
 }

@@ -57,7 +57,7 @@ func reachable(patterns, runs []string, home, uid string, env map[string]string)
 			}
 			found, _ := filepath.Glob(path)
 			for _, at := range found {
-				if fi, err := os.Stat(at); err == nil && fi.Mode()&os.ModeSocket != 0 && mayWrite(at) {
+				if fi, err := os.Stat(at); err == nil && fi.Mode()&os.ModeSocket != 0 && MayUse(at, Write) {
 					return true
 				}
 			}

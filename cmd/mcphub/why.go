@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -88,10 +87,7 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 		if err != nil {
 			return nil, exit.Errorf(exit.Failure, "%w; --all shows what was refused elsewhere", err)
 		}
-		w.dir = dir
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			w.dir = real
-		}
+		w.dir = sandbox.RealPath(dir)
 	}
 	file, err := w.src.Load(stderr)
 	if err != nil {
