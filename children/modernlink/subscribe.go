@@ -49,7 +49,7 @@ type listener struct {
 	mu      sync.Mutex
 	ctx     context.Context // of all streams
 	stop    context.CancelFunc
-	flags   []byte        // members of the filter for lists, raw; none: nil
+	flags   []byte        // members of the filter for lists, raw
 	can     bool          // the child watches resources
 	tasks   bool          // the child knows the extension for tasks
 	wanted  map[topic]int // how many watch it
@@ -99,12 +99,7 @@ func (l *listener) start(o *offers.Offer) {
 	l.mu.Lock()
 	l.can = string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "resources"), "subscribe")) == "true"
 	l.tasks = jsonrpc.Get(jsonrpc.Get(o.Capabilities, "extensions"), extensionTasks) != nil
-	for i, f := range flags {
-		if i > 0 {
-			l.flags = append(l.flags, ',')
-		}
-		l.flags = append(l.flags, f...)
-	}
+	l.flags = []byte(strings.Join(flags, ","))
 	l.mu.Unlock()
 	if flags != nil {
 		l.open(nil)
@@ -382,13 +377,13 @@ func (l *listener) subscribe(ctx context.Context, params [][]byte) (*jsonrpc.Res
 // where they have become many. nil: the child does. A resource is watched once,
 // a task once for each time that it is watched. A [jsonrpc.Error] says why it is not.
 func (l *listener) watch(ctx context.Context, t topic) error {
-	what := map[bool]string{false: "of this resource", true: "of this task"}[t.task]
+	kind := map[bool]string{false: "resource", true: "task"}[t.task]
 	l.mu.Lock()
 	n := l.wanted[t]
 	switch {
 	case t.task && !l.tasks || !t.task && !l.can:
 		l.mu.Unlock()
-		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not tell of changes " + map[bool]string{false: "of resources", true: "of tasks"}[t.task]}
+		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the server does not tell of changes of " + kind + "s"}
 	case n > 0 && !t.task:
 		l.mu.Unlock()
 		return nil
@@ -439,7 +434,7 @@ func (l *listener) watch(ctx context.Context, t topic) error {
 	case honours == nil || watches(honours, t):
 		return nil
 	default:
-		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the server does not tell of changes " + what}
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the server does not tell of changes of this " + kind}
 	}
 	l.drop(t)
 	return err
