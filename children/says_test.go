@@ -43,7 +43,7 @@ func (s said) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 func readsAll(t testing.TB, result []byte) {
 	conn := said{result}
 	_, _ = negotiation.Start(t.Context(), negotiation.Child{Link: conn, Shown: func() []byte { return []byte(`{}`) }, Era: spec.EraLegacy})
-	_, _, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
+	_, _ = offers.Read(t.Context(), conn, &offers.Offer{Capabilities: []byte(`{"tools":{},"prompts":{},"resources":{}}`)}, offers.AllLists)
 	res, err := conn.Call(t.Context(), "x")
 	if err != nil {
 		return

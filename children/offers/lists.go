@@ -142,7 +142,7 @@ func Changed(method string) (which Lists) {
 
 // Read returns a copy of base in which the lists that which picks are read anew. A list that fails stays as it was in base,
 // and a note says so. Read fails only if the first list does, or if the child has ended.
-func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, []string, error) {
+func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
 	o := *base
 	var all [len(lists)]catalogue
 	var errs [len(lists)]error
@@ -160,7 +160,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 		switch {
 		case !asked(i):
 		case errs[i] != nil && (i == 0 || errors.Is(errs[i], jsonrpc.ErrClosed)):
-			return nil, nil, errs[i]
+			return nil, errs[i]
 		case errs[i] != nil:
 			told = append(told, errs[i].Error())
 			if errors.As(errs[i], new(*unansweredError)) {
@@ -191,7 +191,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 		}
 	}
 	o.Notes = told
-	return &o, told, nil
+	return &o, nil
 }
 
 // listPage asks for one page of a list. It reads no more than most entries, and no more

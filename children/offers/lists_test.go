@@ -53,15 +53,15 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pages{all: tc.all}
-			o, notes, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
+			o, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(o.Tools) != tc.tools || p.asked != tc.asked || string(o.Tools[0]) != `{"name":"tool0"}` {
 				t.Errorf("%d tools after %d pages, the first is %s", len(o.Tools), p.asked, o.Tools[0])
 			}
-			if cut := strings.Contains(strings.Join(notes, " "), "does not end"); cut != tc.cut {
-				t.Errorf("notes: %q", notes)
+			if cut := strings.Contains(strings.Join(o.Notes, " "), "does not end"); cut != tc.cut {
+				t.Errorf("notes: %q", o.Notes)
 			}
 			if last := o.Tools[len(o.Tools)-1]; tc.cut && tc.asked == 1 && cap(last) > 2*len(last) {
 				t.Errorf("the last entry keeps %d bytes of the page", cap(last))
@@ -90,12 +90,12 @@ func TestSkillsAreAList(t *testing.T) {
 		`{"tools":{}}`: 0,
 	} {
 		e := &endless{nil, map[string]int{}}
-		o, notes, err := Read(t.Context(), e, &Offer{Capabilities: []byte(caps)}, AllLists&^1)
+		o, err := Read(t.Context(), e, &Offer{Capabilities: []byte(caps)}, AllLists&^1)
 		if err != nil || len(o.Skills) != want || e.asked["skills/list"] != want {
 			t.Errorf("%s: %d after %d pages, %v", caps, len(o.Skills), e.asked["skills/list"], err)
 		}
-		if ends := !strings.Contains(strings.Join(notes, " "), "skills/list does not end"); ends != (want == 0) {
-			t.Errorf("%s: %q", caps, notes)
+		if ends := !strings.Contains(strings.Join(o.Notes, " "), "skills/list does not end"); ends != (want == 0) {
+			t.Errorf("%s: %q", caps, o.Notes)
 		}
 		if which, _ := Unannounced(o); (which != 0) != (want > 0) {
 			t.Errorf("%s: %b", caps, which)

@@ -39,14 +39,14 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 		m.Settled(ctx)
 	}
 	r.TellLevel(ctx, base)
-	offer, notes, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
+	offer, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
 	if err == nil {
 		err = context.Cause(life) // the run was ended meanwhile, so its lists may be incomplete
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range notes {
+	for _, note := range offer.Notes {
 		r.log.Warn().Msg(note)
 	}
 	tool := r.spec.Probe

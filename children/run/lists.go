@@ -82,7 +82,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			r.level.tellAgain(ctx, r.Link(), base)
 		}
 		asked := offers.Lists(r.stale.Swap(0))
-		o, notes, err := offers.Read(ctx, r.Link(), base, asked)
+		o, err := offers.Read(ctx, r.Link(), base, asked)
 		if asked&which != 0 {
 			read = time.Now()
 		}
@@ -93,7 +93,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			}
 			continue
 		}
-		for _, note := range notes {
+		for _, note := range o.Notes {
 			r.log.Warn().Msg(note)
 		}
 		base = o
