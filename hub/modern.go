@@ -11,7 +11,6 @@ import (
 	"mcphub/hub/client"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -123,7 +122,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	b = append(b, `,"capabilities":{`+modernCapabilities...)
 	known := ""
 	if s.Catalog().Tasks() {
-		known = `"` + tasks.Extension + `":{}`
+		known = `"` + methods.ExtensionTasks + `":{}`
 	}
 	all := s.Catalog().Extensions()
 	conf, offers := s.Offers()

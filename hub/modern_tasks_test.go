@@ -9,8 +9,8 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 const taskCaps = `{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
@@ -30,7 +30,7 @@ func TestListenTellsOfTasks(t *testing.T) {
 		c, _ := enterModern(t, h, taskCaps)
 		other, _ := enterModern(t, h, taskCaps)
 		c.raw("tools/list", `{}`)
-		if caps := member(c.raw("server/discover", `{}`), "capabilities"); member(member(caps, "extensions"), tasks.Extension) != `{}` {
+		if caps := member(c.raw("server/discover", `{}`), "capabilities"); member(member(caps, "extensions"), methods.ExtensionTasks) != `{}` {
 			t.Errorf("discover: %s", caps)
 		}
 		for _, id := range []string{"t1", "t2", "quiet"} {

@@ -22,8 +22,6 @@ import (
 const (
 	metaServerInfo   = mcp.MetaKeyServerInfo
 	metaSubscription = mcp.MetaKeySubscriptionID
-
-	extensionTasks = "io.modelcontextprotocol/tasks"
 )
 
 // hopMeta are the members of _meta that are of one hop: whatever else stands in
@@ -142,7 +140,7 @@ func (m *Link) Meta(c link.ClientProfile) *Meta {
 			return true
 		}
 		if name == "extensions" {
-			s.tasks = jsonrpc.Get(value, extensionTasks) != nil
+			s.tasks = jsonrpc.Get(value, methods.ExtensionTasks) != nil
 		}
 		b = jsonrpc.AppendMember(b, name, value)
 		return true

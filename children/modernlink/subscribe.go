@@ -92,13 +92,13 @@ func newListener(m *Link) *listener {
 func (l *listener) start(o *offers.Offer) {
 	var flags []string
 	for _, f := range []struct{ capability, flag string }{{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}} {
-		if string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, f.capability), "listChanged")) == "true" {
+		if offers.Announces(o.Capabilities, f.capability) {
 			flags = append(flags, `"`+f.flag+`":true`)
 		}
 	}
 	l.mu.Lock()
 	l.can = string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "resources"), "subscribe")) == "true"
-	l.tasks = jsonrpc.Get(jsonrpc.Get(o.Capabilities, "extensions"), extensionTasks) != nil
+	l.tasks = jsonrpc.Get(jsonrpc.Get(o.Capabilities, "extensions"), methods.ExtensionTasks) != nil
 	l.flags = []byte(strings.Join(flags, ","))
 	l.mu.Unlock()
 	if flags != nil {
@@ -267,7 +267,7 @@ func (l *listener) listen(ctx context.Context, s *stream, again bool) error {
 }
 
 // taskWatcher is who asks for news of tasks: that has to be declared with the request.
-var taskWatcher = link.ClientProfile{Capabilities: []byte(`{"extensions":{"` + extensionTasks + `":{}}}`)}
+var taskWatcher = link.ClientProfile{Capabilities: []byte(`{"extensions":{"` + methods.ExtensionTasks + `":{}}}`)}
 
 // filter is the raw params of a stream. It is called with mu held.
 func (l *listener) filter(s *stream) []byte {

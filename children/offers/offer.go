@@ -131,3 +131,8 @@ func Declares(capabilities []byte, name string) bool {
 	v := jsonrpc.Get(capabilities, name)
 	return v != nil && string(v) != "null"
 }
+
+// Announces reports whether a raw capabilities object says of a list that its changes are told.
+func Announces(capabilities []byte, name string) bool {
+	return string(jsonrpc.Get(jsonrpc.Get(capabilities, name), "listChanged")) == "true"
+}

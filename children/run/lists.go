@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mcphub/children/offers"
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/worker"
 )
 
@@ -66,7 +65,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-outlived(base.Fresh > 0 && !announces(base), base.Fresh, time.Now()):
+		case <-outlived(base.Fresh > 0 && !offers.Announces(base.Capabilities, "tools"), base.Fresh, time.Now()):
 			r.stale.Or(uint32(offers.AllLists))
 		case <-outlived(which != 0, fresh, read):
 			r.stale.Or(uint32(which))
@@ -106,12 +105,6 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 }
 
 // announces reports whether a child says that it tells of changes of its tools.
-func announces(o *offers.Offer) bool {
-	return string(jsonrpc.Get(jsonrpc.Get(o.Capabilities, "tools"), "listChanged")) == "true"
-}
-
-// outlived returns a channel that delivers when the time to live is over that the child gave its lists, but after
-// leastFresh at the earliest. It is nil, and never delivers, if ends is false.
 func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
 	if !ends {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"sync"
 
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/memo"
+	"mcphub/internal/methods"
 	"mcphub/validate"
 )
 
@@ -212,7 +212,7 @@ func (b *Builder) addItems(c *Catalog, offers []*Offer) {
 		resources := jsonrpc.Get(offer.Raw.Capabilities, "resources")
 		c.resourceful[name] = resources != nil && string(resources) != "null"
 		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
-		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), tasks.Extension) != nil
+		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil
 		c.skillful = c.skillful || offer.skillful
 		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
 		for _, k := range []Kind{Resources, Templates} {

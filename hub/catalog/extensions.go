@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"mcphub/hub/declaration"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // This file is about what children offer beyond the protocol: the members of
@@ -42,7 +42,7 @@ func readExtensions(caps []byte) (all []extension, omitted []Omission) {
 			size += len(key) + len(value)
 			reason := ""
 			switch {
-			case key == tasks.Extension:
+			case key == methods.ExtensionTasks:
 				return true // the hub serves it itself: see package tasks
 			case !jsonrpc.IsObject(value):
 				reason = "its value is no object"

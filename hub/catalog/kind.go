@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"mcphub/children/offers"
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
 
@@ -55,6 +54,6 @@ func (k Kind) Announced(capabilities []byte) (has, tells bool) {
 	if k == Skills {
 		return offers.DeclaresExtension(capabilities, methods.ExtensionSkills), false // skills have no notification
 	}
-	capability := jsonrpc.Get(capabilities, kinds[k].capability)
-	return offers.Declares(capabilities, kinds[k].capability), string(jsonrpc.Get(capability, "listChanged")) == "true"
+	name := kinds[k].capability
+	return offers.Declares(capabilities, name), offers.Announces(capabilities, name)
 }

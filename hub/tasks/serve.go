@@ -17,9 +17,6 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Extension is the extension of 2026-07-28 for tasks.
-const Extension = "io.modelcontextprotocol/tasks"
-
 // A Session is what requests about tasks need of the session that they come on.
 type Session interface {
 	// TryAcquire returns a lease of an instance if that takes no waiting.
@@ -43,12 +40,12 @@ type Session interface {
 // RequireExtension refuses a request about tasks of a client whose raw capabilities do
 // not have the extension (2026-07-28, tasks, Protocol Errors).
 func RequireExtension(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
-	if jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), Extension)) {
+	if jsonrpc.IsObject(jsonrpc.Get(jsonrpc.Get(capabilities, "extensions"), methods.ExtensionTasks)) {
 		return jsonrpc.Answer{}, true
 	}
 	e := &jsonrpc.Error{
-		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + Extension + " with the request",
-		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + Extension + `":{}}}}`),
+		Code: mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, Message: "tasks are for clients that declare the extension " + methods.ExtensionTasks + " with the request",
+		Data: []byte(`{"requiredCapabilities":{"extensions":{"` + methods.ExtensionTasks + `":{}}}}`),
 	}
 	return jsonrpc.Answer{Error: e.Raw()}, false
 }

@@ -138,6 +138,9 @@ func Of(name string) Method {
 // ExtensionSkills is the key of the extension for skills (modelcontextprotocol/ext-skills, specification/stable/skills.mdx).
 const ExtensionSkills = "io.modelcontextprotocol/skills"
 
+// ExtensionTasks is the key of the extension of 2026-07-28 for tasks.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
 // Methods of extensions that the hub knows.
 const (
 	ListSkills    = "skills/list"
