@@ -38,7 +38,7 @@ type refusalStreak struct {
 
 // join enters a question, or one more request that waits for the same one.
 // Questions are equal that have the same key, so one answer serves requests that
-// are one and the same. In a queue of PerCall none are. why says that there is no
+// are one and the same. In a queue of SetPerCall none are. why says that there is no
 // room.
 func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 	q.mu.Lock()

@@ -95,7 +95,7 @@ type Limits struct {
 	Calls              int           // requests of one client served at a time, 256
 	Starting           int           // children starting at a time, 8
 	Children           int           // children running at a time, 256
-	PrincipalChildren  int           // of them of one principal that is named by a token; 0: as many, or where Several a part
+	PrincipalChildren  int           // of them of one principal that is named by a token; 0: as many, or where MultiplePrincipals a part
 	MultiplePrincipals bool          // there may be several principals
 	ListWait           time.Duration // how long the lists of a session wait, together, for starting children, 5 s
 	Grace              time.Duration // for calls already read when a client's input ends, 800 ms

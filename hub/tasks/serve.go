@@ -186,7 +186,7 @@ func listAnswer(entries [][]byte, next *cursor) jsonrpc.Answer {
 	return jsonrpc.ResultAnswer(append(b, '}'))
 }
 
-// readCursor reads what listed wrote. The child's cursor in it is put into a
+// readCursor reads what listAnswer wrote. The child's cursor in it is put into a
 // request as it is, so it must be a JSON string.
 func readCursor(raw []byte) (cursor, bool) {
 	text, _ := jsonrpc.String(raw)

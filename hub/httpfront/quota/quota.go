@@ -41,7 +41,7 @@ type Share struct {
 	Listens      int // without a handshake
 	MostSessions int // that it may have
 
-	users    atomic.Int64  // see Enter
+	users    atomic.Int64  // see AddUser
 	slots    chan struct{} // one token for each request under way
 	callers  *Callers      // of the front
 	working  chan struct{} // while others call too, one token for each that the hub works for: see WorkTime
@@ -99,7 +99,7 @@ func New(key string, l Limits, others *Callers) *Share {
 }
 
 // AddUser notes one more who uses the share: a session, a connection of it, or a request of none. The first of them does so
-// while the table of shares is locked, others where one has it already. Each calls Exit once.
+// while the table of shares is locked, others where one has it already. Each calls RemoveUser once.
 func (s *Share) AddUser() {
 	if s != nil {
 		s.users.Add(1)
