@@ -27,11 +27,11 @@ var steps = []struct {
 		"hub/catalog Tool.Plain":    "the verdict of every call of a tool in which there is nothing to judge, made once",
 	}},
 	{"judge", []string{"judgeOnce"}, "", map[string]string{
-		"hub/call attempt.judge":       "twice: again by what the client has said when it was asked once more",
-		"hub/call attempt.ensureConfined":   "a root has been replaced, and another process serves the call",
-		"hub/call Sender.judgeAgain":   "a call that was made, whose kept result is read after a reload",
-		"hub/call Sender.judgeBy":      "a request that is with its child, by roots that the child asks for now",
-		"hub/call exchange.Revalidate": "before a request is sent once more: the answers may have taken long",
+		"hub/call attempt.judge":          "twice: again by what the client has said when it was asked once more",
+		"hub/call attempt.ensureConfined": "a root has been replaced, and another process serves the call",
+		"hub/call Sender.judgeAgain":      "a call that was made, whose kept result is read after a reload",
+		"hub/call Sender.judgeBy":         "a request that is with its child, by roots that the child asks for now",
+		"hub/call exchange.Revalidate":    "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
