@@ -116,7 +116,7 @@ func (l *Lease) Revision() uint64 { return l.v.status.Revision }
 
 // Modern reports whether the child is spoken to without a handshake
 // (2026-07-28): a result of Call may then be one that asks for input
-// (ResultInput) or names a task of the extension (ResultTask).
+// (link.ResultInput) or names a task of the extension (link.ResultTask).
 func (l *Lease) Modern() bool { return l.r.Modern() }
 
 // Roots is what roots/list answers the child now, raw; false if no roots are served

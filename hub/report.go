@@ -77,7 +77,7 @@ func (s *Session) status(nobody []status.NotServed) status.Session {
 // those that came with it.
 func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	c, conf := s.sender.ClientOf(ctx), s.now()
-	view, word, _ := c.Standing(ctx) // ownTool has seen to it that there is one
+	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())

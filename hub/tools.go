@@ -70,7 +70,7 @@ const instructions = "This hub joins several MCP servers. Their tools are called
 // ownTool has mcp-go's server answer a call of one of the hub's own tools.
 func (s *Session) ownTool(ctx context.Context, tool string, m *jsonrpc.Message) jsonrpc.Answer {
 	if tool == toolGetRoots {
-		if _, _, err := s.sender.ClientOf(ctx).Standing(ctx); err != nil {
+		if _, _, err := s.sender.ClientOf(ctx).RootsStatus(ctx); err != nil {
 			return failure.AnswerEnded(ctx, err) // the client is asked for them first
 		}
 	}

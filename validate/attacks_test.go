@@ -304,7 +304,7 @@ func TestRefusedArguments(t *testing.T) {
 			_, err := c.Scan(tool, []byte(a.args))
 			var e *strictjson.Error
 			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want an ArgumentsError", err)
+				t.Fatalf("got %v, want a *strictjson.Error", err)
 			}
 			if e.Code != a.code {
 				t.Errorf("code %s (%v), want %s", e.Code, e, a.code)

@@ -36,11 +36,10 @@ import (
 // its time. Nothing is held; the call is made again from the lookup on.
 var errWouldBlock = errors.New("the call has to wait for something")
 
-// errBroken stands for a panic, in those who ended with it.
+// errBroken ends every call that was under way in something that panicked.
 var errBroken = errors.New("internal error")
 
-// A replier is where the answer to a call goes that nobody waits with: a
-// *jsonrpc.Responder, or a waiter.
+// A replier takes the answer to a call of the fast path: a *jsonrpc.Responder, or a SyncReply.
 type replier interface {
 	// Answer takes the answer, once, and does not block.
 	Answer(jsonrpc.Answer)
@@ -334,8 +333,8 @@ func (c *asyncCall) continueCall(result []byte) {
 
 // end is the one end of a call: it gives back what the call holds, and has it answered.
 // err is why there is no answer of the child; then what was asked on account of the call
-// ends, and the client is told of that first. Only the first end counts. What is left of
-// a panic may still use the attempt, so it is not used again then.
+// ends, and the client is told of that first. Only the first end counts. After a panic somebody may
+// still use the attempt, so it is not used again.
 func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	if c.over.Swap(true) {
 		return

@@ -69,9 +69,9 @@ type Instances interface {
 	// Acquire waits for that right. The error is configuration.ErrSuperseded where a
 	// reload has replaced the child.
 	Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error)
-	// Plan says where a child would work that does not run, and with which roots;
-	// false where it runs, or that cannot be told. With a view it says that of any child
-	// that was given the roots of the view.
+	// Plan says where a child would work if it were started, and with which roots. ok is
+	// false if it runs already, or if that cannot be told. With a view it answers for a
+	// child that runs too, as if it were given the roots of the view.
 	Plan(conf *configuration.Configuration, child string, view *rootsmgr.View) (cwd string, served []string, ok bool)
 	// AwaitsList reports whether another process has come to serve the session, which has not
 	// listed its tools yet.

@@ -61,8 +61,8 @@ func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
 	return t.scanWith(t.templates)
 }
 
-// fits reports whether the child of a lease has the templates by which the request
-// was scanned: they may have been remembered.
+// fits returns an error unless the child of a lease has the templates by which the request
+// was scanned: those may have been remembered.
 func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
 	if !t.usesTemplates {
 		return nil

@@ -114,7 +114,7 @@ func (t *toolTarget) edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	return edits
 }
 
-// fits reports whether the tool is as the child of the lease defines it. A call
+// fits returns an error unless the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
 // *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
 func (t *toolTarget) fits(c *Call, lease *children.Lease) error {

@@ -145,7 +145,7 @@ type Plain struct {
 	forms map[string]audit.EncodedDecision // by what the kernel holds; not changed once it is made
 }
 
-// Form is the form of the line of a call to a child that the kernel holds so far.
+// Form returns the encoded decision of a call to a child that the kernel holds as far as kernel says.
 func (p *Plain) Form(kernel string) audit.EncodedDecision { return p.forms[kernel] }
 
 // Plain returns what holds for a call in which there is nothing to judge. The first

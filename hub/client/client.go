@@ -59,8 +59,8 @@ type Client interface {
 	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
 	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
-	// Standing is how the roots stand, and a word for it.
-	Standing(ctx context.Context) (rootsmgr.View, string, error)
+	// RootsStatus returns the roots as they are known now, and the word of rootsmgr for that.
+	RootsStatus(ctx context.Context) (rootsmgr.View, string, error)
 	// NoteScan is told what will be judged, before Boundary.
 	NoteScan(scan *validate.Scan)
 	// CheckVerdict is told of the verdict; an error: roots are needed first.
@@ -69,9 +69,9 @@ type Client interface {
 	// is false where there is nothing else. limit bounds how long it waits until the
 	// children have been given them.
 	Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (view rootsmgr.View, newer bool, err error)
-	// RootsBefore sees to it that roots were given before a request goes to a child
-	// that needs them without a path in it, and RootsAfter to what is known of a
-	// child only when it runs. With an error of that the lease was released.
+	// RootsBefore waits until a child that needs roots has been given them, for a
+	// request without a path. RootsAfter does the rest, once the child runs. If it
+	// returns an error, it has released the lease.
 	RootsBefore(ctx context.Context, spec *spec.Spec) error
 	RootsAfter(lease *children.Lease) error
 	// BringsOtherRoots reports whether a child is served other roots than it has before

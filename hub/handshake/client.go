@@ -73,8 +73,8 @@ func (c *Client) Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.Vi
 	return view, c.Host.AwaitServed(ctx, view, c.Host.RootsTimeout()-time.Since(start))
 }
 
-// Standing is how the roots of the session stand.
-func (c *Client) Standing(context.Context) (rootsmgr.View, string, error) {
+// RootsStatus returns the roots of the session and how they stand.
+func (c *Client) RootsStatus(context.Context) (rootsmgr.View, string, error) {
 	view := c.Host.Roots().View()
 	view.ClientName = c.Claims().Name
 	return view, c.Host.Roots().Word(), nil

@@ -27,7 +27,7 @@
 //
 // # Concurrency
 //
-// [Serve] starts everything and returns when all of it has ended. One mutex guards the
+// [Front.Serve] starts everything and returns when all of it has ended. One mutex guards the
 // tables of the front, one those of each [Peer], one each [Reply] and each stream;
 // they are taken in this order, and none is held while the hub is called. A message
 // is served on the goroutine of its POST. Where the client polls, or has no handshake

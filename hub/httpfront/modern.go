@@ -213,7 +213,7 @@ type ModernReply struct {
 	base    Reply
 	header  http.Header
 	node    string         // the hub that the request is for, where that is another one
-	refusal jsonrpc.Answer // of a call that its headers do not fit; reply.mu guards it
+	refusal jsonrpc.Answer // of a call that its headers do not fit; base.mu guards it
 }
 
 // Notify tells the client before the answer, or nobody.

@@ -60,8 +60,8 @@ func (c *Client) Reconsider(context.Context, *rootsmgr.Wait, time.Duration) (roo
 	return rootsmgr.View{}, false, nil
 }
 
-// Standing is what this request would be judged by.
-func (c *Client) Standing(ctx context.Context) (rootsmgr.View, string, error) {
+// RootsStatus returns what this request would be judged by.
+func (c *Client) RootsStatus(ctx context.Context) (rootsmgr.View, string, error) {
 	view, err := c.Boundary(ctx, nil)
 	return view, view.Word(), err
 }

@@ -83,7 +83,7 @@ const (
 var ErrGroup = errors.New("internal error: recording this request made the hub panic; the log has the details")
 
 // Add takes m in. It is recorded when somebody calls Flush. The bytes that rec
-// refers to, except its Form, may be used again when Add returns.
+// refers to, except those of Encoded, may be used again when Add returns.
 func (g *GroupCommit) Add(rec CallRecord, m GroupMember) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

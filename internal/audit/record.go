@@ -298,7 +298,7 @@ func (b line) raw(name string, value []byte) line {
 	return b
 }
 
-// members writes what the Record holds; form, where there is one, stands for its Decided.
+// members writes what the Record holds. If form is not nil, it is written in place of the DecisionFields.
 func (r *Record) members(b line, form EncodedDecision) line {
 	b = b.text("session", r.Session).text("principal", r.Principal).request(r.Request).text("method", r.Method)
 	if form != nil {
@@ -389,7 +389,7 @@ func (b line) arguments(raw []byte) line {
 }
 
 // membersOfCalls writes the members of a line about several calls of one session. If all
-// have the same Form, it is written once, for the line.
+// have the same EncodedDecision, it is written once, for the line.
 func membersOfCalls(b line, calls []CallRecord) line {
 	b = b.text("session", calls[0].Session).text("principal", calls[0].Principal)
 	alike := !slices.ContainsFunc(calls, func(c CallRecord) bool { return !bytes.Equal(c.Encoded, calls[0].Encoded) })

@@ -3,8 +3,8 @@ package lines
 // A Batch gathers small frames, so that what came in one read leaves in one write.
 // It belongs to a read loop. While that has further lines in its buffer, the frames
 // that are sent by its batch are held back. They are sent before the loop reads again
-// or does anything that takes time, and when the bounds below are reached. A nil
-// Batch holds nothing back.
+// or does anything that takes time, and when the bounds below are reached. To a nil Batch
+// only frames may be given: it holds none back.
 type Batch struct {
 	on      bool       // another line waits
 	later   []Deferred // given to Defer
