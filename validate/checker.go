@@ -257,7 +257,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 		return out
 	}
 	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, work: &work, where: w, roots: v, container: w.Container, first: s.tool.first}
+	j := &judge{c: c, work: &work, callCtx: w, roots: v, container: w.Container, startsAtFirst: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}

@@ -49,7 +49,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 	start := base
 	if j.container != nil {
 		var ok bool
-		if start, ok = j.container.ToHost(base, j.where.Cwd); !ok {
+		if start, ok = j.container.ToHost(base, j.callCtx.Cwd); !ok {
 			return
 		}
 	}

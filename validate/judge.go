@@ -19,26 +19,26 @@ import (
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
-	c          *Checker
-	machine    *machine.Machine // as the call sees it
-	work       *budget.Budget   // of the call
-	view       machine.View
-	where      CallContext
-	roots      rootsmgr.View
-	guard      *guard.Guard
-	container  *machine.Container
-	first      bool              // of the directories that the child is served, the first is where its relative paths start
-	ownDirs    []string          // directories among the call's own arguments
-	starts     []string          // memo of bases
-	secondPass bool              // bases are directories that the call itself names
-	elsewhere  bool              // the call names the directory inside the boundary that it works in
-	givenRoots map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
-	longest    int               // bytes of a root in it
-	watched    []fs.FileInfo     // protected files as they are now; nil: not looked at
-	lists      map[string][]fs.DirEntry
-	strayDirs  map[string]bool // memo of strays
-	secret     bool            // a variable was expanded whose value must not be shown
-	hintedDirs []string        // directories among the names that count only under a condition
+	c             *Checker
+	machine       *machine.Machine // as the call sees it
+	work          *budget.Budget   // of the call
+	view          machine.View
+	callCtx       CallContext
+	roots         rootsmgr.View
+	guard         *guard.Guard
+	container     *machine.Container
+	startsAtFirst bool              // of the directories that the child is served, the first is where its relative paths start
+	ownDirs       []string          // directories among the call's own arguments
+	starts        []string          // memo of bases
+	secondPass    bool              // bases are directories that the call itself names
+	elsewhere     bool              // the call names the directory inside the boundary that it works in
+	givenRoots    map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	longestRoot   int               // bytes of a root in it
+	watched       []fs.FileInfo     // protected files as they are now; nil: not looked at
+	lists         map[string][]fs.DirEntry
+	strayDirs     map[string]bool // memo of strays
+	secret        bool            // a variable was expanded whose value must not be shown
+	hintedDirs    []string        // directories among the names that count only under a condition
 
 	rules     policy.Evaluation   // of the policy, as they are asked about this call
 	oddRoots  map[string]*oddRoot // memo of oddRootOf
@@ -53,7 +53,7 @@ func (j *judge) bases() []string {
 	var list []string
 	switch {
 	case j.container == nil:
-		list = slices.Concat([]string{j.where.Cwd}, j.where.Served)
+		list = slices.Concat([]string{j.callCtx.Cwd}, j.callCtx.Served)
 	case j.container.Workdir != "":
 		list = []string{j.container.Workdir}
 	default:
@@ -74,8 +74,8 @@ func (j *judge) bases() []string {
 	return list
 }
 
-// finding judges one finding against its bases. Conditional findings that do not count come back with ok false.
-func (j *judge) finding(f *detect.Finding) (out FindingVerdict, ok bool) {
+// judgeFinding judges one judgeFinding against its bases. Conditional findings that do not count come back with ok false.
+func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	out = FindingVerdict{Finding: *f, Decision: policy.Allow}
 	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
 		return out, false
@@ -220,9 +220,9 @@ func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
 	}
 }
 
-// unread decides what needs no look at the disk: a name that does not count, a reading without a
+// decideWithoutDisk decides what needs no look at the disk: a name that does not count, a reading without a
 // path, a harmless device. done is false for everything else.
-func (j *judge) unread(f *detect.Finding, s meaning, u *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
+func (j *judge) decideWithoutDisk(f *detect.Finding, s meaning, u *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
 	if f.Form == detect.FormName {
 		if !j.counts(f, s) {
 			return policy.Allow, false, true
@@ -251,7 +251,7 @@ func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Re
 	r = Reading{Text: s.text, Path: s.path, kind: -1}
 	conditional := f.Conditional()
 	u.Hard = true // until it is known where it leads
-	if d, counts, done := j.unread(f, s, u, &r); done {
+	if d, counts, done := j.decideWithoutDisk(f, s, u, &r); done {
 		return r, d, counts
 	}
 	where, err := j.resolve(s.path)
@@ -383,7 +383,7 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 	var again []int
 	j.elsewhere = j.worksElsewhere(findings)
 	for i := range findings {
-		out, ok := j.finding(&findings[i])
+		out, ok := j.judgeFinding(&findings[i])
 		if j.work.Spent() {
 			return append(list, j.overspent(&findings[i]))
 		}
@@ -443,7 +443,7 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, agai
 			return append(list, j.overspent(&findings[0]))
 		}
 		if at < 0 {
-			if out, ok := j.finding(&findings[-at-1]); ok {
+			if out, ok := j.judgeFinding(&findings[-at-1]); ok {
 				out.borrowed = true
 				list = append(list, out)
 				again[i] = len(list) - 1
@@ -451,7 +451,7 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, agai
 			}
 			continue
 		}
-		more, ok := j.finding(&list[at].Finding)
+		more, ok := j.judgeFinding(&list[at].Finding)
 		if !ok {
 			continue
 		}

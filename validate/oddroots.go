@@ -42,7 +42,7 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 		try(r.Path)
 		try(r.Given)
 	}
-	for _, dir := range j.where.Served {
+	for _, dir := range j.callCtx.Served {
 		try(dir)
 	}
 	if longest == "" {

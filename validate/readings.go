@@ -55,8 +55,8 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		yield(meaning{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
 	case j.machine.Platform.IsAbs(text):
 		j.absolute(meaning{text: text, path: text}, yield)
-	case j.machine.Windows && chars.IsSlash(text[0]) && len(j.where.Cwd) > 1 && chars.IsLetter(j.where.Cwd[0]):
-		yield(meaning{text: text, path: j.where.Cwd[:2] + text})
+	case j.machine.Windows && chars.IsSlash(text[0]) && len(j.callCtx.Cwd) > 1 && chars.IsLetter(j.callCtx.Cwd[0]):
+		yield(meaning{text: text, path: j.callCtx.Cwd[:2] + text})
 	default:
 		j.relative(f, text, yield)
 	}
@@ -65,7 +65,7 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 // absolute yields a meaning, or what a container's mounts make of its path.
 func (j *judge) absolute(s meaning, yield func(meaning)) {
 	if j.container != nil && !machine.IsDevice(path.Clean(s.path)) { // every container has its own
-		host, ok := j.container.ToHost(s.path, j.where.Cwd)
+		host, ok := j.container.ToHost(s.path, j.callCtx.Cwd)
 		if !ok {
 			s.code, s.err = CodeUnmapped, "the container mounts nothing of this machine at "+path.Clean(s.path)
 		}

@@ -38,7 +38,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	}
 	list, ok := j.replacements(s.tool, out)
 	if !ok {
-		out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
+		out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 		return
 	}
 	if len(list) == 0 {
@@ -62,7 +62,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		f := list[0].f
 		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
-		out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
+		out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 		return
 	}
 	for i := range list {
@@ -203,14 +203,14 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 		roots := j.roots.Snapshot.Roots()
 		for i := range roots {
 			j.givenRoots[j.machine.Fold(roots[i].Given)] = roots[i].Path
-			j.longest = max(j.longest, len(roots[i].Given), len(roots[i].Path))
+			j.longestRoot = max(j.longestRoot, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
 			j.givenRoots[j.machine.Fold(roots[i].Path)] = ""
 		}
 	}
 	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.machine.Windows && r == '\\' }) {
-		if end > 4*j.longest {
+		if end > 4*j.longestRoot {
 			continue // folding shortens a character to a third at most
 		}
 		at, ok := j.givenRoots[j.machine.Fold(text[:end])]
@@ -252,8 +252,8 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, machine: j.machine, work: j.work, where: j.where, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
+	trial := judge{c: j.c, machine: j.machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.all(findings)
-	out.decide(s.tool, j.rules.Ruling, j.where, j.roots)
+	out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 	return out
 }

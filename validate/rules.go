@@ -77,10 +77,10 @@ func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) beside(base string) bool {
-	if base == "" || base == j.where.Cwd || j.namedDirs[base] {
+	if base == "" || base == j.callCtx.Cwd || j.namedDirs[base] {
 		return false
 	}
-	if !j.c.policy.Serves(base, j.where.Grants) {
+	if !j.c.policy.Serves(base, j.callCtx.Grants) {
 		return false
 	}
 	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
@@ -90,7 +90,7 @@ func (j *judge) beside(base string) bool {
 // passesBy reports a directory that the server does not try: it is known to start relative paths in the first directory that it
 // is served. Only a path that climbs out of that one is tried in the others.
 func (j *judge) passesBy(s meaning) bool {
-	if !j.first || len(j.where.Served) == 0 || s.base == j.where.Served[0] {
+	if !j.startsAtFirst || len(j.callCtx.Served) == 0 || s.base == j.callCtx.Served[0] {
 		return false
 	}
 	_, stays := machine.Below(j.machine.Platform.Clean(s.base), j.machine.Platform.Clean(s.path))

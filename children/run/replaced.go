@@ -13,10 +13,10 @@ func (r *Run) PathsReplaced() bool {
 		return false
 	}
 	if c.Profile.PathsReplaced() {
-		r.looked.Store(0) // and nobody takes it for good enough
+		r.lastPlacesCheck.Store(0) // and nobody takes it for good enough
 		return true
 	}
-	r.looked.Store(time.Now().UnixNano())
+	r.lastPlacesCheck.Store(time.Now().UnixNano())
 	return false
 }
 
@@ -26,12 +26,12 @@ func (r *Run) PathReplaced(path string) bool {
 	if c == nil || c.Profile == nil || len(c.Profile.Places) == 0 || !c.Profile.PathReplaced(path) {
 		return false
 	}
-	r.looked.Store(0)
+	r.lastPlacesCheck.Store(0)
 	return true
 }
 
 // LookDue reports whether PathsReplaced is to be asked before the next call, whatever that is.
 func (r *Run) LookDue() bool {
 	c := r.Launch.Sandbox
-	return c != nil && c.Profile != nil && len(c.Profile.Places) > 0 && time.Now().UnixNano()-r.looked.Load() > int64(lookEvery)
+	return c != nil && c.Profile != nil && len(c.Profile.Places) > 0 && time.Now().UnixNano()-r.lastPlacesCheck.Load() > int64(lookEvery)
 }

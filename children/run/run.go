@@ -70,13 +70,13 @@ type Run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist     chan struct{}      // the child says that lists have changed
-	stale      staleLists         // which
-	offers     chan *offers.Offer // newer offers, the latest only
-	level      levelSetter
-	looked     atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
-	hung       atomic.Bool                     // it was stopped because it answered nothing
-	modernLink atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake
+	relist          chan struct{}      // the child says that lists have changed
+	stale           staleLists         // which
+	offers          chan *offers.Offer // newer offers, the latest only
+	level           levelSetter
+	lastPlacesCheck atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
+	hung            atomic.Bool                     // it was stopped because it answered nothing
+	modernLink      atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake
 
 	logs, progress *rate.Limiter // of what it tells beside its answers
 	muted          atomic.Uint64 // log and progress notifications that were too many

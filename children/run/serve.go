@@ -73,14 +73,14 @@ func (r *Run) ListRoots() ([]byte, bool) {
 
 // ServeNotification handles list_changed and progress, and passes other notifications
 // to the Instance. It is called on the read loop.
-func (r *Run) ServeNotification(m *jsonrpc.Message) { r.noticed(context.Background(), m) }
+func (r *Run) ServeNotification(m *jsonrpc.Message) { r.handleNotification(context.Background(), m) }
 
 type callKnownKey struct{}
 
 // ServeNotificationOn is ServeNotification where the transport tells on which call
 // it came, or that it came on none.
 func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
-	r.noticed(context.WithValue(on, callKnownKey{}, true), m)
+	r.handleNotification(context.WithValue(on, callKnownKey{}, true), m)
 }
 
 // CallKnown reports whether the transport says which call a message of the child belongs
@@ -88,7 +88,7 @@ func (r *Run) ServeNotificationOn(on context.Context, m *jsonrpc.Message) {
 // values of that call's context, or the message belongs to no call.
 func CallKnown(ctx context.Context) bool { return ctx.Value(callKnownKey{}) != nil }
 
-func (r *Run) noticed(ctx context.Context, m *jsonrpc.Message) {
+func (r *Run) handleNotification(ctx context.Context, m *jsonrpc.Message) {
 	if w := r.modernLink.Load(); w != nil {
 		if m = w.Heard(m); m == nil {
 			return

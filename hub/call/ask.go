@@ -113,7 +113,7 @@ func (s *Sender) judgeBy(att *attempt, view rootsmgr.View) error {
 	again := attempt{conf: att.conf, child: att.child, call: att.call, scan: att.scan, roots: view, approval: att.approval}
 	again.cwd, _ = att.workplace()
 	for _, r := range rootsmgr.Directories(s.Instances.RootsFor(att.conf, att.conf.Child(att.child), view)) {
-		again.served = append(again.served, r.Path)
+		again.servedRoots = append(again.servedRoots, r.Path)
 	}
 	if s.judgeOnce(&again); again.verdict.Decision != policy.Allow {
 		return &deniedError{again.verdict, view}

@@ -56,21 +56,21 @@ type replier interface {
 // of it while no goroutine is with it. One goroutine at a time owns it, as doc.go says.
 // Only Abandon is called by others.
 type asyncCall struct {
-	s        *Sender
-	tool     *catalog.Tool
-	lease    *children.Lease
-	inFlight Request
-	reply    replier
-	verdict  *validate.Verdict // nil: there was nothing to judge
-	pooled   *pooledCall       // nil once the call is sent, unless the child may ask for more
-	own      []byte            // the hub's progress token; nil for none
-	ticket   record.Ticket
-	timing   telemetry.Call
-	word     string    // the record's, of what the child has answered; "" before
-	max      int       // bytes of text that its result may have: see Sender.shorten
-	number   uint64    // of the configuration that it was judged by
-	args     []byte    // a copy, where max is set and there was something to judge: see origin
-	followUp *followUp // nil: the child cannot ask for more by its result
+	s          *Sender
+	tool       *catalog.Tool
+	lease      *children.Lease
+	inFlight   Request
+	reply      replier
+	verdict    *validate.Verdict // nil: there was nothing to judge
+	pooled     *pooledCall       // nil once the call is sent, unless the child may ask for more
+	hubToken   []byte            // the hub's progress token; nil for none
+	ticket     record.Ticket
+	timing     telemetry.Call
+	resultWord string    // the record's, of what the child has answered; "" before
+	max        int       // bytes of text that its result may have: see Sender.shorten
+	number     uint64    // of the configuration that it was judged by
+	args       []byte    // a copy, where max is set and there was something to judge: see origin
+	followUp   *followUp // nil: the child cannot ask for more by its result
 
 	// Set before Abandon may be called.
 	call    run.AsyncCall
@@ -215,11 +215,11 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	edits := p.edits[:]
 	edits[0] = jsonrpc.Edit{Old: p.splicing.quoted, With: p.name}
 	if p.token != nil {
-		c.own = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(p.token))
+		c.hubToken = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(p.token))
 	}
 	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
 	p.splicing.told = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
-	edits[1] = p.splicing.trace(c.own)
+	edits[1] = p.splicing.trace(c.hubToken)
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
 		ctx := client.NewContext(context.Background(), c.inFlight.Client.Client)
@@ -281,8 +281,8 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 
 // settle ends the call with the answer that the child gave.
 func (c *asyncCall) settle(a jsonrpc.Answer) {
-	c.word = c.ticket.Answered(a)
-	kernels := failure.MayBeKernelRefusal(c.lease, c.word, a)
+	c.resultWord = c.ticket.Answered(a)
+	kernels := failure.MayBeKernelRefusal(c.lease, c.resultWord, a)
 	if !kernels && !shortens(a, c.max) {
 		c.end(a, nil)
 		return
@@ -296,7 +296,7 @@ func (c *asyncCall) settle(a jsonrpc.Answer) {
 func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
 	c.guarded(func() {
 		if kernels {
-			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.word, failure.NamedPaths(c.verdict), a)
+			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.resultWord, failure.NamedPaths(c.verdict), a)
 		}
 		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max, c.origin), nil)
 	})
@@ -317,13 +317,13 @@ func (c *asyncCall) followUpGuarded(result []byte) {
 func (c *asyncCall) continueCall(result []byte) {
 	ctx := c.followUp.ctx
 	if tasks.IsTask(result) {
-		c.word = c.ticket.Answered(jsonrpc.ResultAnswer(result))
+		c.resultWord = c.ticket.Answered(jsonrpc.ResultAnswer(result))
 		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() {}), nil)
 		return
 	}
 	from := c.inFlight.Client.Client
 	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.followUp.judged} }}
-	a, err := rounds.Continue(run.WithProgressToken(ctx, c.own), e, from, methods.CallTool, result)
+	a, err := rounds.Continue(run.WithProgressToken(ctx, c.hubToken), e, from, methods.CallTool, result)
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return
@@ -345,14 +345,14 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 			sent = func(err error) error { return &failure.SentError{Err: err} }
 		}
 		a = failure.AnswerTool(context.Background(), c.tool, sent(err))
-		c.word = record.Result(a.Result, a.Error)
+		c.resultWord = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			a = failure.AnswerEnded(context.Background(), sent(gone))
-			c.word = audit.ResultCancelled
+			c.resultWord = audit.ResultCancelled
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}
-	c.timing.Answered(methods.CallTool, c.word, a.Error)
+	c.timing.Answered(methods.CallTool, c.resultWord, a.Error)
 	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
 		c.pooled.free()
 		c.pooled = nil
@@ -361,8 +361,8 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	if c.cancel != nil {
 		c.cancel(nil)
 	}
-	if c.own != nil {
-		c.s.Progress.Remove(c.own)
+	if c.hubToken != nil {
+		c.s.Progress.Remove(c.hubToken)
 	}
 	c.lease.Release()
 	if len(questions) == 0 {

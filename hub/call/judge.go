@@ -23,19 +23,19 @@ import (
 // and the right to call the child. Its steps are methods, run calls them in their order, and
 // it belongs to the goroutine that makes the Call.
 type attempt struct {
-	call     *Call
-	client   client.Client
-	conf     *configuration.Configuration
-	child    string
-	scan     *validate.Scan
-	verdict  *validate.Verdict
-	lease    *children.Lease    // nil: nothing was started for it, and it is not allowed
-	approval *approval.Approval // a person's, of it; nil: none
-	refusal  string             // why a call that a rule escalates was not approved
-	cwd      string             // without a lease, where the child would work
-	served   []string           // and with which roots
+	call        *Call
+	client      client.Client
+	conf        *configuration.Configuration
+	child       string
+	scan        *validate.Scan
+	verdict     *validate.Verdict
+	lease       *children.Lease    // nil: nothing was started for it, and it is not allowed
+	approval    *approval.Approval // a person's, of it; nil: none
+	refusal     string             // why a call that a rule escalates was not approved
+	cwd         string             // without a lease, where the child would work
+	servedRoots []string           // and with which roots
 
-	wait          *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
+	rootsWait     *rootsmgr.Wait // for roots; nil: they do not matter to the verdict
 	roots         rootsmgr.View  // as they are known to the call; zero where none were waited for
 	mayHaveWaited bool           // the attempt may have waited for its child: the roots are looked at again
 }
@@ -74,7 +74,7 @@ func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
 	if c.spare = nil; att == nil {
 		att = &attempt{}
 	}
-	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, wait: c.wait}
+	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.wait}
 	if err := att.run(ctx); err != nil {
 		att.lease.Release()
 		return nil, err
@@ -127,7 +127,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 		if held && !c.fast && !byRoots {
 			err = att.awaitRoots(ctx)
 		}
-		att.wait = nil
+		att.rootsWait = nil
 		return err
 	case byRoots:
 	case c.fast:
@@ -141,7 +141,7 @@ func (att *attempt) scanAndAwaitRoots(ctx context.Context) (err error) {
 
 // awaitRoots waits for the roots.
 func (att *attempt) awaitRoots(ctx context.Context) (err error) {
-	att.roots, err = att.client.Boundary(ctx, att.wait)
+	att.roots, err = att.client.Boundary(ctx, att.rootsWait)
 	return err
 }
 
@@ -157,7 +157,7 @@ func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 		err = att.judge(ctx)
 		return err == nil && att.verdict.Decision != policy.Allow, err
 	}
-	if att.wait != nil && att.client.BringsOtherRoots(spec) {
+	if att.rootsWait != nil && att.client.BringsOtherRoots(spec) {
 		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
 			return over, err
 		}
@@ -175,7 +175,7 @@ func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 // judgeUnstarted judges by how the child would run, with the roots of view where it is set.
 // over: it would not be called.
 func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
-	if !att.locate(view) {
+	if !att.planPlace(view) {
 		return false, nil
 	}
 	if err := att.judge(ctx); err != nil {
@@ -230,7 +230,7 @@ func (att *attempt) judge(ctx context.Context) error {
 	if err := att.client.CheckVerdict(att.verdict); err != nil {
 		return err
 	}
-	if att.wait == nil || !att.verdict.RootsMatter() {
+	if att.rootsWait == nil || !att.verdict.RootsMatter() {
 		return nil
 	}
 	back := att.client.AllowHubQuestions()
@@ -240,7 +240,7 @@ func (att *attempt) judge(ctx context.Context) error {
 		return err
 	}
 	if att.lease == nil {
-		att.locate(nil) // where it runs by now, as it would have been started
+		att.planPlace(nil) // where it runs by now, as it would have been started
 	} else if err = att.acquireAgain(ctx); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (att *attempt) judge(ctx context.Context) error {
 // paths now: where something else has come to the place of a root, another process serves
 // the call.
 func (att *attempt) ensureConfined(ctx context.Context) error {
-	if att.verdict.Decision != policy.Allow || !att.movedAt() {
+	if att.verdict.Decision != policy.Allow || !att.pathReplaced() {
 		return nil
 	}
 	if att.call.fast {
@@ -266,9 +266,9 @@ func (att *attempt) ensureConfined(ctx context.Context) error {
 	return nil
 }
 
-// movedAt reports whether something else is at a place of the lease in which a path of the
+// pathReplaced reports whether something else is at a place of the lease in which a path of the
 // call lies.
-func (att *attempt) movedAt() bool {
+func (att *attempt) pathReplaced() bool {
 	for i := range att.verdict.Findings {
 		for _, r := range att.verdict.Findings[i].Readings {
 			if r.Leads != "" && att.lease.PathReplaced(r.Leads) {
@@ -286,12 +286,12 @@ func (s *Sender) judgeOnce(att *attempt) {
 		att.verdict = t.tool.Plain(att.scan).Verdict
 		return
 	}
-	att.verdict = att.conf.Checker.Judge(att.scan, s.where(att), *att.relevantRoots())
+	att.verdict = att.conf.Checker.Judge(att.scan, s.callContext(att), *att.relevantRoots())
 }
 
-// where tells what the instance that would run a request can reach, and what a
+// callContext tells what the instance that would run a request can reach, and what a
 // person has opened for it.
-func (s *Sender) where(att *attempt) validate.CallContext {
+func (s *Sender) callContext(att *attempt) validate.CallContext {
 	cwd, served := att.workplace()
 	if files := att.relevantRoots().Snapshot.Files(); len(files) > 0 { // nothing starts from a file
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
@@ -366,14 +366,14 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 // workplace is where the child works that would run the request, and with which roots.
 func (att *attempt) workplace() (cwd string, served []string) {
 	if att.lease == nil {
-		return att.cwd, att.served
+		return att.cwd, att.servedRoots
 	}
 	return att.lease.Where()
 }
 
-// locate notes where the child would run, and with which roots: see Instances.
-func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
-	att.cwd, att.served, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
+// planPlace notes where the child would run, and with which roots: see Instances.
+func (att *attempt) planPlace(view *rootsmgr.View) (ok bool) {
+	att.cwd, att.servedRoots, ok = att.call.sender.Instances.Plan(att.conf, att.child, view)
 	return ok
 }
 
@@ -381,12 +381,12 @@ func (att *attempt) locate(view *rootsmgr.View) (ok bool) {
 // answers when it is asked once more, else the roots with those that have come
 // into being meanwhile. newer is false where there is nothing else.
 func (att *attempt) refreshRoots(ctx context.Context) (view rootsmgr.View, newer bool, err error) {
-	view, newer, err = att.client.Reconsider(ctx, att.wait, att.conf.Roots.Timeout)
+	view, newer, err = att.client.Reconsider(ctx, att.rootsWait, att.conf.Roots.Timeout)
 	if err != nil || newer || !att.call.sender.Roots.LookAgain(ctx, att.roots, att.verdict.Refused()...) {
 		view.ClientName = att.client.Claims().Name
 		return view, newer, err
 	}
-	view, err = att.client.Boundary(ctx, att.wait)
+	view, err = att.client.Boundary(ctx, att.rootsWait)
 	return view, true, err
 }
 

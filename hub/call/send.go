@@ -109,13 +109,13 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 	}
 	c.sent = true
 	c.timing.Sent(c.lease.Protocol())
-	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.own, params...)
+	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
 	if c.started {
 		c.reply.OnCancel(c)
 	} else {
 		ctx, whole := c.context(), jsonrpc.Join(params)
 		c.reply.OnCancel(c)
-		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.own), methods.CallTool, whole)) }()
+		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.hubToken), methods.CallTool, whole)) }()
 	}
 	if !talks {
 		a.free()

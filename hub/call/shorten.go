@@ -117,10 +117,10 @@ func (s *Sender) judgeAgain(ctx context.Context, o *origin) (policy.Decision, er
 		return policy.Deny, errNotOffered
 	}
 	c := &Call{sender: s, target: &toolTarget{listed: tool, tool: tool, args: bytes.Clone(o.args)}, wait: s.Roots.NewWait()}
-	att := &attempt{call: c, client: s.ClientOf(ctx), wait: c.wait}
+	att := &attempt{call: c, client: s.ClientOf(ctx), rootsWait: c.wait}
 	err := att.scanAndAwaitRoots(ctx)
 	if err == nil && !att.conf.Denied(att.child) {
-		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.locate(nil) {
+		if att.lease = s.Instances.TryAcquire(att.conf, att.child); att.lease == nil && !att.planPlace(nil) {
 			err = errNotOffered
 		}
 		defer att.lease.Release()

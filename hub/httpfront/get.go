@@ -22,7 +22,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	if c == nil {
 		return
 	}
-	st, from := c.own, uint64(0)
+	st, from := c.getStream, uint64(0)
 	if last := r.Header.Get(headers.LastEvent); last != "" {
 		flow, number, _ := strings.Cut(last, "-")
 		n, err := strconv.ParseUint(number, 10, 64)
@@ -36,7 +36,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 			return
 		}
 	} else {
-		from = c.own.Unread()
+		from = c.getStream.Unread()
 	}
 	if refused := c.enter(isGet); refused != nil {
 		refused.answer(w, nil)
@@ -51,7 +51,7 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	if poll := f.now.Load().Poll; poll > 0 && st != c.own && primes(c.session.Protocol()) {
+	if poll := f.now.Load().Poll; poll > 0 && st != c.getStream && primes(c.session.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()

@@ -167,11 +167,11 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := flood(); n < events.MostAlone || n > events.MostWaiting {
 			t.Errorf("with a stream that nobody reads %d bytes wait", n)
 		}
-		if !c.own.HasFollower() {
+		if !c.getStream.HasFollower() {
 			t.Error("the stream is not there")
 		}
 		time.Sleep(events.WriteTimeout + events.Heartbeat)
-		if c.own.HasFollower() {
+		if c.getStream.HasFollower() {
 			t.Error("a stream that nobody reads is kept")
 		}
 		if err := c.Notify(t.Context(), "notifications/x", note); err != nil {

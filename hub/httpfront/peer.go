@@ -38,7 +38,7 @@ type Peer struct {
 	principal     string           // the key of whom it belongs to, who may have several of those
 	session       Session          // nil where modernSession is set
 	modernSession ModernSession    // nil where session is not
-	own           *events.Stream   // what belongs to no request: the client's GET
+	getStream     *events.Stream   // what belongs to no request: the client's GET
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	share         *quota.Share  // of its principal; nil where that has no bounds
@@ -51,24 +51,24 @@ type Peer struct {
 	unsent        atomic.Int64  // bytes that wait in all its streams
 	unread        atomic.Int64  // bytes of large answers being written
 
-	mu       sync.Mutex                // guards what follows
-	streams  map[string]*events.Stream // of requests under way, by id
-	finished []*events.Stream
-	lent     []*Reply
-	changed  chan struct{} // closed and replaced when there is another way to the client
-	asked    map[string]chan *jsonrpc.Response
-	serving  map[string]*activeRequest
-	ended    bool          // no request is taken any more
-	lastID   uint64        // of the hub's own requests
-	lastFlow uint64        // of streams
-	open     int           // connections
-	posts    int           // of them that bring something, or are being answered
-	noPosts  chan struct{} // closed when there are none any more; nil: nobody waits for that
-	listens  int           // of them that listen, modern
-	busy     bool          // there is a connection, a request or a listener
-	used     time.Time     // when there was one last
-	until    time.Time     // the session ends then: its client's tokens have expired; zero: never
-	expiry   *time.Timer   // ends it; nil: nothing does
+	mu          sync.Mutex                // guards what follows
+	streams     map[string]*events.Stream // of requests under way, by id
+	finished    []*events.Stream
+	lentReplies []*Reply
+	changed     chan struct{} // closed and replaced when there is another way to the client
+	asked       map[string]chan *jsonrpc.Response
+	serving     map[string]*activeRequest
+	ended       bool          // no request is taken any more
+	lastID      uint64        // of the hub's own requests
+	lastFlow    uint64        // of streams
+	open        int           // connections
+	posts       int           // of them that bring something, or are being answered
+	noPosts     chan struct{} // closed when there are none any more; nil: nobody waits for that
+	listens     int           // of them that listen, modern
+	busy        bool          // there is a connection, a request or a listener
+	used        time.Time     // when there was one last
+	until       time.Time     // the session ends then: its client's tokens have expired; zero: never
+	expiry      *time.Timer   // ends it; nil: nothing does
 }
 
 func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
@@ -77,8 +77,8 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
-	c.own = events.New("0", &c.unsent)
-	c.own.UnfollowedLimit = events.MostAlone
+	c.getStream = events.New("0", &c.unsent)
+	c.getStream.UnfollowedLimit = events.MostAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(c.ctx, c.endServing)
 	return c
@@ -228,12 +228,12 @@ func (c *Peer) noteUse() {
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
 func (c *Peer) TryNotify(method string, params ...[]byte) bool {
-	return c.own.Put(events.Message(nil, method, params), events.Note)
+	return c.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Notify is TryNotify for one that must arrive.
 func (c *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !c.own.Put(events.Message(nil, method, params), events.Question) {
+	if !c.getStream.Put(events.Message(nil, method, params), events.Question) {
 		return c.deliveryError()
 	}
 	return nil
@@ -249,11 +249,11 @@ func (c *Peer) deliveryError() error {
 
 // TryNotifyLeavingRoom is TryNotify where half of the room of the client's own stream is free.
 func (c *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return c.own.Spare() && c.TryNotify(method, params...)
+	return c.getStream.Spare() && c.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (c *Peer) Connected() bool { return c.own.HasFollower() }
+func (c *Peer) Connected() bool { return c.getStream.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
 func (c *Peer) AwaitReady(ctx context.Context) error {
@@ -288,10 +288,10 @@ func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
 		c.mu.Lock()
 		changed := c.changed
-		lent := append([]*Reply(nil), c.lent...)
+		lent := append([]*Reply(nil), c.lentReplies...)
 		c.mu.Unlock()
-		if c.own.HasFollower() {
-			return c.own, nil
+		if c.getStream.HasFollower() {
+			return c.getStream, nil
 		}
 		for _, reply := range lent {
 			if st := reply.ensureStream(); st != nil {
@@ -438,8 +438,8 @@ func (c *Peer) finish(st *events.Stream) {
 
 // stream finds a stream by its id within the session.
 func (c *Peer) stream(id string) *events.Stream {
-	if id == c.own.ID {
-		return c.own
+	if id == c.getStream.ID {
+		return c.getStream
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -456,7 +456,7 @@ func (c *Peer) close() {
 	streams := c.streams
 	c.streams, c.finished = map[string]*events.Stream{}, nil
 	c.mu.Unlock()
-	c.own.End()
+	c.getStream.End()
 	for _, st := range streams {
 		st.End()
 	}
@@ -475,7 +475,7 @@ func (c *Peer) follows() bool {
 	c.mu.Lock()
 	streams := slices.Collect(maps.Values(c.streams))
 	c.mu.Unlock()
-	return c.own.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
+	return c.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts

@@ -111,14 +111,14 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 // of its own, until back is called.
 func (reply *Reply) AllowHubQuestions() (back func()) {
 	reply.c.mu.Lock()
-	reply.c.lent = append(reply.c.lent, reply)
+	reply.c.lentReplies = append(reply.c.lentReplies, reply)
 	reply.c.mu.Unlock()
 	reply.c.signalReachable()
 	return func() {
 		reply.c.mu.Lock()
 		defer reply.c.mu.Unlock()
-		if i := slices.Index(reply.c.lent, reply); i >= 0 { // it may be lent more than once
-			reply.c.lent = slices.Delete(reply.c.lent, i, i+1)
+		if i := slices.Index(reply.c.lentReplies, reply); i >= 0 { // it may be lent more than once
+			reply.c.lentReplies = slices.Delete(reply.c.lentReplies, i, i+1)
 		}
 	}
 }

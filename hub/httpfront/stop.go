@@ -151,8 +151,8 @@ func (c *Peer) retire(since time.Time) bool {
 		}
 	}
 	c.ended = true
-	c.own.End()
-	return !c.own.HasFollower()
+	c.getStream.End()
+	return !c.getStream.HasFollower()
 }
 
 // pending counts the requests whose client waits for an answer.

@@ -194,7 +194,7 @@ func (l *Log) Outcome(o Outcome) {
 	}
 	l.outcomes = append(l.outcomes, o)
 	if len(l.outcomes) >= mostOutcomes {
-		l.tell()
+		l.putOutcomes()
 	}
 	l.hurry()
 }
@@ -211,8 +211,8 @@ func (l *Log) hurry() {
 // mostOutcomes is how many outcomes are in one line.
 const mostOutcomes = 128
 
-// tell makes the line of the outcomes that wait. The caller holds mu.
-func (l *Log) tell() {
+// putOutcomes makes the line of the outcomes that wait. The caller holds mu.
+func (l *Log) putOutcomes() {
 	if len(l.outcomes) == 0 {
 		return
 	}
@@ -256,7 +256,7 @@ func (l *Log) write(kind string, body func(line) line) error {
 		l.mu.Unlock()
 		return err
 	}
-	l.tell()
+	l.putOutcomes()
 	from := l.startLine(kind, time.Now())
 	l.endLine(from, body(l.pending))
 	l.mu.Unlock()
@@ -297,10 +297,10 @@ func (l *Log) writePending() error {
 	}
 	if err != nil {
 		l.mu.Unlock()
-		return told(waiting, err)
+		return wake(waiting, err)
 	}
 	if l.overdue {
-		l.tell()
+		l.putOutcomes()
 	}
 	b, made := l.pending, l.made
 	l.pending, l.spare = l.spare[:0], nil
@@ -311,7 +311,7 @@ func (l *Log) writePending() error {
 		err = l.look(now)
 	}
 	if err == nil && len(b) > 0 {
-		n, err = l.out(b)
+		n, err = l.writeFile(b)
 	}
 	l.mu.Lock()
 	l.failure = err
@@ -327,17 +327,17 @@ func (l *Log) writePending() error {
 		}
 	}
 	l.mu.Unlock()
-	return told(waiting, err)
+	return wake(waiting, err)
 }
 
-func told(waiting []chan error, err error) error {
+func wake(waiting []chan error, err error) error {
 	for _, w := range waiting {
 		w <- err
 	}
 	return err
 }
 
-func (l *Log) out(b []byte) (int, error) {
+func (l *Log) writeFile(b []byte) (int, error) {
 	n, err := l.o.send(l.file, b)
 	if err != nil && n == 0 && l.unrotated(len(b)) {
 		n, err = l.o.send(l.file, b)

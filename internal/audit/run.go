@@ -143,7 +143,7 @@ func (l *Log) end(why error) {
 	l.waiting = nil
 	l.mu.Unlock()
 	l.writeMu.Unlock()
-	_ = told(waiting, why)
+	_ = wake(waiting, why)
 }
 
 // release closes the file and unlocks the log.
