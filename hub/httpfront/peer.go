@@ -18,6 +18,7 @@ import (
 	"mcphub/hub/httpfront/quota"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/worker"
 )
 
 // Bounds of what a session keeps for a client that may come back.
@@ -179,12 +180,7 @@ func (c *Peer) awaitPosts(limit time.Duration) {
 	}
 	none := c.noPosts
 	c.mu.Unlock()
-	over := time.NewTimer(limit)
-	defer over.Stop()
-	select {
-	case <-none:
-	case <-over.C:
-	}
+	worker.Within(none, limit)
 }
 
 // unusedSince tells since when the session has had no connection and no request; ok

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 // This file ends a front in order, so that none of its clients loses a call:
@@ -125,12 +126,7 @@ func (f *Front) closeAll(most time.Duration) {
 		f.running.Wait()
 		close(over)
 	}()
-	limit := time.NewTimer(most)
-	defer limit.Stop()
-	select {
-	case <-over:
-	case <-limit.C:
-	}
+	worker.Within(over, most)
 }
 
 // retire ends the streams of a client, if no call of it is under way, and reports whether
