@@ -104,7 +104,8 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	}
 }
 
-// announces reports whether a child says that it tells of changes of its tools.
+// outlived returns a channel that delivers when the time to live is over that the child gave its lists, but after
+// leastFresh at the earliest. It is nil, and never delivers, if ends is false.
 func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
 	if !ends {
 		return nil

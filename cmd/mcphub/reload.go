@@ -165,7 +165,8 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 	return accepted, nil
 }
 
-// wholeLine is so long that no line of hub.json is cut.
+// checkPerson returns an error unless the caller can be a person: no server and no client of a hub
+// may have started it.
 func checkPerson(store *consent.Store) error {
 	clients, err := store.Clients()
 	if err != nil {

@@ -169,7 +169,7 @@ func (c *Client) get(ctx context.Context, path string, most int64, into any) err
 	req.Header.Set("Accept", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
-		if at, ok := errors.AsType[*url.Error](err); ok {
+		if at, ok := errors.AsType[*url.Error](err); ok { // its address is long, and part of it the registry's
 			err = at.Err
 		}
 		return fmt.Errorf("%s: %w; --registry URL asks another one", c.base, err)
