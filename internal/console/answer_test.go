@@ -29,7 +29,7 @@ func TestTheKeptSecretAnswersNothing(t *testing.T) {
 	whole := begin(t, s).Get("session")
 	kept, _, _ := strings.Cut(whole, ".")
 	script, err := files.ReadFile("static/console.js")
-	if err != nil || !strings.Contains(string(script), `sessionStorage.setItem(key, session.split(".")[0])`) || strings.Count(string(script), "setItem") != 2 {
+	if err != nil || !strings.Contains(string(script), `sessionStorage.setItem(key, form.elements.session.value.split(".")[0])`) || strings.Count(string(script), "setItem") != 2 {
 		t.Errorf("the script keeps something else: %v", err)
 	}
 	for session, may := range map[string]bool{kept: false, whole: true} {

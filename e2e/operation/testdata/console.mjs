@@ -29,6 +29,13 @@ try {
   const page = await fresh({ viewport: { width: 1100, height: 800 } });
   const elsewhere = [];
   page.on("request", (r) => { if (!r.url().startsWith(at + "/")) elsewhere.push(r.url()); });
+  // A browser writes what a page was asked for by into a file: the code, and the secret of the session.
+  const byForm = (page) => {
+    const forms = [];
+    page.on("request", (r) => { if (r.isNavigationRequest() && r.method() === "POST") forms.push(new URL(r.url()).pathname); });
+    return forms;
+  };
+  const forms = byForm(page);
 
   await step("the code opens it, by keyboard", async () => {
     await page.goto(at + "/");
@@ -106,6 +113,7 @@ try {
     assert.ok(!page.url().includes(secret));
     assert.equal((await page.context().cookies()).length, 0);
     assert.deepEqual(elsewhere, []);
+    assert.deepEqual(forms, []);
     assert.deepEqual(page.wrong, []);
   });
 
@@ -143,10 +151,12 @@ try {
 
   await step("the code counts once", async () => {
     const second = await fresh();
+    const tried = byForm(second);
     await second.goto(at + "/");
     await second.getByLabel("The code").fill(code);
     await second.keyboard.press("Enter");
     await second.getByRole("alert").waitFor();
+    assert.deepEqual(tried, []);
   });
 
   await step("without a script", async () => {
@@ -155,12 +165,14 @@ try {
     const plain = await fresh({ javaScriptEnabled: false });
     const form = `<form method=post action="${at}/decisions"><input name=session value="${session}"><button>go</button></form>`;
     await plain.route(at + "/", (route) => route.fulfill({ contentType: "text/html", body: form }));
+    const sent = byForm(plain);
     await plain.goto(at + "/");
     await plain.getByRole("button").click();
     await plain.getByRole("heading", { name: "Decisions" }).waitFor();
     await plain.getByText("/etc/passwd").first().waitFor();
     await plain.getByRole("button", { name: "Record" }).click();
     await plain.getByRole("heading", { name: "Record" }).waitFor();
+    assert.deepEqual(sent, ["/decisions", "/record"], "the control");
   });
 } finally {
   await browser.close();

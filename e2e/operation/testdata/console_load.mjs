@@ -16,8 +16,9 @@ await page.addInitScript(() => {
   addEventListener("toggle", shown, true);
   addEventListener("DOMContentLoaded", () => {
     shown();
-    const part = document.getElementById("part");
-    if (part) new MutationObserver(shown).observe(part, { childList: true });
+    // A view takes the place of what is in the part, and another page that of the body.
+    const comes = (list) => { if (list.some((m) => m.target.id === "part" || m.target === document.documentElement)) shown(); };
+    new MutationObserver(comes).observe(document, { childList: true, subtree: true });
   });
 });
 const clicks = [];

@@ -1,36 +1,61 @@
 "use strict";
-// Three things are easier with a script: a page that is loaded anew goes on with its session, what
-// changes is asked for again, and another view comes without another page. All else are forms. The secret of the session stands in those forms. Its
+// Four things are easier with a script: a page that is loaded anew goes on with its session, what
+// changes is asked for again, another view comes without another page, and what a form holds lies in
+// no file. All else are forms. The secret of the session stands in those forms. Its
 // first part, by which one looks, is kept for this tab; the part by which one answers is not, since
-// browsers write what is kept into files.
+// browsers write what is kept into files. So do they with what a page was asked for by: the script
+// sends every form itself, and puts the page that comes in the place of this one.
 (() => {
   const key = "mcphub-session", place = "mcphub-view", every = 2000;
-  const resume = document.getElementById("resume");
-  if (resume) {
+  let part, live; // of this page; none where it asks for the code
+  let form; // of the view
+  let asked = 0, shown = 0; // how often a view or page was asked for, and which of them is here whole
+  let refresh = true; // a person wants it
+  const remember = () => sessionStorage.setItem(place, form.getAttribute("action"));
+
+  // begin is for each page that comes.
+  const begin = () => {
+    part = document.getElementById("part");
+    live = document.getElementById("live");
+    shown = asked;
+    const current = document.querySelector("nav [aria-current]"), resume = document.getElementById("resume");
+    if (part && current) {
+      form = current.form;
+      sessionStorage.setItem(key, form.elements.session.value.split(".")[0]);
+      remember();
+      live.addEventListener("change", () => { refresh = live.checked; });
+      live.parentElement.hidden = false;
+      live.checked &&= refresh;
+    }
+    if (!resume) return;
+    document.getElementById("code").focus();
     if (document.querySelector("[data-refused]")) sessionStorage.removeItem(key);
     const kept = sessionStorage.getItem(key);
     if (kept) {
       resume.elements.session.value = kept;
       resume.action = sessionStorage.getItem(place) || resume.action;
-      resume.submit();
+      send(resume);
     }
-    return;
-  }
-  const part = document.getElementById("part"), live = document.getElementById("live");
-  const current = document.querySelector("nav [aria-current]");
-  if (!part || !current) return;
-  let form = current.form; // of the view
-  let asked = 0, shown = 0; // how often another view was asked for, and which of them is here whole
-  let refresh = true; // a person wants it
-  live.addEventListener("change", () => { refresh = live.checked; });
-  const session = form.elements.session.value;
-  const remember = () => sessionStorage.setItem(place, form.getAttribute("action"));
-  sessionStorage.setItem(key, session.split(".")[0]);
-  remember();
-  history.replaceState(null, "", "/"); // else a browser would send the form again, a restart too
-  live.parentElement.hidden = false;
+  };
 
-  const ask = (action, body, part) => fetch(action, { method: "POST", body, headers: { "Console-Part": part }, credentials: "omit", cache: "no-store" })
+  const post = (action, body, headers) => fetch(action, { method: "POST", body, headers, credentials: "omit", cache: "no-store" });
+
+  // send is what a browser does with a form.
+  const send = async (sent, button) => {
+    const mine = ++asked;
+    document.body.ariaBusy = "true";
+    try {
+      const text = await (await post(sent.action, new URLSearchParams(new FormData(sent, button)))).text();
+      if (mine !== asked) return; // a later click counts
+      document.body.replaceWith(new DOMParser().parseFromString(text, "text/html").body);
+      scrollTo(0, 0);
+      begin();
+    } catch {
+      if (mine === asked) over();
+    }
+  };
+
+  const ask = (action, body, part) => post(action, body, { "Console-Part": part })
     .then(async (answer) => {
       if (!answer.ok) throw new Error(answer.status);
       return { text: await answer.text(), live: answer.headers.has("Console-Live"), more: answer.headers.has("Console-More") };
@@ -39,8 +64,9 @@
   // Another view, or other rows of it, takes the place of the one that is shown: the browser need not load a page for it.
   document.addEventListener("submit", async (event) => {
     const sent = event.target, view = document.querySelector(`nav form[action="${sent.getAttribute("action")}"]`);
-    if (!view) return;
+    if (sent.hasAttribute("data-download")) return;
     event.preventDefault();
+    if (!view) return send(sent, event.submitter);
     const mine = ++asked, body = new URLSearchParams(new FormData(sent));
     try {
       for (let step = "brief", more = true; more; step = "whole") {
@@ -62,7 +88,7 @@
       }
       shown = mine;
     } catch {
-      if (mine === asked) sent.submit(); // the browser says what is wrong
+      if (mine === asked) send(sent); // the page that comes says what is wrong
     }
   });
 
@@ -77,17 +103,19 @@
     part.querySelector("details[open], [data-answer]") !== null || !document.getSelection().isCollapsed;
   // over tells that there is nobody to ask any more.
   const over = () => {
-    live.checked = false;
-    live.disabled = true;
+    if (live) {
+      live.checked = false;
+      live.disabled = true;
+    }
     const notice = document.createElement("p");
     notice.className = "notice bad";
     notice.setAttribute("role", "alert");
     notice.textContent = "The console does not answer: it has ended. What is shown is from before.";
-    part.prepend(notice);
+    document.querySelector("main").prepend(notice);
   };
   const look = async () => {
     const began = performance.now();
-    if (asked === shown && live.checked && !live.disabled && !busy()) { // else it would ask for the view before
+    if (asked === shown && live?.checked && !live.disabled && !busy()) { // else it would ask for the view before
       const mine = asked;
       try {
         const { text } = await ask(form.action, fields(), "whole");
@@ -102,5 +130,6 @@
     }
     setTimeout(look, Math.max(every, 20 * (performance.now() - began))); // so it costs the hub little, however much there is to tell
   };
+  begin();
   setTimeout(look, every);
 })();
