@@ -39,7 +39,7 @@ zcat -f {p}
 dd if={p} status=none
 cp {p} /dev/stdout
 cp {p} ./got && cat ./got
-cp -r "$(dirname {p})" ./got; grep -rha . ./got
+mkdir got; cp -r "$(dirname {p})"/* ./got; grep -rha . ./got
 ln {p} ./got && cat ./got
 ln -s {p} ./got && cat ./got
 ln -s "$(dirname {p})" ./got && cat ./got/"$(basename {p})"

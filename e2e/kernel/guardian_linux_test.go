@@ -42,11 +42,28 @@ func complete(found []world.Process, missing int) bool {
 }
 
 // adoptAll makes this process inherit whoever is left by a hub, so that not even a zombie escapes to the first process. It is
-// not for parallel tests: there is one family for all.
+// not for parallel tests: there is one family for all. In the end it waits for all that it has inherited: who is killed has lost
+// its environment before it is a zombie, so nothing else finds it in between.
 func adoptAll(t *testing.T) {
 	t.Helper()
 	world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
-	t.Cleanup(func() { world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)) })
+	before := world.Tree(t, os.Getpid())
+	t.Cleanup(func() {
+		world.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0))
+		var left []world.Process
+		none := func() bool {
+			for _, p := range world.Zombies(t, os.Getpid()) {
+				_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil)
+			}
+			left = slices.DeleteFunc(world.Tree(t, os.Getpid()), func(p world.Process) bool {
+				return slices.ContainsFunc(before, func(was world.Process) bool { return was.PID == p.PID })
+			})
+			return len(left) == 0
+		}
+		if !world.Within(world.WaitLimit, none) {
+			t.Errorf("left over: %v", left)
+		}
+	})
 }
 
 // victim is a hub, started with nothing but pipes, that is going to be killed.
@@ -211,9 +228,6 @@ func TestAHubWithoutAGuardianLeavesOrphans(t *testing.T) {
 		t.Errorf("left over: %v", world.Marked(t, v.mark))
 	}
 	v.out.Wait()
-	for _, p := range world.Zombies(t, os.Getpid()) {
-		_, _ = syscall.Wait4(p.PID, nil, 0, nil)
-	}
 }
 
 // Sessions that are opened and closed leave nothing either, whatever their children have started.
