@@ -442,7 +442,7 @@ func (c *child) publish(change func(v *view)) {
 	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
 	v.offer = c.offer
 	if v.offer != nil {
-		v.status.Tools = len(v.offer.Tools)
+		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
 	v.status.Protocol = ""
 	if c.history.listed && v.offer != nil {

@@ -88,7 +88,7 @@ func TestLazyChildWaitsForACall(t *testing.T) {
 		k.warm()
 		k.hub(func(s *children.Supervisor, w *watcher) {
 			known := s.Recall(spec.Key{Child: "kid"})
-			if known == nil || len(known.Tools) != 1 || string(known.Tools[0]) != plainTool || known.ServerName != "scripted" {
+			if known == nil || len(known.Entries[offers.Tools]) != 1 || string(known.Entries[offers.Tools][0]) != plainTool || known.ServerName != "scripted" {
 				t.Fatalf("recalled: %+v", known)
 			}
 			s.Ensure(one, nil)
@@ -200,17 +200,17 @@ func TestChangedOfferReplacesTheRemembered(t *testing.T) {
 		k.hub(func(s *children.Supervisor, w *watcher) {
 			s.Ensure(one, nil)
 			l := acquireOne(t, s)
-			if n := len(l.Offer().Tools); n != 2 {
+			if n := len(l.Offer().Entries[offers.Tools]); n != 2 {
 				t.Errorf("the lease offers %d tools", n)
 			}
-			w.until(t, "the new offer is told", func() bool { return len(w.offers[one.String()].Tools) == 2 })
+			w.until(t, "the new offer is told", func() bool { return len(w.offers[one.String()].Entries[offers.Tools]) == 2 })
 			if o := s.Recall(spec.Key{Child: "kid"}); o != l.Offer() {
 				t.Error("another session would be shown the old offer")
 			}
 		})
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if o := s.Recall(spec.Key{Child: "kid"}); len(o.Tools) != 2 {
-				t.Errorf("kept: %d tools", len(o.Tools))
+			if o := s.Recall(spec.Key{Child: "kid"}); len(o.Entries[offers.Tools]) != 2 {
+				t.Errorf("kept: %d tools", len(o.Entries[offers.Tools]))
 			}
 		})
 	})
@@ -299,25 +299,25 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 			s.Drop(one.Instance)
 			synctest.Wait()
 			if o := recalled(s); o != nil {
-				t.Errorf("after its session had ended: %d tools, %d prompts are remembered", len(o.Tools), len(o.Prompts))
+				t.Errorf("after its session had ended: %d tools, %d prompts are remembered", len(o.Entries[offers.Tools]), len(o.Entries[offers.Prompts]))
 			}
 		})
 		k.hub(func(s *children.Supervisor, w *watcher) {
 			s.Ensure(one, nil)
 			<-s.Settled(one)
 			w.mu.Lock()
-			if o := w.offers[one.String()]; o == nil || len(o.Tools) != 1 {
+			if o := w.offers[one.String()]; o == nil || len(o.Entries[offers.Tools]) != 1 {
 				t.Errorf("a child with one slow list is not offered at all: %+v", o)
 			}
 			w.mu.Unlock()
 			if o := recalled(s); o != nil {
-				t.Errorf("after the time for it was over: %d tools, %d prompts are remembered", len(o.Tools), len(o.Prompts))
+				t.Errorf("after the time for it was over: %d tools, %d prompts are remembered", len(o.Entries[offers.Tools]), len(o.Entries[offers.Prompts]))
 			}
 		})
 		withhold("refused")
 		k.warm()
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if o := recalled(s); o == nil || len(o.Tools) != 1 || o.Prompts != nil {
+			if o := recalled(s); o == nil || len(o.Entries[offers.Tools]) != 1 || o.Entries[offers.Prompts] != nil {
 				t.Errorf("what the child itself refuses is no reason to forget the rest: %+v", o)
 			}
 		})
@@ -326,7 +326,7 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 		}
 		k.warm()
 		k.hub(func(s *children.Supervisor, _ *watcher) {
-			if o := recalled(s); o == nil || len(o.Prompts) != 2 {
+			if o := recalled(s); o == nil || len(o.Entries[offers.Prompts]) != 2 {
 				t.Errorf("the whole: %+v", o)
 			}
 		})

@@ -17,6 +17,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 )
 
@@ -103,8 +104,8 @@ func TestStatelessIsFoundOut(t *testing.T) {
 			}
 			l := acquire(t, sup, modernOne)
 			defer l.Release()
-			if o := l.Offer(); o.Protocol != test.want || len(o.Tools) != 1 || l.Modern() != (test.want == "2026-07-28") {
-				t.Errorf("offer: %s, %d tools", o.Protocol, len(o.Tools))
+			if o := l.Offer(); o.Protocol != test.want || len(o.Entries[offers.Tools]) != 1 || l.Modern() != (test.want == "2026-07-28") {
+				t.Errorf("offer: %s, %d tools", o.Protocol, len(o.Entries[offers.Tools]))
 			}
 		})
 	}
@@ -129,7 +130,7 @@ func TestStatelessHeaders(t *testing.T) {
 		childtest.Plain(w, id, `{"content":[]}`)
 	}
 	l, _ := leaseOf(t, spec.Spec{URL: s.URL, Headers: map[string]string{"Authorization": "Bearer x", "mcp-name": "forged"}})
-	if n := len(l.Offer().Tools); n != 1 {
+	if n := len(l.Offer().Entries[offers.Tools]); n != 1 {
 		t.Errorf("%d tools", n)
 	}
 	if _, err := l.Call(t.Context(), "tools/call", []byte(`{"name":"t","arguments":{"region":"a\r\nX-Evil: 1"}}`)); err != nil {
@@ -179,7 +180,9 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 	if _, err := callErr(t.Context(), l, "change", `{"Name":"x"}`); err != nil {
 		t.Fatal(err)
 	}
-	w.until(t, "the tools are listed anew", func() bool { return !strings.Contains(string(w.offers[modernOne.String()].Tools[0]), "x-mcp-header") })
+	w.until(t, "the tools are listed anew", func() bool {
+		return !strings.Contains(string(w.offers[modernOne.String()].Entries[offers.Tools][0]), "x-mcp-header")
+	})
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err == nil {
 		t.Fatal("the control: the server takes a call without its header")
 	}
@@ -189,7 +192,9 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err == nil {
 		t.Fatal("the control: the server takes a call without its header")
 	}
-	w.until(t, "a refusal has had the tools listed anew", func() bool { return strings.Contains(string(w.offers[modernOne.String()].Tools[0]), "x-mcp-header") })
+	w.until(t, "a refusal has had the tools listed anew", func() bool {
+		return strings.Contains(string(w.offers[modernOne.String()].Entries[offers.Tools][0]), "x-mcp-header")
+	})
 	if _, err := callErr(t.Context(), l, "echo", `{"region":"eu"}`); err != nil {
 		t.Error(err)
 	}
@@ -366,12 +371,12 @@ func TestStatelessStreamIsOpenedAgain(t *testing.T) {
 	}
 	l, w := leaseOf(t, spec.Spec{URL: s.URL})
 	w.until(t, "the stream is open", func() bool { return opened.Load() > 0 })
-	if n := len(l.Offer().Tools); n != 0 || opened.Load() != 1 {
+	if n := len(l.Offer().Entries[offers.Tools]); n != 0 || opened.Load() != 1 {
 		t.Errorf("%d tools, %d streams", n, opened.Load())
 	}
 	started := time.Now()
 	close(breaks)
-	w.until(t, "what was missed is there", func() bool { return len(w.offers[modernOne.String()].Tools) == 1 })
+	w.until(t, "what was missed is there", func() bool { return len(w.offers[modernOne.String()].Entries[offers.Tools]) == 1 })
 	if took := time.Since(started); took < 900*time.Millisecond {
 		t.Errorf("it was opened again after %s", took)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/run"
 	"mcphub/children/spec"
@@ -62,8 +63,8 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 	if st := statusOf(t, s, "flood"); len(st.Stderr) > 10<<10 || strings.ContainsAny(st.Stderr, "\x1b\x07") || !strings.Contains(st.Stderr, "line 4999 of a flood") {
 		t.Errorf("stderr of flood: %d bytes, %q", len(st.Stderr), st.Stderr[max(0, len(st.Stderr)-80):])
 	}
-	if o := acquire(t, s, key("toolless")).Offer(); len(o.Tools) != 0 {
-		t.Errorf("a child that declares no tools was listed: %s", o.Tools)
+	if o := acquire(t, s, key("toolless")).Offer(); len(o.Entries[offers.Tools]) != 0 {
+		t.Errorf("a child that declares no tools was listed: %s", o.Entries[offers.Tools])
 	}
 	for name, want := range map[string]string{"exit": "exited with status 3", "missing": "not found in PATH", "silent": "did not start within 700ms: it has not answered the handshake"} {
 		<-s.Settled(key(name))
@@ -203,8 +204,8 @@ func TestLists(t *testing.T) {
 		{"odd entries", childtest.Script{OddTools: true}, 14},
 	} {
 		s, _ := startOne(t, childtest.Spec("kid", c.script))
-		if o := acquire(t, s, one).Offer(); len(o.Tools) != c.tools {
-			t.Errorf("%s: %d tools, want %d", c.name, len(o.Tools), c.tools)
+		if o := acquire(t, s, one).Offer(); len(o.Entries[offers.Tools]) != c.tools {
+			t.Errorf("%s: %d tools, want %d", c.name, len(o.Entries[offers.Tools]), c.tools)
 		}
 		if st := statusOf(t, s, "kid"); (c.script.FailPage > 0) != strings.Contains(st.Err, "page 3 of tools/list failed") {
 			t.Errorf("%s: status says %q", c.name, st.Err)
@@ -225,11 +226,11 @@ func TestListChangedIsFollowed(t *testing.T) {
 		wg.Go(func() { _, _ = callErr(t.Context(), l, "change", fmt.Sprintf(`{"name":"later%d"}`, i)) })
 	}
 	wg.Wait()
-	w.until(t, "all tools are on offer", func() bool { o := w.offers[one.String()]; return o != nil && len(o.Tools) == 30 })
-	if o := acquire(t, s, one).Offer(); len(o.Tools) != 30 {
-		t.Errorf("a new lease sees %d tools", len(o.Tools))
+	w.until(t, "all tools are on offer", func() bool { o := w.offers[one.String()]; return o != nil && len(o.Entries[offers.Tools]) == 30 })
+	if o := acquire(t, s, one).Offer(); len(o.Entries[offers.Tools]) != 30 {
+		t.Errorf("a new lease sees %d tools", len(o.Entries[offers.Tools]))
 	}
-	if len(l.Offer().Tools) != 10 {
+	if len(l.Offer().Entries[offers.Tools]) != 10 {
 		t.Error("an offer must never change")
 	}
 }

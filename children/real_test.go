@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 )
 
@@ -124,17 +125,17 @@ func TestRealServersOfBothEras(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, w := leaseOf(t, spec(t))
-			if o := l.Offer(); !l.Modern() || o.ServerName != "real" || len(o.Resources) != 1 {
-				t.Fatalf("spoken to in %s: %q, %d resources", o.Protocol, o.ServerName, len(o.Resources))
+			if o := l.Offer(); !l.Modern() || o.ServerName != "real" || len(o.Entries[offers.Resources]) != 1 {
+				t.Fatalf("spoken to in %s: %q, %d resources", o.Protocol, o.ServerName, len(o.Entries[offers.Resources]))
 			}
 			if got, err := callErr(t.Context(), l, "echo", `{"a":"b"}`); err != nil || !strings.Contains(got, `b`) {
 				t.Errorf("%s, %v", got, err)
 			}
-			n := len(l.Offer().Tools)
+			n := len(l.Offer().Entries[offers.Tools])
 			if _, err := callErr(t.Context(), l, "grow", `{}`); err != nil {
 				t.Fatal(err)
 			}
-			w.until(t, "the new tool is listed", func() bool { return len(w.offers[modernOne.String()].Tools) == n+1 })
+			w.until(t, "the new tool is listed", func() bool { return len(w.offers[modernOne.String()].Entries[offers.Tools]) == n+1 })
 			res, err := l.Call(t.Context(), "resources/subscribe", []byte(`{"uri":"note://1"}`))
 			if err != nil || res.Err() != nil {
 				t.Fatalf("%v, %v", err, res.Err())

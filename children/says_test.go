@@ -53,9 +53,9 @@ func readsAll(t testing.TB, result []byte) {
 	_ = m.Discover(ctx)
 	_, _ = m.Call(ctx, "tools/call")
 	_ = servedroots.Shows(res.Result, []string{"/a"})
-	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Tools: [][]byte{res.Result}}
+	o := &offers.Offer{Capabilities: res.Result, ServerInfo: res.Result, Entries: offers.Entries{offers.Tools: {res.Result}}}
 	_ = o.HasTool("x")
-	_, _ = mirrored(t).LearnTools(o.Tools)
+	_, _ = mirrored(t).LearnTools(o.Entries[offers.Tools])
 	cache := filepath.Join(t.TempDir(), "catalogue")
 	offers.NewMemory(cache, zerolog.Nop()).Keep("d", o)
 	if back := offers.NewMemory(cache, zerolog.Nop()).Recall("kid", "d"); !back.Equal(o) {

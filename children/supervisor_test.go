@@ -236,14 +236,14 @@ func TestLife(t *testing.T) {
 	if o.ServerName != "scripted" || o.ServerVersion != "1.2.3" || o.Instructions != "Be kind." || o.Protocol != "2025-11-25" {
 		t.Errorf("offer: %+v", o)
 	}
-	if len(o.Tools) != 10+4+2*3 || !strings.Contains(string(o.Tools[0]), `"x-kept":12345678901234567890`) || string(o.Tools[10]) != "null" {
-		t.Errorf("%d tools: %s", len(o.Tools), o.Tools)
+	if len(o.Entries[offers.Tools]) != 10+4+2*3 || !strings.Contains(string(o.Entries[offers.Tools][0]), `"x-kept":12345678901234567890`) || string(o.Entries[offers.Tools][10]) != "null" {
+		t.Errorf("%d tools: %s", len(o.Entries[offers.Tools]), o.Entries[offers.Tools])
 	}
 	if cwd, served := l.Where(); cwd != dir || !slices.Equal(served, []string{dir}) {
 		t.Errorf("Where() = %q, %q", cwd, served)
 	}
 	st := s.Status()
-	if len(st) != 1 || st[0].State != children.Ready || st[0].PID == 0 || st[0].Tools != len(o.Tools) || !st[0].RootsApplied {
+	if len(st) != 1 || st[0].State != children.Ready || st[0].PID == 0 || st[0].Tools != len(o.Entries[offers.Tools]) || !st[0].RootsApplied {
 		t.Errorf("status: %+v", st)
 	}
 	if n := left(); len(n) != 1 {

@@ -13,9 +13,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/hub/call"
-	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/hub/status"
@@ -261,7 +261,7 @@ func TestListedWhileItIsReplaced(t *testing.T) {
 	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
 	apply(t, h, testConfig(t, slow))
 	list := sessionOfTest(h).Catalog()
-	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(catalog.Tools).At(nil).Result), "kid__echo") {
+	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(offers.Tools).At(nil).Result), "kid__echo") {
 		t.Error("not listed, or a call would not wait")
 	}
 	if got := c.raw("tools/call", toolCall("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {

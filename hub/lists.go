@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -20,13 +21,13 @@ import (
 // list answers one of the lists, after the children that are still starting
 // have had their time.
 func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := catalog.KindOf(m.Method)
+	k := offers.KindOf(m.Method)
 	if s.now().Inspect {
 		s.AwaitAllListed(ctx) // a command asks what there is, and not for the quickest answer
 	} else {
 		s.AwaitOffers(ctx)
 	}
-	if k == catalog.Skills && !s.listsSkills() {
+	if k == offers.Skills && !s.listsSkills() {
 		return noSkills(m)
 	}
 	var p *catalog.Pages
@@ -39,9 +40,9 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 
 // listModern answers one of the lists.
 func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	k := catalog.KindOf(m.Method)
+	k := offers.KindOf(m.Method)
 	s.AwaitOffers(ctx)
-	if k == catalog.Skills && !s.listsSkills() {
+	if k == offers.Skills && !s.listsSkills() {
 		return noSkills(m)
 	}
 	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
@@ -74,7 +75,7 @@ const listTTL = time.Minute
 // children that have a part in it say, and not at all where one is missing that may
 // still come. It is for everybody only where they all say so, and no rule is for some
 // people. k is Kinds for what the hub says of itself, which is made of what they say of themselves.
-func (s *Session) listCaching(k catalog.Kind) modern.Caching {
+func (s *Session) listCaching(k offers.Kind) modern.Caching {
 	conf := s.now()
 	ttl, parts, public := listTTL, 0, !conf.Common().Checker.Rules().ForSome()
 	for _, name := range conf.ServedNames() {
@@ -83,11 +84,12 @@ func (s *Session) listCaching(k catalog.Kind) modern.Caching {
 			return modern.Caching{}
 		}
 		life, announces := st.Lives.Self, true // another process says it anew
-		if k != catalog.Kinds {
-			var has bool
-			if has, announces = k.Announced(o.Raw.Capabilities); !has {
+		if k != offers.Kinds {
+			list := k.List()
+			if !list.Declared(o.Raw.Capabilities) {
 				continue
 			}
+			announces = list.Announced(o.Raw.Capabilities)
 			life = st.Lives.Lists[k]
 		}
 		left := listTTL

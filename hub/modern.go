@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/children/offers"
 	"mcphub/hub/call"
-	"mcphub/hub/catalog"
 	"mcphub/hub/client"
 	"mcphub/hub/declaration"
 	"mcphub/hub/modern"
@@ -125,13 +125,13 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 		known = `"` + methods.ExtensionTasks + `":{}`
 	}
 	all := s.Catalog().Extensions()
-	conf, offers := s.Offers()
-	if maybe := s.unconfirmedExtensions(conf, offers, all); maybe != "" {
+	conf, offered := s.Offers()
+	if maybe := s.unconfirmedExtensions(conf, offered, all); maybe != "" {
 		known = strings.TrimPrefix(known+","+maybe, ",")
 	}
 	b = append(all.Append(b, known), `},"instructions":`...)
 	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
-	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(catalog.Kinds).TTL}, false)
+	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(offers.Kinds).TTL}, false)
 }
 
 const modernCapabilities = `"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}`

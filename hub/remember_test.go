@@ -277,8 +277,8 @@ func TestFastPathNeedsTheCurrentDefinition(t *testing.T) {
 	}
 	conf := c.hub.now()
 	current := s.Catalog().Tool("kid__echo").Offer
-	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}}} {
-		stale := conf.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Tools: [][]byte{[]byte(wideTool)}})
+	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Entries: offers.Entries{offers.Tools: {[]byte(wideTool)}}}} {
+		stale := conf.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Entries: offers.Entries{offers.Tools: {[]byte(wideTool)}}})
 		stale.Tools[0].Offer = from
 		status := s.ChildStatus("kid")
 		s.Take(&status, stale)

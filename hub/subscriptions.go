@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -38,9 +39,9 @@ func (s subscribeSession) TryNotify(method string, params ...[]byte) bool {
 
 func (s subscribeSession) Lists() []subscribe.List {
 	c := s.Catalog()
-	all := make([]subscribe.List, catalog.Kinds)
-	for k := catalog.Tools; k < catalog.Kinds; k++ {
-		all[k] = subscribe.List{Changed: k.Changed(), Digest: func() string { return c.Pages(k).Digest }}
+	all := make([]subscribe.List, offers.Kinds)
+	for k := offers.Tools; k < offers.Kinds; k++ {
+		all[k] = subscribe.List{Changed: k.List().Changed, Digest: func() string { return c.Pages(k).Digest }}
 	}
 	return all
 }

@@ -38,7 +38,7 @@ func (a *audience) tell(f func()) {
 
 func (a *audience) changed(_ children.Status, o *offers.Offer) {
 	if o != nil {
-		a.tell(func() { a.tools = len(o.Tools) })
+		a.tell(func() { a.tools = len(o.Entries[offers.Tools]) })
 	}
 }
 
@@ -154,10 +154,10 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 	t.Run("it is spoken to in its era, and lists what it has", func(t *testing.T) {
 		l, _ := start(t, Script{Pages: 3})
 		o := l.Offer()
-		if l.Modern() != modern || o.Modern() != modern || o.ServerName != "scripted" || o.Instructions != "Be kind." || len(o.Resources) == 0 || len(o.Prompts) == 0 || len(o.Templates) == 0 {
-			t.Errorf("modern %t, offer %s %q, %d resources", l.Modern(), o.Protocol, o.ServerName, len(o.Resources))
+		if l.Modern() != modern || o.Modern() != modern || o.ServerName != "scripted" || o.Instructions != "Be kind." || len(o.Entries[offers.Resources]) == 0 || len(o.Entries[offers.Prompts]) == 0 || len(o.Entries[offers.Templates]) == 0 {
+			t.Errorf("modern %t, offer %s %q, %d resources", l.Modern(), o.Protocol, o.ServerName, len(o.Entries[offers.Resources]))
 		}
-		if n := len(o.Tools); n < 19 {
+		if n := len(o.Entries[offers.Tools]); n < 19 {
 			t.Errorf("%d tools", n)
 		}
 	})
@@ -202,7 +202,7 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 	})
 	t.Run("a changed list comes as a new offer", func(t *testing.T) {
 		l, a := start(t, Script{})
-		n := len(l.Offer().Tools)
+		n := len(l.Offer().Entries[offers.Tools])
 		must(t, l, "change", `{"Name":"later"}`)
 		a.until(t, "there is one more", func() bool { return a.tools == n+1 })
 	})

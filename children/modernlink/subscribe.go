@@ -91,9 +91,9 @@ func newListener(m *Link) *listener {
 // start notes what the child can tell, and opens a stream for its lists.
 func (l *listener) start(o *offers.Offer) {
 	var flags []string
-	for _, f := range []struct{ capability, flag string }{{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"}} {
-		if offers.Announces(o.Capabilities, f.capability) {
-			flags = append(flags, `"`+f.flag+`":true`)
+	for k := range offers.Kinds {
+		if l := k.List(); l.Flag != "" && l.Announced(o.Capabilities) {
+			flags = append(flags, `"`+l.Flag+`":true`)
 		}
 	}
 	l.mu.Lock()

@@ -201,8 +201,7 @@ func encodeOffer(o *Offer, digest string) []byte {
 	put([]byte(strconv.FormatInt(int64(o.Fresh), 10)))
 	put([]byte(strconv.FormatBool(o.Private)))
 	put([]byte(strconv.FormatBool(o.Both)))
-	for _, l := range lists {
-		entries := *l.entries(o)
+	for _, entries := range o.Entries {
 		body = binary.AppendUvarint(body, uint64(len(entries)))
 		for _, e := range entries {
 			put(e)
@@ -257,13 +256,13 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 		return nil, errDamaged
 	}
 	o.Fresh, o.Private, o.Both = time.Duration(fresh), scoped, both
-	for _, l := range lists {
+	for k := range o.Entries {
 		count := length() // an entry takes a byte at least
 		if count > maxEntries {
 			return nil, errDamaged
 		}
 		for range count {
-			*l.entries(o) = append(*l.entries(o), take())
+			o.Entries[k] = append(o.Entries[k], take())
 		}
 	}
 	switch {

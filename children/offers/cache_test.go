@@ -17,7 +17,7 @@ import (
 func someOffer(tools ...string) *Offer {
 	o := &Offer{ServerName: "kid", ServerVersion: "1", Protocol: "2025-11-25", Instructions: "Be kind.", Capabilities: []byte(`{"tools":{}}`), ServerInfo: []byte(`{"name":"kid"}`)}
 	for _, t := range tools {
-		o.Tools = append(o.Tools, []byte(t))
+		o.Entries[Tools] = append(o.Entries[Tools], []byte(t))
 	}
 	return o
 }
@@ -36,7 +36,7 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 	for _, o := range []*Offer{
 		someOffer(`{"name":"a","x":1.0}`, "{\"name\":\"\xff\\ud800\"}", "", "null"),
 		someOffer(),
-		{Tools: [][]byte{[]byte("7")}},
+		{Entries: Entries{Tools: {[]byte("7")}}},
 	} {
 		c.store(someDigest, o)
 		if got := c.load(someDigest); !got.Equal(o) {
@@ -158,7 +158,7 @@ func TestCacheManyWriters(t *testing.T) {
 			mine := someOffer(strings.Repeat(fmt.Sprintf("%d", i), 50_000))
 			for range 20 {
 				c.store(someDigest, mine)
-				if o := c.load(someDigest); o == nil || len(o.Tools) != 1 || len(o.Tools[0]) != 50_000 || strings.Trim(string(o.Tools[0]), string(o.Tools[0][:1])) != "" {
+				if o := c.load(someDigest); o == nil || len(o.Entries[Tools]) != 1 || len(o.Entries[Tools][0]) != 50_000 || strings.Trim(string(o.Entries[Tools][0]), string(o.Entries[Tools][0][:1])) != "" {
 					t.Error("a file that nobody wrote so")
 				}
 			}

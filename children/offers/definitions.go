@@ -84,7 +84,7 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 	e := d.of(key)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last != nil && slices.EqualFunc(e.last.Tools, o.Tools, bytes.Equal) {
+	if e.last != nil && slices.EqualFunc(e.last.Entries[Tools], o.Entries[Tools], bytes.Equal) {
 		return nil // every start but the first
 	}
 	e.last = o
@@ -92,7 +92,7 @@ func (d *Definitions) Compare(entry []string, o *Offer) []Redefinition {
 		d.load(key, e)
 		e.loaded = true
 	}
-	raw := digestOf(o.Tools)
+	raw := digestOf(o.Entries[Tools])
 	if raw == e.Raw {
 		return nil // the first start of this hub
 	}
@@ -150,7 +150,7 @@ func digestOf[T ~[]byte](texts []T) string {
 // compare takes in how an offer defines its tools.
 func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
 	seen := map[string]bool{}
-	for _, raw := range o.Tools {
+	for _, raw := range o.Entries[Tools] {
 		name, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
 		if !ok || seen[name] { // of two with a name the first counts
 			continue

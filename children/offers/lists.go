@@ -11,7 +11,6 @@ import (
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/methods"
 )
 
 // Bounds of one tools/list with all its pages.
@@ -23,52 +22,24 @@ const (
 
 var errNoSuchMethod = errors.New("the child does not know the method")
 
-// A list is one of the lists that a child offers.
-type list struct {
-	capability string // that says that the child has it
-	extension  bool   // capability is the key of an extension
-	method     string
-	member     string // of the result
-	changed    string // the notification that there is a newer one
-	entries    func(*Offer) *[][]byte
-}
-
-// lists are all of them. The first is what a child is mostly started for: a
-// child that cannot give it has not started.
-var lists = [...]list{
-	{"tools", false, methods.ListTools, "tools", methods.ToolsChanged, func(o *Offer) *[][]byte { return &o.Tools }},
-	{"prompts", false, methods.ListPrompts, "prompts", methods.PromptsChanged, func(o *Offer) *[][]byte { return &o.Prompts }},
-	{"resources", false, methods.ListResources, "resources", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Resources }},
-	{"resources", false, methods.ListTemplates, "resourceTemplates", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Templates }},
-	{methods.ExtensionSkills, true, methods.ListSkills, "skills", methods.ResourcesChanged, func(o *Offer) *[][]byte { return &o.Skills }}, // a skill is made of resources, and has no notification of its own
-}
-
-// declared reports whether a child with these capabilities has the list.
-func (l *list) declared(capabilities []byte) bool {
-	if l.extension {
-		return DeclaresExtension(capabilities, l.capability)
-	}
-	return Declares(capabilities, l.capability)
-}
-
 // whole asks for all pages of a list. Entries stay as the child sent them, odd
 // ones too: who uses one says what is wrong with it. Where a later page fails,
 // a cursor comes back, or a bound is reached, note says so and the entries so
 // far stand.
-func (l *list) whole(ctx context.Context, conn link.Link) (all catalogue, err error) {
+func (l *List) whole(ctx context.Context, conn link.Link) (all catalogue, err error) {
 	seen := map[string]bool{}
 	var cursor []byte
 	size := 0
 	for at := 0; ; at++ {
-		p, err := listPage(ctx, conn, l.method, l.member, cursor, maxEntries-len(all.entries))
+		p, err := listPage(ctx, conn, l.Method, l.Member, cursor, maxEntries-len(all.entries))
 		switch {
 		case errors.Is(err, errNoSuchMethod) && at == 0:
-			all.note = fmt.Sprintf("it declares %s but does not know %s", l.capability, l.method)
+			all.note = fmt.Sprintf("it declares %s but does not know %s", l.Capability, l.Method)
 			return all, nil
 		case err != nil && at == 0:
 			return all, err
 		case err != nil:
-			all.note, all.cut = fmt.Sprintf("page %d of %s failed: %v", at+1, l.method, err), errors.As(err, new(*unansweredError))
+			all.note, all.cut = fmt.Sprintf("page %d of %s failed: %v", at+1, l.Method, err), errors.As(err, new(*unansweredError))
 			return all, nil
 		}
 		for _, e := range p.entries {
@@ -83,10 +54,10 @@ func (l *list) whole(ctx context.Context, conn link.Link) (all catalogue, err er
 		case p.next == nil && !p.cut:
 			return all, nil
 		case seen[string(p.next)]:
-			all.note = l.method + " gave the same cursor twice"
+			all.note = l.Method + " gave the same cursor twice"
 			return all, nil
 		case at+1 >= maxPages || len(all.entries) >= maxEntries || size >= maxListBytes:
-			all.note = fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.method, at+1, len(all.entries))
+			all.note = fmt.Sprintf("%s does not end: cut after %d pages, %d entries", l.Method, at+1, len(all.entries))
 			return all, nil
 		}
 		seen[string(p.next)] = true
@@ -122,7 +93,7 @@ const AllLists Lists = 1<<len(lists) - 1
 // the child said; 0, 0 where it has none.
 func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 	for i := range lists {
-		if lists[i].extension && lists[i].declared(o.Capabilities) {
+		if lists[i].Extension && lists[i].Declared(o.Capabilities) {
 			which |= 1 << i
 			fresh = o.Lives.Lists[i].Fresh
 		}
@@ -133,7 +104,7 @@ func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 // Changed returns the lists that a notification is about; 0 for none.
 func Changed(method string) (which Lists) {
 	for i := range lists {
-		if lists[i].changed == method {
+		if lists[i].Changed == method {
 			which |= 1 << i
 		}
 	}
@@ -147,7 +118,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 	var all [len(lists)]catalogue
 	var errs [len(lists)]error
 	var wg sync.WaitGroup
-	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].declared(base.Capabilities) }
+	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
 	for i := range lists {
 		if l := &lists[i]; asked(i) {
 			wg.Go(func() { all[i], errs[i] = l.whole(ctx, conn) })
@@ -177,7 +148,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 				entries, odd = l.LearnTools(entries)
 				told = append(told, odd...)
 			}
-			*l.entries(&o) = entries
+			o.Entries[i] = entries
 			if all[i].note != "" {
 				told = append(told, all[i].note)
 			}
@@ -185,7 +156,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 			switch {
 			case i == 0:
 				o.Fresh = all[i].life.Fresh
-			case !l.extension: // see Unannounced
+			case !l.Extension: // see Unannounced
 				o.Fresh = min(o.Fresh, all[i].life.Fresh)
 			}
 		}

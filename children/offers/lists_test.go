@@ -57,13 +57,13 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(o.Tools) != tc.tools || p.asked != tc.asked || string(o.Tools[0]) != `{"name":"tool0"}` {
-				t.Errorf("%d tools after %d pages, the first is %s", len(o.Tools), p.asked, o.Tools[0])
+			if len(o.Entries[Tools]) != tc.tools || p.asked != tc.asked || string(o.Entries[Tools][0]) != `{"name":"tool0"}` {
+				t.Errorf("%d tools after %d pages, the first is %s", len(o.Entries[Tools]), p.asked, o.Entries[Tools][0])
 			}
 			if cut := strings.Contains(strings.Join(o.Notes, " "), "does not end"); cut != tc.cut {
 				t.Errorf("notes: %q", o.Notes)
 			}
-			if last := o.Tools[len(o.Tools)-1]; tc.cut && tc.asked == 1 && cap(last) > 2*len(last) {
+			if last := o.Entries[Tools][len(o.Entries[Tools])-1]; tc.cut && tc.asked == 1 && cap(last) > 2*len(last) {
 				t.Errorf("the last entry keeps %d bytes of the page", cap(last))
 			}
 		})
@@ -91,8 +91,8 @@ func TestSkillsAreAList(t *testing.T) {
 	} {
 		e := &endless{nil, map[string]int{}}
 		o, err := Read(t.Context(), e, &Offer{Capabilities: []byte(caps)}, AllLists&^1)
-		if err != nil || len(o.Skills) != want || e.asked["skills/list"] != want {
-			t.Errorf("%s: %d after %d pages, %v", caps, len(o.Skills), e.asked["skills/list"], err)
+		if err != nil || len(o.Entries[Skills]) != want || e.asked["skills/list"] != want {
+			t.Errorf("%s: %d after %d pages, %v", caps, len(o.Entries[Skills]), e.asked["skills/list"], err)
 		}
 		if ends := !strings.Contains(strings.Join(o.Notes, " "), "skills/list does not end"); ends != (want == 0) {
 			t.Errorf("%s: %q", caps, o.Notes)
@@ -102,8 +102,8 @@ func TestSkillsAreAList(t *testing.T) {
 		}
 		c, _ := testCache(t)
 		c.store(someDigest, o)
-		if got := c.load(someDigest); !got.Equal(o) || len(got.Skills) != want {
-			t.Errorf("%d of them are kept", len(got.Skills))
+		if got := c.load(someDigest); !got.Equal(o) || len(got.Entries[Skills]) != want {
+			t.Errorf("%d of them are kept", len(got.Entries[Skills]))
 		}
 	}
 }

@@ -15,15 +15,11 @@ import (
 type Offer struct {
 	ServerName    string
 	ServerVersion string
-	Protocol      string   // the version agreed on
-	Instructions  string   //
-	Capabilities  []byte   // raw object, nil when the child sent none
-	ServerInfo    []byte   // raw object
-	Tools         [][]byte // raw entries of tools/list, all pages
-	Prompts       [][]byte // of prompts/list
-	Resources     [][]byte // of resources/list
-	Templates     [][]byte // of resources/templates/list
-	Skills        [][]byte // of skills/list, of a child that declares the extension
+	Protocol      string  // the version agreed on
+	Instructions  string  //
+	Capabilities  []byte  // raw object, nil when the child sent none
+	ServerInfo    []byte  // raw object
+	Entries       Entries // of its lists
 
 	// Fresh is how long the lists may be kept by what the child said (ttlMs); 0
 	// where it said nothing of use. Private: it said that they are not for others
@@ -48,6 +44,9 @@ type Offer struct {
 	Lives Lives
 }
 
+// Entries are those of each list of a child, raw, all pages.
+type Entries [Kinds][][]byte
+
 // A Life is how long something may be kept, and by whom, by what the child said of
 // it.
 type Life struct {
@@ -59,8 +58,8 @@ type Life struct {
 
 // Lives are those of what a child offers.
 type Lives struct {
-	Self  Life    // of what it says of itself (server/discover)
-	Lists [5]Life // of its tools, prompts, resources, resource templates and skills, in the order of lists
+	Self  Life // of what it says of itself (server/discover)
+	Lists [Kinds]Life
 }
 
 // and is the life of two parts together.
@@ -92,12 +91,12 @@ func (o *Offer) Whole() bool { return o.cut == 0 }
 func (o *Offer) Equal(p *Offer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
 		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
-		!slices.ContainsFunc(lists[:], func(l list) bool { return !slices.EqualFunc(*l.entries(o), *l.entries(p), bytes.Equal) })
+		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 
 // HasTool reports whether an offer lists a tool.
 func (o *Offer) HasTool(name string) bool {
-	return slices.ContainsFunc(o.Tools, func(raw []byte) bool {
+	return slices.ContainsFunc(o.Entries[Tools], func(raw []byte) bool {
 		n, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
 		return ok && n == name
 	})
@@ -130,9 +129,4 @@ func DeclaresExtension(capabilities []byte, key string) bool {
 func Declares(capabilities []byte, name string) bool {
 	v := jsonrpc.Get(capabilities, name)
 	return v != nil && string(v) != "null"
-}
-
-// Announces reports whether a raw capabilities object says of a list that its changes are told.
-func Announces(capabilities []byte, name string) bool {
-	return string(jsonrpc.Get(jsonrpc.Get(capabilities, name), "listChanged")) == "true"
 }

@@ -65,7 +65,7 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-outlived(base.Fresh > 0 && !offers.Announces(base.Capabilities, "tools"), base.Fresh, time.Now()):
+		case <-outlived(base.Fresh > 0 && !offers.Tools.List().Announced(base.Capabilities), base.Fresh, time.Now()):
 			r.stale.Or(uint32(offers.AllLists))
 		case <-outlived(which != 0, fresh, read):
 			r.stale.Or(uint32(which))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
@@ -150,7 +151,7 @@ func (s *Sender) namedBy(c *offering.Catalog, m *jsonrpc.Message, among []string
 		if t := c.Tool(name); t != nil && t.Child != "" {
 			return t.Child, own(m.Param("name"), name, t.Remote)
 		}
-		if it := c.Item(catalog.Prompts, name); it != nil {
+		if it := c.Item(offers.Prompts, name); it != nil {
 			return it.Child, own(m.Param("name"), name, it.Remote)
 		}
 	}

@@ -3,7 +3,7 @@ package call
 import (
 	"context"
 
-	"mcphub/hub/catalog"
+	"mcphub/children/offers"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
@@ -49,7 +49,7 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
 		l := s.Offering.Catalog()
-		it = offering.Item{Item: l.Item(catalog.Prompts, name), By: l.By}
+		it = offering.Item{Item: l.Item(offers.Prompts, name), By: l.By}
 		return it.Item != nil
 	}
 	found, down := s.awaitListed(ctx, func() []string { return s.owners(name) }, find)

@@ -8,7 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"mcphub/children"
-	"mcphub/hub/catalog"
+	"mcphub/children/offers"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
@@ -25,7 +25,7 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 	if results.IsResult(uri) {
 		return nil, true
 	}
-	if s.Offering.Catalog().Item(catalog.Resources, uri) == nil {
+	if s.Offering.Catalog().Item(offers.Resources, uri) == nil {
 		s.Offering.AwaitOffers(ctx)
 	}
 	l := s.Offering.Catalog()

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -39,7 +40,7 @@ func (o *Offer) appURIs() (all []string) {
 			all = append(all, uri)
 		}
 	}
-	for _, k := range []Kind{Resources, Templates} {
+	for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
 		for _, it := range o.items[k] {
 			add(it.Remote)
 		}
@@ -106,13 +107,13 @@ func (b *Builder) nameApps(offers []*Offer) apps {
 func (a *apps) renames(child string) bool { return a.names[child] != nil }
 
 // named returns an item with its URI towards the client.
-func (a *apps) named(k Kind, it *Item) *Item {
+func (a *apps) named(k offers.Kind, it *Item) *Item {
 	name := a.names[it.Child][it.Remote]
 	if name == "" {
 		return it
 	}
 	mine := *it
-	mine.Name, mine.Def = name, withKey(it.Def, kinds[k].key, name)
+	mine.Name, mine.Def = name, withKey(it.Def, k.List().Key, name)
 	return &mine
 }
 

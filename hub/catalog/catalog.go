@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/memo"
 	"mcphub/internal/methods"
@@ -16,17 +17,17 @@ type Catalog struct {
 	byName      map[string]*Tool // by the name towards the client
 	byChild     map[string]map[string]*Tool
 	tools       []*Tool // in the order listed
-	pages       [Kinds]func() *Pages
+	pages       [offers.Kinds]func() *Pages
 	modernTools func() *Pages // the tools for clients of 2026-07-28
 	found       func() toolIndex
 	omitted     map[string][]Omission
 
-	items        [Kinds]map[string]*Item    // by the name towards the client; none of tools
-	templates    map[string][]string        // each child's, as the child has them
-	schemes      map[string]map[string]bool // of what each child lists
-	resourceful  map[string]bool            // children that have resources
-	subscribable map[string]bool            // and tell of changes
-	tasks        bool                       // some have the extension for tasks
+	items        [offers.Kinds]map[string]*Item // by the name towards the client; none of tools
+	templates    map[string][]string            // each child's, as the child has them
+	schemes      map[string]map[string]bool     // of what each child lists
+	resourceful  map[string]bool                // children that have resources
+	subscribable map[string]bool                // and tell of changes
+	tasks        bool                           // some have the extension for tasks
 	extensions   Extensions
 	apps         apps
 
@@ -36,7 +37,7 @@ type Catalog struct {
 	refused       map[string]map[string]string // URIs of skills that are not offered, by child
 
 	onLists     []*Tool                                // tools, with those that are being replaced: what pages are made of
-	itemsOnList [Kinds][]*Item                         // likewise, of the other kinds
+	itemsOnList [offers.Kinds][]*Item                  // likewise, of the other kinds
 	views       *memo.Map[*validate.Checker, *Catalog] // what For returns
 }
 
@@ -57,15 +58,15 @@ func (c *Catalog) ToolOf(child, remote string) *Tool { return c.byChild[child][r
 
 // Item returns the prompt, resource or template of this name towards the client,
 // nil for none.
-func (c *Catalog) Item(k Kind, name string) *Item { return c.items[k][name] }
+func (c *Catalog) Item(k offers.Kind, name string) *Item { return c.items[k][name] }
 
 // Pages returns the list of one kind.
-func (c *Catalog) Pages(k Kind) *Pages { return c.pages[k]() }
+func (c *Catalog) Pages(k offers.Kind) *Pages { return c.pages[k]() }
 
 // PagesModern returns the list of one kind for clients of 2026-07-28, for whom there
 // are no tasks of 2025-11-25.
-func (c *Catalog) PagesModern(k Kind) *Pages {
-	if k == Tools {
+func (c *Catalog) PagesModern(k offers.Kind) *Pages {
+	if k == offers.Tools {
 		return c.modernTools()
 	}
 	return c.Pages(k)
@@ -142,23 +143,23 @@ func (c *Catalog) makeLists() {
 		for i, t := range all {
 			defs[i] = of(t.Def)
 		}
-		return paginate(kinds[Tools].member, defs)
+		return paginate(offers.Tools.List().Member, defs)
 	}
-	c.pages[Tools] = sync.OnceValue(func() *Pages { return list(func(def []byte) []byte { return def }) })
+	c.pages[offers.Tools] = sync.OnceValue(func() *Pages { return list(func(def []byte) []byte { return def }) })
 	c.modernTools = sync.OnceValue(func() *Pages {
 		if !slices.ContainsFunc(all, func(t *Tool) bool { return taskSupport(t.Def) != nil }) {
-			return c.Pages(Tools)
+			return c.Pages(offers.Tools)
 		}
 		return list(untasked)
 	})
-	for k := Prompts; k < Kinds; k++ {
+	for k := offers.Prompts; k < offers.Kinds; k++ {
 		items := c.itemsOnList[k]
 		c.pages[k] = sync.OnceValue(func() *Pages {
 			defs := make([][]byte, len(items))
 			for i, it := range items {
 				defs[i] = it.Def
 			}
-			return paginate(kinds[k].member, defs)
+			return paginate(k.List().Member, defs)
 		})
 	}
 	c.found = sync.OnceValue(c.makeIndex)
@@ -193,35 +194,34 @@ func (b *Builder) uniqueName(child, remote string, taken func(string) bool) stri
 }
 
 // addItems adds what is no tool, and notes what tells whose a resource may be.
-func (b *Builder) addItems(c *Catalog, offers []*Offer) {
+func (b *Builder) addItems(c *Catalog, from []*Offer) {
 	c.templates, c.schemes = map[string][]string{}, map[string]map[string]bool{}
 	c.resourceful, c.subscribable = map[string]bool{}, map[string]bool{}
-	var all [Kinds][][]*Item
-	for _, offer := range offers {
+	var all [offers.Kinds][][]*Item
+	for _, offer := range from {
 		if offer == nil {
 			continue
 		}
 		name := offer.child
-		for k := Prompts; k < Kinds; k++ {
+		for k := offers.Prompts; k < offers.Kinds; k++ {
 			items := slices.Clone(offer.items[k])
 			for i, it := range items {
 				items[i] = c.apps.named(k, it)
 			}
 			all[k] = append(all[k], c.withSkillNames(k, name, items))
 		}
-		resources := jsonrpc.Get(offer.Raw.Capabilities, "resources")
-		c.resourceful[name] = resources != nil && string(resources) != "null"
-		c.subscribable[name] = string(jsonrpc.Get(resources, "subscribe")) == "true"
+		c.resourceful[name] = offers.Resources.List().Declared(offer.Raw.Capabilities)
+		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
 		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil
 		c.skillful = c.skillful || offer.skillful
 		c.schemes[name], c.templates[name] = map[string]bool{}, TemplatesOf(offer.Raw)
-		for _, k := range []Kind{Resources, Templates} {
+		for _, k := range []offers.Kind{offers.Resources, offers.Templates} {
 			for _, it := range offer.items[k] {
 				c.schemes[name][scheme(it.Remote)] = true
 			}
 		}
 	}
-	for k := Prompts; k < Kinds; k++ {
+	for k := offers.Prompts; k < offers.Kinds; k++ {
 		c.items[k], c.itemsOnList[k] = b.nameItems(k, all[k])
 	}
 }

@@ -35,8 +35,8 @@ func raw(entries ...string) (all [][]byte) {
 }
 
 // listed are the values of one member of all entries on the first page of a list.
-func listed(c *Catalog, k Kind, member string) (all []string) {
-	_ = jsonrpc.Elements(jsonrpc.Get(c.Pages(k).At(nil).Result, kinds[k].member), func(entry []byte) bool {
+func listed(c *Catalog, k offers.Kind, member string) (all []string) {
+	_ = jsonrpc.Elements(jsonrpc.Get(c.Pages(k).At(nil).Result, k.List().Member), func(entry []byte) bool {
 		text, _ := jsonrpc.String(jsonrpc.Get(entry, member))
 		all = append(all, text)
 		return true
@@ -50,13 +50,15 @@ func TestCollisions(t *testing.T) {
 	b := builder(t, "a", "a__b")
 	offer := func(name, tool, prompt string) *Offer {
 		return b.Read(name, &offers.Offer{
-			Tools:     raw(`{"name":"` + tool + `","inputSchema":{"type":"object"}}`),
-			Prompts:   raw(`{"name":"` + prompt + `"}`),
-			Resources: raw(`{"uri":"note://1","name":"n"}`),
+			Entries: offers.Entries{
+				offers.Tools:     raw(`{"name":"` + tool + `","inputSchema":{"type":"object"}}`),
+				offers.Prompts:   raw(`{"name":"` + prompt + `"}`),
+				offers.Resources: raw(`{"uri":"note://1","name":"n"}`),
+			},
 		})
 	}
 	c := b.Catalog(map[string]*Offer{"a": offer("a", "b__t", "b__p"), "a__b": offer("a__b", "t", "p")}) // both want a__b__t and a__b__p
-	names := listed(c, Tools, "name")
+	names := listed(c, offers.Tools, "name")
 	if len(names) != 3 || names[0] != "own" || c.Tool("a__b__t") != nil {
 		t.Fatalf("%q", names)
 	}
@@ -65,12 +67,12 @@ func TestCollisions(t *testing.T) {
 			t.Errorf("%s is %v", names[i+1], got)
 		}
 	}
-	prompts := listed(c, Prompts, "name")
-	if len(prompts) != 2 || prompts[0] == prompts[1] || c.Item(Prompts, "a__b__p") != nil || c.Item(Prompts, prompts[1]).Child != "a__b" {
+	prompts := listed(c, offers.Prompts, "name")
+	if len(prompts) != 2 || prompts[0] == prompts[1] || c.Item(offers.Prompts, "a__b__p") != nil || c.Item(offers.Prompts, prompts[1]).Child != "a__b" {
 		t.Errorf("%q", prompts)
 	}
 	const other = "mcphub://a__b/note://1"
-	if got := listed(c, Resources, "uri"); !slices.Equal(got, []string{"note://1", other}) {
+	if got := listed(c, offers.Resources, "uri"); !slices.Equal(got, []string{"note://1", other}) {
 		t.Errorf("%q", got)
 	}
 	for uri, want := range map[string]Source{"note://1": {"a", "note://1"}, other: {"a__b", "note://1"}} {
@@ -79,7 +81,7 @@ func TestCollisions(t *testing.T) {
 		}
 	}
 	alone := b.Catalog(map[string]*Offer{"a": offer("a", "b__t", "b__p")})
-	if alone.Tool("a__b__t") == nil || alone.Item(Prompts, "a__b__p") == nil {
+	if alone.Tool("a__b__t") == nil || alone.Item(offers.Prompts, "a__b__p") == nil {
 		t.Error("control: names are marked that nobody else wants")
 	}
 }
@@ -88,14 +90,14 @@ func TestCollisions(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	old, b := builder(t, "kid"), builder(t, "kid")
 	entry := &offers.Offer{
-		Tools: raw(`{"name":"t","inputSchema":{"type":"object"}}`), Prompts: raw(`{"name":"p"}`), Resources: raw(`{"uri":"note://1","name":"n"}`),
+		Entries: offers.Entries{offers.Tools: raw(`{"name":"t","inputSchema":{"type":"object"}}`), offers.Prompts: raw(`{"name":"p"}`), offers.Resources: raw(`{"uri":"note://1","name":"n"}`)},
 	}
 	for _, by := range []*Builder{old, b} {
 		c := b.Catalog(map[string]*Offer{"kid": by.Read("kid", entry)})
-		if !slices.Contains(listed(c, Tools, "name"), "kid__t") || len(listed(c, Prompts, "name")) != 1 || len(listed(c, Resources, "uri")) != 1 {
+		if !slices.Contains(listed(c, offers.Tools, "name"), "kid__t") || len(listed(c, offers.Prompts, "name")) != 1 || len(listed(c, offers.Resources, "uri")) != 1 {
 			t.Error("it is not listed")
 		}
-		found := []bool{c.Tool("kid__t") != nil, c.ToolOf("kid", "t") != nil, c.Item(Prompts, "kid__p") != nil, c.Item(Resources, "note://1") != nil}
+		found := []bool{c.Tool("kid__t") != nil, c.ToolOf("kid", "t") != nil, c.Item(offers.Prompts, "kid__p") != nil, c.Item(offers.Resources, "note://1") != nil}
 		if slices.Contains(found, by != b) {
 			t.Errorf("read by the same Builder %t: found %v", by == b, found)
 		}
@@ -109,8 +111,8 @@ func TestSources(t *testing.T) {
 	c := b.Catalog(map[string]*Offer{
 		"none":  b.Read("none", &offers.Offer{}),
 		"other": b.Read("other", &offers.Offer{Capabilities: has}),
-		"alike": b.Read("alike", &offers.Offer{Capabilities: has, Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}),
-		"fits":  b.Read("fits", &offers.Offer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}),
+		"alike": b.Read("alike", &offers.Offer{Capabilities: has, Entries: offers.Entries{offers.Resources: raw(`{"uri":"NOTE://9","name":"n"}`)}}),
+		"fits":  b.Read("fits", &offers.Offer{Capabilities: []byte(`{"resources":{"subscribe":true}}`), Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`)}}),
 	})
 	w := c.Sources("note://1")
 	got := []string{}
@@ -142,7 +144,7 @@ func TestSources(t *testing.T) {
 // again.
 func TestTemplatesAreTheChilds(t *testing.T) {
 	b := builder(t, "kid")
-	offer := &offers.Offer{Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}
+	offer := &offers.Offer{Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}}
 	c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", offer)})
 	if got, want := c.TemplatesOf("kid"), TemplatesOf(offer); !slices.Equal(got, want) || len(want) != 2 {
 		t.Errorf("%q, the child has %q", got, want)

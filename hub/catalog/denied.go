@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 
+	"mcphub/children/offers"
 	"mcphub/internal/methods"
 	"mcphub/validate"
 )
@@ -26,11 +27,11 @@ func (c *Catalog) without(by *validate.Checker) *Catalog {
 	out.onLists = slices.DeleteFunc(slices.Clone(c.onLists), denied)
 	out.tools = slices.DeleteFunc(slices.Clone(c.tools), denied)
 	same := len(out.onLists) == len(c.onLists) && len(out.tools) == len(c.tools)
-	for k := Prompts; k < Kinds; k++ {
+	for k := offers.Prompts; k < offers.Kinds; k++ {
 		refused := map[string]bool{}
 		for i := range c.by.cfg.Children {
 			name := c.by.cfg.Children[i].Name
-			refused[name] = by.Refuses(name, kinds[k].use) || k == Skills && (by.Refuses(name, methods.ListSkills) || by.Refuses(name, methods.ReadResource))
+			refused[name] = by.Refuses(name, k.List().Use) || k == offers.Skills && (by.Refuses(name, methods.ListSkills) || by.Refuses(name, methods.ReadResource))
 		}
 		out.itemsOnList[k] = slices.DeleteFunc(slices.Clone(c.itemsOnList[k]), func(it *Item) bool { return refused[it.Child] })
 		same = same && len(out.itemsOnList[k]) == len(c.itemsOnList[k])

@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -19,37 +20,37 @@ type Item struct {
 
 // readItems reads a child's list of one kind. An entry that is none is left
 // out, with the reason.
-func (b *Builder) readItems(k Kind, child *Child, entries [][]byte) (items []*Item, omitted []Omission) {
-	l := kinds[k]
+func (b *Builder) readItems(k offers.Kind, child *Child, entries [][]byte) (items []*Item, omitted []Omission) {
+	l := k.List()
 	seen := map[string]bool{}
 	size := 0
 	for i, raw := range entries {
-		remote, ok := jsonrpc.String(jsonrpc.Get(raw, l.key))
+		remote, ok := jsonrpc.String(jsonrpc.Get(raw, l.Key))
 		size += len(raw)
 		reason := ""
 		switch {
 		case !ok || remote == "":
-			reason = fmt.Sprintf("it is no %s with a %s", l.what, l.key)
+			reason = fmt.Sprintf("it is no %s with a %s", l.Noun, l.Key)
 		case !unambiguous(raw):
 			reason = "its definition has a member twice"
 		case seen[remote]:
-			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.what, l.key)
+			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.Noun, l.Key)
 		case size > b.cfg.Limit:
 			reason = b.tooMuch(k)
 		}
 		if reason != "" {
-			label := fmt.Sprintf("%s %d", l.what, i+1)
+			label := fmt.Sprintf("%s %d", l.Noun, i+1)
 			if remote != "" {
-				label = l.what + " " + remote
+				label = l.Noun + " " + remote
 			}
 			omitted = append(omitted, Omission{label, reason})
 			continue
 		}
 		seen[remote] = true
 		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(raw), by: b}
-		if k == Prompts {
+		if l.ByName() {
 			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
-			it.Def = withKey(it.Def, l.key, it.Name)
+			it.Def = withKey(it.Def, l.Key, it.Name)
 		}
 		items = append(items, it)
 	}
@@ -66,7 +67,7 @@ func withKey(def []byte, key, name string) []byte {
 // that want the same name are all marked, like tools. A resource or template that an
 // earlier server has too keeps its content and gets a URI that names its server: what
 // a later server offers never stands before what was there.
-func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item, all []*Item) {
+func (b *Builder) nameItems(k offers.Kind, offered [][]*Item) (byName map[string]*Item, all []*Item) {
 	byName = map[string]*Item{}
 	wanted := map[string]int{}
 	for _, items := range offered {
@@ -79,7 +80,7 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 		for _, it := range items {
 			mine := *it
 			all = append(all, &mine)
-			if wanted[mine.Name] == 1 || k != Prompts && byName[mine.Name] == nil {
+			if wanted[mine.Name] == 1 || !k.List().ByName() && byName[mine.Name] == nil {
 				byName[mine.Name] = &mine
 			} else {
 				marked = append(marked, &mine)
@@ -88,7 +89,7 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 	}
 	for _, it := range marked {
 		it.Name = b.markedItem(k, byName, it)
-		it.Def = withKey(it.Def, kinds[k].key, it.Name)
+		it.Def = withKey(it.Def, k.List().Key, it.Name)
 		byName[it.Name] = it
 	}
 	for name, it := range byName {
@@ -99,8 +100,8 @@ func (b *Builder) nameItems(k Kind, offered [][]*Item) (byName map[string]*Item,
 	return byName, all
 }
 
-func (b *Builder) markedItem(k Kind, byName map[string]*Item, it *Item) string {
-	if k != Prompts {
+func (b *Builder) markedItem(k offers.Kind, byName map[string]*Item, it *Item) string {
+	if !k.List().ByName() {
 		return serverURI(it.Child, it.Remote) // those of apps have their names already: see apps.go
 	}
 	return b.uniqueName(it.Child, it.Remote, func(name string) bool { return byName[name] != nil })

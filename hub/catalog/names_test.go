@@ -46,10 +46,10 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 	for _, most := range []int{50, 128} {
 		b := builder(t, "kid")
 		b.cfg.Names.Max, b.cfg.Children[0].Prefix = most, ""
-		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.Offer{Tools: raw(defs...), Prompts: raw(defs...)})})
-		for _, k := range []Kind{Tools, Prompts} {
+		c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(defs...), offers.Prompts: raw(defs...)}})})
+		for _, k := range []offers.Kind{offers.Tools, offers.Prompts} {
 			names := listed(c, k, "name")
-			if k == Tools {
+			if k == offers.Tools {
 				names = names[1:] // the hub's own
 			}
 			if len(names) != len(own) {
@@ -57,7 +57,7 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 			}
 			for i, name := range names {
 				remote := ""
-				if k == Tools {
+				if k == offers.Tools {
 					remote = c.Tool(name).Remote
 				} else {
 					remote = c.Item(k, name).Remote

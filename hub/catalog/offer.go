@@ -18,7 +18,7 @@ type Offer struct {
 
 	child      string
 	by         *Builder
-	items      [Kinds][]*Item // but for tools
+	items      [offers.Kinds][]*Item // but for tools
 	extensions []extension
 	apps       []string // URIs of apps: see appURIs
 	skillful   bool     // it has the extension for skills
@@ -36,7 +36,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	out := &Offer{Raw: raw, child: name, by: b}
 	seen := map[string]bool{}
 	bytes := 0
-	for i, entry := range raw.Tools {
+	for i, entry := range raw.Entries[offers.Tools] {
 		t, reason := b.tool(child, raw, entry)
 		if reason == hidden {
 			continue
@@ -47,7 +47,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		case seen[t.Remote]:
 			reason = "a second tool of this name; the first one counts"
 		case bytes > b.cfg.Limit:
-			reason = b.tooMuch(Tools)
+			reason = b.tooMuch(offers.Tools)
 		}
 		if reason != "" {
 			label := fmt.Sprintf("entry %d", i+1)
@@ -60,8 +60,8 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		seen[t.Remote] = true
 		out.Tools = append(out.Tools, t)
 	}
-	for k, entries := range [Kinds][][]byte{Prompts: raw.Prompts, Resources: raw.Resources, Templates: raw.Templates, Skills: raw.Skills} {
-		items, omitted := b.readItems(Kind(k), child, entries)
+	for k := offers.Prompts; k < offers.Kinds; k++ {
+		items, omitted := b.readItems(k, child, raw.Entries[k])
 		out.items[k], out.Omitted = items, append(out.Omitted, omitted...)
 	}
 	var omitted []Omission
@@ -72,8 +72,8 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 }
 
 // tooMuch is the reason of what is beyond the bound of one kind.
-func (b *Builder) tooMuch(k Kind) string {
-	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, kinds[k].what, b.cfg.Limit)
+func (b *Builder) tooMuch(k offers.Kind) string {
+	return fmt.Sprintf(`the %ss of this server have more than %d bytes together ("limits": {"definitions": ...} in hub.json)`, k.List().Noun, b.cfg.Limit)
 }
 
 // ReadBy reports whether b read the offer.
@@ -105,8 +105,8 @@ func (o *Offer) Revision() uint64 { return o.by.byName[o.child].Revision }
 // child reads by them.
 func TemplatesOf(o *offers.Offer) []string {
 	var all []string
-	for _, raw := range o.Templates {
-		if t, ok := jsonrpc.String(jsonrpc.Get(raw, kinds[Templates].key)); ok {
+	for _, raw := range o.Entries[offers.Templates] {
+		if t, ok := jsonrpc.String(jsonrpc.Get(raw, offers.Templates.List().Key)); ok {
 			all = append(all, t)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -60,7 +61,7 @@ func NewSkillURIs() *SkillURIs {
 // claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
 // of skills besides. A skill of another scheme claims nothing: a folder of that may hold what is others'.
 func (o *Offer) claims() (all []claim) {
-	for _, it := range o.items[Skills] {
+	for _, it := range o.items[offers.Skills] {
 		if !hasScheme(it.Remote, skillScheme) {
 			continue
 		}
@@ -71,7 +72,7 @@ func (o *Offer) claims() (all []claim) {
 		all = append(all, claim{Source{o.child, at}, folder})
 	}
 	slices.SortStableFunc(all, func(a, b claim) int { return len(a.URI) - len(b.URI) })
-	for _, it := range o.items[Resources] {
+	for _, it := range o.items[offers.Resources] {
 		if hasScheme(it.Remote, skillScheme) {
 			all = append(all, claim{Source{o.child, it.Remote}, false})
 		}
@@ -359,13 +360,13 @@ func (b *Builder) claimSkills(c *Catalog, offers []*Offer) {
 }
 
 // withSkillNames returns items under their URIs towards the client, without those that were refused.
-func (c *Catalog) withSkillNames(k Kind, child string, items []*Item) []*Item {
-	if !c.claimed || k != Resources && k != Skills {
+func (c *Catalog) withSkillNames(k offers.Kind, child string, items []*Item) []*Item {
+	if !c.claimed || k != offers.Resources && k != offers.Skills {
 		return items
 	}
 	out := items[:0]
 	for _, it := range items {
-		if c.refused[child][it.Remote] != "" || k == Skills && c.refused[child][strings.TrimSuffix(it.Remote, skillFile)] != "" {
+		if c.refused[child][it.Remote] != "" || k == offers.Skills && c.refused[child][strings.TrimSuffix(it.Remote, skillFile)] != "" {
 			continue
 		}
 		if edits := c.editsOf(child, it.Def, nil); len(edits) > 0 {

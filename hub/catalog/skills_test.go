@@ -20,8 +20,8 @@ import (
 func skillsOf(folders ...string) *offers.Offer {
 	o := &offers.Offer{Capabilities: []byte(`{"resources":{},"extensions":{"` + methods.ExtensionSkills + `":{}}}`)}
 	for _, at := range folders {
-		o.Skills = append(o.Skills, fmt.Appendf(nil, `{"uri":"%[1]s/SKILL.md","frontmatter":{"name":"x","description":"\u202e"},"resources":[{"uri":"%[1]s/SKILL.md","digest":"d","size":1},{"uri":"%[1]s/a/b.md","digest":"e","size":2}]}`, at))
-		o.Resources = append(o.Resources, raw(`{"uri":"`+at+`/SKILL.md","name":"s"}`, `{"uri":"`+at+`/a/b.md","name":"f"}`)...)
+		o.Entries[offers.Skills] = append(o.Entries[offers.Skills], fmt.Appendf(nil, `{"uri":"%[1]s/SKILL.md","frontmatter":{"name":"x","description":"\u202e"},"resources":[{"uri":"%[1]s/SKILL.md","digest":"d","size":1},{"uri":"%[1]s/a/b.md","digest":"e","size":2}]}`, at))
+		o.Entries[offers.Resources] = append(o.Entries[offers.Resources], raw(`{"uri":"`+at+`/SKILL.md","name":"s"}`, `{"uri":"`+at+`/a/b.md","name":"f"}`)...)
 	}
 	return o
 }
@@ -30,12 +30,12 @@ func skillsOf(folders ...string) *offers.Offer {
 // of resources too, and nothing else of an entry changes. By the URI that both have it is nobody's.
 func TestSkillsAreMerged(t *testing.T) {
 	b := builder(t, "a", "b", "c")
-	offers := map[string]*Offer{
+	byChild := map[string]*Offer{
 		"a": b.Read("a", skillsOf("skill://x", "skill://b/y", "skill://only")),
 		"b": b.Read("b", skillsOf("skill://x", "skill://y", "skill://only/nested", "gist://x", "skill://alone")), // nested: in a folder of another
 		"c": b.Read("c", skillsOf("skill://y", "gist://x")),
 	}
-	c := b.Catalog(offers)
+	c := b.Catalog(byChild)
 	want := []string{
 		"skill://a/x", "skill://a/b/y", "skill://a/only", // b/y would be taken for one of b
 		"skill://b/x", "skill://b/y", "skill://b/only/nested", "gist://x", "skill://alone",
@@ -49,10 +49,10 @@ func TestSkillsAreMerged(t *testing.T) {
 	for _, at := range want {
 		skills, files = append(skills, at+"/SKILL.md"), append(files, at+"/SKILL.md", at+"/a/b.md")
 	}
-	if got := listed(c, Skills, "uri"); !slices.Equal(got, skills) {
+	if got := listed(c, offers.Skills, "uri"); !slices.Equal(got, skills) {
 		t.Errorf("%q", got)
 	}
-	if got := listed(c, Resources, "uri"); !slices.Equal(got, files) {
+	if got := listed(c, offers.Resources, "uri"); !slices.Equal(got, files) {
 		t.Errorf("%q", got)
 	}
 	for i, at := range want {
@@ -65,11 +65,11 @@ func TestSkillsAreMerged(t *testing.T) {
 			}
 		}
 	}
-	entry := string(c.itemsOnList[Skills][3].Def)
-	if entry != strings.ReplaceAll(string(offers["b"].Raw.Skills[0]), "skill://x", "skill://b/x") {
+	entry := string(c.itemsOnList[offers.Skills][3].Def)
+	if entry != strings.ReplaceAll(string(byChild["b"].Raw.Entries[offers.Skills][0]), "skill://x", "skill://b/x") {
 		t.Errorf("%s", entry)
 	}
-	if entry := c.itemsOnList[Skills][7].Def; string(entry) != string(offers["b"].Raw.Skills[4]) {
+	if entry := c.itemsOnList[offers.Skills][7].Def; string(entry) != string(byChild["b"].Raw.Entries[offers.Skills][4]) {
 		t.Errorf("%s", entry)
 	}
 	for _, at := range []string{"skill://x", "skill://x/SKILL.md", "skill://x/a/b.md", "skill://y/unlisted", "skill://only/SKILL.md", "skill://only/nested/a"} {
@@ -86,7 +86,7 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 	before.Catalog(map[string]*Offer{"a": before.Read("a", skillsOf("skill://x", "skill://b/x"))})
 	a, late := b.Read("a", skillsOf("skill://x", "skill://b/x")), b.Read("b", skillsOf("skill://x"))
 	c := b.Catalog(map[string]*Offer{"a": a, "b": late})
-	got := listed(c, Skills, "uri")
+	got := listed(c, offers.Skills, "uri")
 	if len(got) != 3 || got[1] != "skill://b/x/SKILL.md" || !strings.HasPrefix(got[2], "skill://b-") || !strings.HasSuffix(got[2], "/x/SKILL.md") {
 		t.Fatalf("%q", got)
 	}
@@ -117,9 +117,9 @@ func TestSkillsAreCleaned(t *testing.T) {
 	const entry = `{"uri":"skill://x/SKILL.md","title":"a%[1]s","description":"%[1]sb","frontmatter":{"name":"x\u202e","title":"\u202e","description":"\u202e"},"resources":[{"uri":"skill://x/a.md","title":"%[1]sc","digest":"\u202e","size":1.0}]}`
 	b := builder(t, "a")
 	o := skillsOf()
-	o.Skills = raw(fmt.Sprintf(entry, `\u202e\u001b[2J`))
+	o.Entries[offers.Skills] = raw(fmt.Sprintf(entry, `\u202e\u001b[2J`))
 	c := b.Catalog(map[string]*Offer{"a": b.Read("a", o)})
-	if got := c.itemsOnList[Skills]; len(got) != 1 || string(got[0].Def) != fmt.Sprintf(entry, "") {
+	if got := c.itemsOnList[offers.Skills]; len(got) != 1 || string(got[0].Def) != fmt.Sprintf(entry, "") {
 		t.Errorf("%s", got[0].Def)
 	}
 }
@@ -160,7 +160,7 @@ func TestSkillsThatMayNotBeReadAreNotListed(t *testing.T) {
 		if method == "tools/list" { // the control
 			want = []string{"skill://a/x/SKILL.md", "skill://b/x/SKILL.md"}
 		}
-		if got := listed(c, Skills, "uri"); !slices.Equal(got, want) {
+		if got := listed(c, offers.Skills, "uri"); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", method, got)
 		}
 	}
@@ -176,11 +176,11 @@ func TestSkillsAreBounded(t *testing.T) {
 			folders = append(folders, fmt.Sprintf("skill://r%d/s%d", round, i))
 		}
 		o := skillsOf(folders...)
-		o.Resources = nil
+		o.Entries[offers.Resources] = nil
 		b.cfg.Limit = 1 << 30
 		c := b.Catalog(map[string]*Offer{"a": b.Read("a", o)})
 		if round == 0 {
-			first = listed(c, Skills, "uri")[0]
+			first = listed(c, offers.Skills, "uri")[0]
 		}
 		if n := len(c.Omitted("a")); (n > 0) != (round == 3) {
 			t.Errorf("round %d: %d are left out", round, n)
@@ -190,7 +190,7 @@ func TestSkillsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept", n)
 	}
 	long := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://r0/s0", "skill://"+strings.Repeat("x", maxClaimed), "skill://"+strings.Repeat("x/", deepestClaim)+"y"))})
-	if got := listed(long, Skills, "uri"); !slices.Equal(got, []string{first}) || len(long.Omitted("a")) != 6 {
+	if got := listed(long, offers.Skills, "uri"); !slices.Equal(got, []string{first}) || len(long.Omitted("a")) != 6 {
 		t.Errorf("%q, %d", got, len(long.Omitted("a")))
 	}
 }
@@ -222,7 +222,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 				}
 			}
 			c := b.Catalog(maps.Clone(up))
-			for _, it := range c.itemsOnList[Skills] {
+			for _, it := range c.itemsOnList[offers.Skills] {
 				own := Source{it.Child, it.Remote}
 				if was, known := names[own]; known && was != it.Name {
 					t.Fatalf("%v was %s and is %s", own, was, it.Name)
@@ -286,7 +286,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 			}
 			c := b.Catalog(maps.Clone(up))
 			now := listing{}
-			for _, it := range c.itemsOnList[Skills] {
+			for _, it := range c.itemsOnList[offers.Skills] {
 				own := Source{it.Child, it.Remote}
 				now[it.Name] = own
 				if was, known := whose[it.Name]; known && was != own {
@@ -337,7 +337,7 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 		listed = append(listed, fmt.Sprintf(`{"uri":%q,"name":"r"}`, uri))
 	}
 	evil := b.Read("evil", skillsOf("note://acme", "file://", "ui://acme", "mcphub://a", "skill://mine"))
-	a := b.Read("a", &offers.Offer{Capabilities: []byte(`{"resources":{}}`), Resources: raw(listed...)})
+	a := b.Read("a", &offers.Offer{Capabilities: []byte(`{"resources":{}}`), Entries: offers.Entries{offers.Resources: raw(listed...)}})
 	for _, there := range []map[string]*Offer{{"evil": evil, "a": a}, {"a": a}} {
 		c := b.Catalog(there)
 		for _, uri := range owned {
@@ -367,8 +367,8 @@ func TestClaimsAreBounded(t *testing.T) {
 	}
 	c := b.Catalog(all)
 	u := b.cfg.URIs
-	if u.held > allClaims || u.held < allClaims*9/10 || len(c.itemsOnList[Skills]) < 1_000 || len(c.omitted["c"]) < 1_600 {
-		t.Errorf("%d bytes, %d skills, %d of the last left out", u.held, len(c.itemsOnList[Skills]), len(c.omitted["c"]))
+	if u.held > allClaims || u.held < allClaims*9/10 || len(c.itemsOnList[offers.Skills]) < 1_000 || len(c.omitted["c"]) < 1_600 {
+		t.Errorf("%d bytes, %d skills, %d of the last left out", u.held, len(c.itemsOnList[offers.Skills]), len(c.omitted["c"]))
 	}
 	for _, name := range []string{"a", "b"} { // none of them takes the room of the other
 		if held := u.heldOf[name]; held > ownClaims || held < ownClaims*9/10 || len(c.omitted[name]) == 0 {

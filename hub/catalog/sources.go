@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/offers"
 	"mcphub/validate"
 )
 
@@ -32,7 +33,7 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		}
 		return sure(at.Child, at.URI)
 	}
-	if it := c.items[Resources][uri]; it != nil {
+	if it := c.items[offers.Resources][uri]; it != nil {
 		return sure(it.Child, it.Remote)
 	}
 	if at, ok := c.apps.whose[uri]; ok {
@@ -94,10 +95,10 @@ func (c *Catalog) OwnerOf(uri string, among []string) (Source, bool) {
 // Reference finds what a completion is for: the template, or the resource, that the
 // client knows by uri; nil for none.
 func (c *Catalog) Reference(uri string) *Item {
-	if it := c.items[Templates][uri]; it != nil {
+	if it := c.items[offers.Templates][uri]; it != nil {
 		return it
 	}
-	return c.items[Resources][uri]
+	return c.items[offers.Resources][uri]
 }
 
 // Addressed returns what a URI stands for that names its server, although that does

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
@@ -199,9 +200,9 @@ func (l *stream) read(filter []byte) error {
 		return all
 	}
 	err := jsonrpc.Members(filter, func(name string, value []byte) bool {
-		for _, f := range flags {
-			if f.name == name {
-				l.lists[f.changed] = flag(name, value)
+		for k := range offers.Kinds {
+			if list := k.List(); list.Flag == name && name != "" {
+				l.lists[list.Changed] = flag(name, value)
 			}
 		}
 		switch name {
@@ -213,14 +214,6 @@ func (l *stream) read(filter []byte) error {
 		return odd == nil
 	})
 	return errors.Join(odd, err)
-}
-
-// flags are the members of a filter that ask for changes of lists, and the
-// notifications that tell of those.
-var flags = []struct{ name, changed string }{
-	{"toolsListChanged", methods.ToolsChanged},
-	{"promptsListChanged", methods.PromptsChanged},
-	{"resourcesListChanged", methods.ResourcesChanged},
 }
 
 // subscribe subscribes to the resources that the client named, where the boundary
@@ -341,9 +334,9 @@ func (l *stream) meta() []byte {
 func (l *stream) acknowledge(ctx context.Context, honoured, ids []string) {
 	b := append(l.meta(), `},"notifications":{`...)
 	comma := ""
-	for _, f := range flags {
-		if l.lists[f.changed] {
-			b = append(b, comma+`"`+f.name+`":true`...)
+	for k := range offers.Kinds {
+		if list := k.List(); list.Flag != "" && l.lists[list.Changed] {
+			b = append(b, comma+`"`+list.Flag+`":true`...)
 			comma = ","
 		}
 	}

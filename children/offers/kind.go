@@ -1,0 +1,72 @@
+package offers
+
+import (
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
+)
+
+// A Kind is one of the lists that a server offers.
+type Kind uint8
+
+// The kinds of things on offer. Tools are what a server is mostly started for: one that cannot list them has not started.
+const (
+	Tools Kind = iota
+	Prompts
+	Resources
+	Templates // of resources
+	Skills    // of the extension for skills
+	Kinds     // how many there are
+)
+
+// A List is what is known of the list of one Kind.
+type List struct {
+	Method string // that lists
+	Member string // of the result
+	Key    string // of an entry: what it is known by
+	Noun   string // for people
+	Use    string // the method that asks for what an entry stands for; "" of tools
+
+	Capability string // that says that a server has it
+	Extension  bool   // Capability is the key of an extension
+
+	Changed string // the notification that there is a newer one
+	Flag    string // the member of the filter of subscriptions/listen that asks for it; "" where another Kind has it
+}
+
+var lists = [Kinds]List{
+	Tools:     {methods.ListTools, "tools", "name", "tool", "", "tools", false, methods.ToolsChanged, "toolsListChanged"},
+	Prompts:   {methods.ListPrompts, "prompts", "name", "prompt", methods.GetPrompt, "prompts", false, methods.PromptsChanged, "promptsListChanged"},
+	Resources: {methods.ListResources, "resources", "uri", "resource", methods.ReadResource, "resources", false, methods.ResourcesChanged, "resourcesListChanged"},
+	Templates: {methods.ListTemplates, "resourceTemplates", "uriTemplate", "resource template", methods.ReadResource, "resources", false, methods.ResourcesChanged, ""},
+	Skills:    {methods.ListSkills, "skills", "uri", "skill", methods.GetSkill, methods.ExtensionSkills, true, methods.ResourcesChanged, ""}, // made of resources
+}
+
+// KindOf returns the kind that a method lists; Kinds for none.
+func KindOf(method string) Kind {
+	for k := range lists {
+		if lists[k].Method == method {
+			return Kind(k)
+		}
+	}
+	return Kinds
+}
+
+// List returns what is known of the list.
+func (k Kind) List() *List { return &lists[k] }
+
+// ByName reports whether entries are known by names, which clients know by those of the servers too, and not by URIs.
+func (l *List) ByName() bool { return l.Key == "name" }
+
+// Declared reports whether a server with these raw capabilities has the list.
+func (l *List) Declared(capabilities []byte) bool {
+	if l.Extension {
+		return DeclaresExtension(capabilities, l.Capability)
+	}
+	return Declares(capabilities, l.Capability)
+}
+
+// Announced reports whether a server with these raw capabilities tells of changes of the list. Extensions have no notification of
+// their own.
+func (l *List) Announced(capabilities []byte) bool {
+	return !l.Extension && string(jsonrpc.Get(jsonrpc.Get(capabilities, l.Capability), "listChanged")) == "true"
+}
