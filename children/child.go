@@ -286,9 +286,9 @@ func (c *child) demand() {
 	})
 }
 
-// mostMoves bounds how often one call has a child started anew because files are
+// maxMoves bounds how often one call has a child started anew because files are
 // replaced while it starts.
-const mostMoves = 3
+const maxMoves = 3
 
 // acquire waits until the child is ready with the roots set last, as they are on the
 // disk.
@@ -299,7 +299,7 @@ func (c *child) acquire(ctx context.Context) (*Lease, error) {
 	moves := 0
 	for v := first; ; {
 		if v.run != nil && v.gen >= gen && v.run.Enter() {
-			if v.run == seen || moves == mostMoves || !v.run.PathsReplaced() {
+			if v.run == seen || moves == maxMoves || !v.run.PathsReplaced() {
 				return &Lease{r: v.run, v: v}, nil
 			}
 			v.run.Leases.Leave()

@@ -124,14 +124,14 @@ type seenTexts struct {
 	seen map[string]bool
 }
 
-// mostTold bounds what is remembered, and so what is said at all.
-const mostTold = 100
+// maxTold bounds what is remembered, and so what is said at all.
+const maxTold = 100
 
 // first reports whether text is to be said now, for the first time.
 func (t *seenTexts) first(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.seen[text] || len(t.seen) == mostTold {
+	if t.seen[text] || len(t.seen) == maxTold {
 		return false
 	}
 	if t.seen == nil {

@@ -19,15 +19,15 @@ import (
 // Each figure is that of the day on which it was written, and the client of the test is in it, which is in this process. Who
 // has to raise one says here what for.
 const (
-	mostOfACall = 8.5  // the call, its answer's message, the lease and texts of ids
-	mostOfAPath = 52.5 // findings, their readings, and the line of the record
+	maxOfACall = 8.5  // the call, its answer's message, the lease and texts of ids
+	maxOfAPath = 52.5 // findings, their readings, and the line of the record
 )
 
 // TestAllocationsOfACall: a call that is relayed, and one that is judged. Who is watched pays nothing more.
 func TestAllocationsOfACall(t *testing.T) {
 	plain, path := allocations(t, nil)
-	if plain > mostOfACall || path > mostOfAPath {
-		t.Errorf("%.1f allocations without a path and %.1f with one, want at most %.1f and %.1f", plain, path, mostOfACall, mostOfAPath)
+	if plain > maxOfACall || path > maxOfAPath {
+		t.Errorf("%.1f allocations without a path and %.1f with one, want at most %.1f and %.1f", plain, path, maxOfACall, maxOfAPath)
 	}
 	watchedPlain, watchedPath := allocations(t, telemetry.New(telemetry.Options{}))
 	t.Logf("without a path %.2f, watched %.2f; with one %.2f, watched %.2f", plain, watchedPlain, path, watchedPath)

@@ -284,21 +284,21 @@ func TestAFloodOfQuestionsIsBounded(t *testing.T) {
 			return jsonrpc.ResultAnswer([]byte(`{"ok":true}`))
 		}
 		c.handshake(everything)
-		const mostAskedEach = 64
-		const calls = mostAskedEach + 24
+		const maxAskedEach = 64
+		const calls = maxAskedEach + 24
 		answers := make(chan string, calls)
 		var wg sync.WaitGroup
 		for range calls {
 			wg.Go(func() { answers <- answerOf(c.raw("tools/call", asking("kid", "elicitation/create", `{}`))) })
 		}
-		for range calls - mostAskedEach {
+		for range calls - maxAskedEach {
 			if a := <-answers; !strings.Contains(a, "busy") {
 				t.Errorf("answered %s", a)
 			}
 		}
 		close(free)
 		wg.Wait()
-		for range mostAskedEach {
+		for range maxAskedEach {
 			if a := <-answers; a != `{"ok":true}` {
 				t.Errorf("answered %s", a)
 			}

@@ -305,11 +305,11 @@ func TestRootsInACallThatIsAbandoned(t *testing.T) {
 	play(t, []spec.Spec{lazyKid(t)}, func(t *testing.T, h *Hub, _ *stage) {
 		in := t.TempDir()
 		c, _ := enterModern(t, h, rootsCaps, in)
-		for range 3 * modern.MostSuspended {
+		for range 3 * modern.MaxSuspended {
 			c.once("tools/call", lazily) // asked, and never answers
 		}
-		if n := h.suspended.Load(); n > modern.MostSuspended {
-			t.Errorf("%d requests are held, more than %d", n, modern.MostSuspended)
+		if n := h.suspended.Load(); n > modern.MaxSuspended {
+			t.Errorf("%d requests are held, more than %d", n, modern.MaxSuspended)
 		}
 		time.Sleep(modern.StateTime + time.Minute)
 		if n := h.suspended.Load(); n != 0 {

@@ -79,7 +79,7 @@ func TestModernHTTPParkedCallEnds(t *testing.T) {
 func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
-		calls := 3 * modern.MostSuspended
+		calls := 3 * modern.MaxSuspended
 		if longCases() {
 			calls = 1000
 		}
@@ -93,20 +93,20 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 		var last *jsonrpc.Message
 		for i := range calls {
 			last = c.parked("kid__ask", elicits)
-			if i == 2*modern.MostSuspended {
+			if i == 2*modern.MaxSuspended {
 				synctest.Wait()
 				before = heap()
 			}
 		}
 		synctest.Wait()
-		if n := h.suspended.Load(); n != modern.MostSuspended {
-			t.Errorf("%d are parked, want %d", n, modern.MostSuspended)
+		if n := h.suspended.Load(); n != modern.MaxSuspended {
+			t.Errorf("%d are parked, want %d", n, modern.MaxSuspended)
 		}
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%d bytes after %d calls, %d after the first", after, calls, before)
 		}
-		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-modern.MostSuspended {
-			t.Errorf("the child was told of %d, want %d", got, calls-modern.MostSuspended)
+		if got := strings.Count(c.noticed("kid"), "notifications/cancelled"); got != calls-modern.MaxSuspended {
+			t.Errorf("the child was told of %d, want %d", got, calls-modern.MaxSuspended)
 		}
 		if m, _ := c.outcome(c.once("tools/call", c.again(toolCall("kid__ask", elicits), last.Result)), nil); m.Error != nil {
 			t.Errorf("the newest: %s", m.Error)

@@ -168,9 +168,9 @@ func (p *planner) listed(conf *configuration.Configuration) map[string][]string 
 	return out
 }
 
-// mostAsked bounds for how many sessions it is looked what is remembered: most have
+// maxAsked bounds for how many sessions it is looked what is remembered: most have
 // clients of the same kind.
-const mostAsked = 16
+const maxAsked = 16
 
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
@@ -181,7 +181,7 @@ func (p *planner) offerOf(c *Child) *offers.Offer {
 		}
 	}
 	var keys []spec.Key
-	for _, s := range p.sessions[:min(len(p.sessions), mostAsked)] {
+	for _, s := range p.sessions[:min(len(p.sessions), maxAsked)] {
 		keys = append(keys, s.member.KeyFor(c, nil))
 	}
 	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {

@@ -155,7 +155,7 @@ func TestReplacedWhilePrepared(t *testing.T) {
 // TestManyHung: who comes after many sessions whose folders have never answered is refused at once.
 func TestManyHung(t *testing.T) {
 	onDead(t, func(t *testing.T, h *Hub, _ Config, d *dead) {
-		for range surroundings.MostHung {
+		for range surroundings.MaxHung {
 			if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {
 				t.Fatal(err)
 			}

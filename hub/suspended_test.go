@@ -148,12 +148,12 @@ func TestAFloodOfUnansweredQuestionsIsBounded(t *testing.T) {
 		c, leave := enterModern(t, h, askCaps)
 		first := asking("kid", methods.Elicit, someForm, `,"task":"first"`)
 		a := c.mustAsk("tools/call", first)
-		for i := range 3 * modern.MostSuspended {
+		for i := range 3 * modern.MaxSuspended {
 			c.mustAsk("tools/call", asking("kid", methods.Elicit, someForm, fmt.Sprintf(`,"task":"%d"`, i)))
 		}
 		synctest.Wait()
-		if n := h.suspended.Load(); n != modern.MostSuspended {
-			t.Errorf("%d requests are held, more than %d", n, modern.MostSuspended)
+		if n := h.suspended.Load(); n != modern.MaxSuspended {
+			t.Errorf("%d requests are held, more than %d", n, modern.MaxSuspended)
 		}
 		if e := c.refused("tools/call", a.retry(first, map[string]string{a.keys[0]: accepted})); !strings.Contains(e.Message, "given up") {
 			t.Errorf("the oldest: %v", e)

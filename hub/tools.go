@@ -42,7 +42,7 @@ func (h *Hub) buildControl(version string) error {
 			mcp.WithDescription("Finds tools of the servers behind this hub by what they do, the best fit first. Each comes with the start of its description and the arguments that it needs; definitions gives whole descriptions and input schemas. Where nothing fits well the answer says so, and names the nearest. A tool that is found is called by its name, or through call-tool."),
 			mcp.WithString("query", mcp.Required(), mcp.Description("What is to be done, in a few words; or the name of a tool")),
 			mcp.WithBoolean("definitions", mcp.Description("Whole descriptions and input schemas, as tools/list has them")),
-			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(mostFound)),
+			mcp.WithInteger("limit", mcp.Description("How many tools at most; 5 when left out"), mcp.Min(1), mcp.Max(maxFound)),
 			mcp.WithReadOnlyHintAnnotation(true), mcp.WithDestructiveHintAnnotation(false), mcp.WithIdempotentHintAnnotation(true), mcp.WithOpenWorldHintAnnotation(false),
 		), Handler: forSession((*Session).findTools)},
 		{Tool: mcp.NewTool(call.ToolCallTool,
@@ -115,8 +115,8 @@ func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mc
 	return structured(s.serversReport(only))
 }
 
-// mostFound is how many tools find-tools returns at most.
-const mostFound = 20
+// maxFound is how many tools find-tools returns at most.
+const maxFound = 20
 
 // Bounds of what find-tools gives of a tool where it gives no definitions.
 const (
@@ -150,8 +150,8 @@ func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.
 		return mcp.NewToolResultError(`find-tools needs "query": what is to be done, in a few words (a string)`), nil
 	}
 	limit := req.GetInt("limit", 5)
-	if limit < 1 || limit > mostFound {
-		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, mostFound)), nil
+	if limit < 1 || limit > maxFound {
+		return mcp.NewToolResultError(fmt.Sprintf(`"limit" must be from 1 to %d`, maxFound)), nil
 	}
 	s.AwaitStarted(ctx)
 	tools, weak := s.Catalog().Find(query, limit)

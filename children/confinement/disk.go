@@ -44,9 +44,9 @@ func textOf(file string) string {
 		return ""
 	}
 	defer func() { _ = f.Close() }()
-	b, _ := io.ReadAll(io.LimitReader(f, mostText))
+	b, _ := io.ReadAll(io.LimitReader(f, maxText))
 	return string(b)
 }
 
-// mostText bounds a file of settings that is read.
-const mostText = 64 << 10
+// maxText bounds a file of settings that is read.
+const maxText = 64 << 10

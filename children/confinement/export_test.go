@@ -9,7 +9,7 @@ import (
 
 const (
 	MemoryName = memoryName
-	MostMemory = mostMemory
+	MaxMemory  = maxMemory
 )
 
 // WithKernel is the host with another kernel.

@@ -403,7 +403,7 @@ func TestAMemoryThatCannotBeRead(t *testing.T) {
 		"torn":     {func() error { return os.WriteFile(file, append(whole, `{"path":"`...), 0o600) }, true},
 		"a link":   {func() error { return os.Symlink("/dev/null", file) }, false},
 		"a folder": {func() error { return os.Mkdir(file, 0o700) }, false},
-		"full":     {func() error { return os.WriteFile(file, make([]byte, confinement.MostMemory), 0o600) }, false},
+		"full":     {func() error { return os.WriteFile(file, make([]byte, confinement.MaxMemory), 0o600) }, false},
 	} {
 		if err := os.RemoveAll(file); err != nil {
 			t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 // that a virtual environment was made of, modules that are linked, and the modules of the
 // workspace.
 
-// mostLinked bounds the parts of a program.
-const mostLinked = 64
+// maxLinked bounds the parts of a program.
+const maxLinked = 64
 
 // beyond are the parts that the packages of a file lead to. Where servers write they lead
 // nowhere.
@@ -65,7 +65,7 @@ func (h Host) modulesOf(dir string) (parts []part) {
 		case e.IsDir() && strings.HasPrefix(e.Name(), "@"):
 			parts = append(parts, h.modulesOf(path)...)
 		}
-		if len(parts) > mostLinked {
+		if len(parts) > maxLinked {
 			break
 		}
 	}

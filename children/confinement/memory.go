@@ -85,9 +85,9 @@ type memoryLine struct {
 // memoryName is that of the file.
 const memoryName = "links"
 
-// mostMemory bounds the file. Beyond it nothing new is remembered, and so nothing new is
+// maxMemory bounds the file. Beyond it nothing new is remembered, and so nothing new is
 // opened.
-const mostMemory = 4 << 20
+const maxMemory = 4 << 20
 
 func newMemory(state string) *memory {
 	return &memory{consent: consent.New(state), led: map[string][]string{}, asked: map[string]bool{}}
@@ -232,7 +232,7 @@ func (m *memory) look() error {
 	}
 	m.read, m.led = now, map[string][]string{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Buffer(nil, mostMemory); lines.Scan(); {
+	for lines.Buffer(nil, maxMemory); lines.Scan(); {
 		var line memoryLine
 		if json.Unmarshal(lines.Bytes(), &line) != nil {
 			continue // one that a killed hub has not written whole
@@ -269,7 +269,7 @@ func (m *memory) add(line memoryLine) error {
 	}
 	defer func() { _ = f.Close() }()
 	fi, err := f.Stat()
-	if err == nil && fi.Size()+int64(len(text)) > mostMemory {
+	if err == nil && fi.Size()+int64(len(text)) > maxMemory {
 		err = fmt.Errorf("%s: %w", f.Name(), errFull)
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ func (h Host) programs(child Child) (parts []part) {
 			}
 		}
 	}
-	for i := 0; i < len(parts) && i < mostLinked; i++ {
+	for i := 0; i < len(parts) && i < maxLinked; i++ {
 		file := parts[i].file
 		if !h.boundary.Writable(file) && !child.Installed.Holds(file) {
 			for _, p := range h.beyond(file) {

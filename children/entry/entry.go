@@ -56,10 +56,10 @@ type Entry struct {
 	Roles func(command string, args []string) []Role // what the arguments are to a command
 }
 
-// mostNames bounds how many paths one entry names, and mostNested texts within texts.
+// maxNames bounds how many paths one entry names, and maxNested texts within texts.
 const (
-	mostNames  = 256
-	mostNested = 4
+	maxNames  = 256
+	maxNested = 4
 )
 
 // Names are the paths that an entry names, in its order: the command, the arguments, the
@@ -109,7 +109,7 @@ type place struct {
 }
 
 func (r *reader) add(n Name) {
-	if len(r.names) < mostNames && !slices.Contains(r.names, n) {
+	if len(r.names) < maxNames && !slices.Contains(r.names, n) {
 		r.names = append(r.names, n)
 	}
 }

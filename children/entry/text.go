@@ -10,7 +10,7 @@ import (
 // text names what a text does that a shell runs: the words of its commands, where it goes,
 // what it sources and redirects. Of a word that only the shell knows it names nothing.
 func (r *reader) text(at place, key, text string) {
-	if at.nested++; at.nested > mostNested || later(text) {
+	if at.nested++; at.nested > maxNested || later(text) {
 		return
 	}
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")

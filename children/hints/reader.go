@@ -15,9 +15,9 @@ import (
 
 // Bounds of what is read.
 const (
-	MostOrdinary = 16 << 10        // bytes of a result that is no error
-	mostText     = 64 << 10        // of any text
-	justNow      = 2 * time.Second // for which an error may be about what was written to stderr
+	MaxOrdinary = 16 << 10        // bytes of a result that is no error
+	maxText     = 64 << 10        // of any text
+	justNow     = 2 * time.Second // for which an error may be about what was written to stderr
 )
 
 // A Reader reads what one run of a confined child says, and counts what it was refused.
@@ -47,7 +47,7 @@ func (r *Reader) MayExplain(fault []byte) bool {
 
 // MayExplainResult is MayExplain for a result that is no error.
 func (r *Reader) MayExplainResult(result []byte) bool {
-	return r.holds() && len(result) <= MostOrdinary && ResultMentionsRefusal(result)
+	return r.holds() && len(result) <= MaxOrdinary && ResultMentionsRefusal(result)
 }
 
 func (r *Reader) saidAt() time.Time {
@@ -118,8 +118,8 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	return f, false
 }
 
-// mostSeen bounds how many refusals of one run are told apart.
-const mostSeen = 100
+// maxSeen bounds how many refusals of one run are told apart.
+const maxSeen = 100
 
 // ReadStderr reads what the child has written to stderr: a line, or more. It is ok where that
 // tells of a refusal, and first where it had not told of it before.
@@ -139,7 +139,7 @@ func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	if f.By == sandbox.ByEntry || f.Sockets { // else it may be a log of its own, and no reason why calls fail
 		r.said = time.Now()
 	}
-	if r.last = f; len(r.seen) == mostSeen || slices.Contains(r.seen, f) {
+	if r.last = f; len(r.seen) == maxSeen || slices.Contains(r.seen, f) {
 		return f, true, false
 	}
 	r.seen = append(r.seen, f)
@@ -166,7 +166,7 @@ type reading struct {
 }
 
 func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
-	text = text[:min(len(text), mostText)]
+	text = text[:min(len(text), maxText)]
 	lines := strings.Split(text, "\n")
 	all := slices.Concat(r.before, lines)
 	most, unnamed := len(words), nothing

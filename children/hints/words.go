@@ -108,15 +108,15 @@ var moduleName = lazyregexp.New(`(?:annot find (?:module|package) |o module name
 // relativePath finds a relative path in quotes.
 var relativePath = lazyregexp.New(`['"]((?:[^'"/\s:]+/)*[^'"/\s:]+)['"]`)
 
-// mostPaths bounds how many paths of one text are looked at.
-const mostPaths = 8
+// maxPaths bounds how many paths of one text are looked at.
+const maxPaths = 8
 
 // closing are the signs that end a path which begins behind another.
 var closing = map[rune]string{'\'': "'", '"': `"`, '`': "`", '‘': "’", '“': "”", '«': "»"}
 
 // pathsIn are absolute paths that stand in a text, clean.
 func pathsIn(text string) (paths []string) {
-	for i := 0; i < len(text) && len(paths) < mostPaths; i++ {
+	for i := 0; i < len(text) && len(paths) < maxPaths; i++ {
 		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
 			continue
 		}

@@ -56,8 +56,8 @@ func isMissingRoot(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// mostVariables bounds an env file.
-const mostVariables = 1000
+// maxVariables bounds an env file.
+const maxVariables = 1000
 
 // parseEnvFile reads the text of an env file. Its errors quote nothing: the text
 // holds secrets.
@@ -66,8 +66,8 @@ func parseEnvFile(text string) (map[string]string, error) {
 	if err != nil {
 		return nil, errors.New("a line of it is no NAME=value, or a quote is not closed")
 	}
-	if len(vars) > mostVariables {
-		return nil, fmt.Errorf("it has %d variables, more than %d", len(vars), mostVariables)
+	if len(vars) > maxVariables {
+		return nil, fmt.Errorf("it has %d variables, more than %d", len(vars), maxVariables)
 	}
 	for name, value := range vars {
 		if name == "" || strings.ContainsAny(name, "= \t\x00") || strings.ContainsRune(value, 0) {

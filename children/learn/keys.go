@@ -69,8 +69,8 @@ func (p *proposer) lookAt(dir string, writing bool) string {
 	return keysIn(dir)
 }
 
-// mostSearched bounds how much of a folder is searched for keys.
-const mostSearched = 5000
+// maxSearched bounds how much of a folder is searched for keys.
+const maxSearched = 5000
 
 var errFound = errors.New("found")
 
@@ -79,7 +79,7 @@ func keysIn(dir string) (why string) {
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch n++; {
-		case n > mostSearched:
+		case n > maxSearched:
 			why = "it holds too much to be searched for keys"
 			return errFound
 		case err != nil:

@@ -33,10 +33,10 @@ const (
 	// to lastReopen.
 	firstReopen = time.Second
 	lastReopen  = 30 * time.Second
-	// mostStreams is how many streams there may be before they are made one.
-	mostStreams = 16
-	// mostWatched bounds the resources that one run is asked to watch.
-	mostWatched = 20_000
+	// maxStreams is how many streams there may be before they are made one.
+	maxStreams = 16
+	// maxWatched bounds the resources that one run is asked to watch.
+	maxWatched = 20_000
 )
 
 // A listener owns the streams of one run. Each is kept by a goroutine of its
@@ -387,9 +387,9 @@ func (l *listener) watch(ctx context.Context, t topic) error {
 	case n > 0 && !t.task:
 		l.mu.Unlock()
 		return nil
-	case n == 0 && len(l.wanted) >= mostWatched:
+	case n == 0 && len(l.wanted) >= maxWatched:
 		l.mu.Unlock()
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("more than %d resources and tasks of one server cannot be watched", mostWatched)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: fmt.Sprintf("more than %d resources and tasks of one server cannot be watched", maxWatched)}
 	}
 	l.wanted[t]++
 	topics := []topic{t}
@@ -397,7 +397,7 @@ func (l *listener) watch(ctx context.Context, t topic) error {
 	var old []*stream
 	if i := slices.IndexFunc(l.streams, func(s *stream) bool { return slices.Contains(s.topics, t) }); n > 0 && i >= 0 {
 		s = l.streams[i]
-	} else if len(l.streams) >= mostStreams {
+	} else if len(l.streams) >= maxStreams {
 		old, l.streams, topics = l.streams, nil, nil
 		for t := range l.wanted {
 			topics = append(topics, t)

@@ -70,8 +70,8 @@ func NewDefinitions(folder string, log zerolog.Logger) *Definitions {
 }
 
 const (
-	mostForms   = 8      // of one tool: a server may tell different clients different things
-	mostDefined = 10_000 // tools of one server that are remembered
+	maxForms   = 8      // of one tool: a server may tell different clients different things
+	maxDefined = 10_000 // tools of one server that are remembered
 )
 
 // definedParts are what a person or a model goes by.
@@ -165,10 +165,10 @@ func (d *serverDefinitions) compare(o *Offer) (changed []Redefinition) {
 			before = slices.Delete(slices.Clone(before), at, at+1)
 		case len(before) > 0:
 			changed = append(changed, Redefinition{name, now.differs(before[0])})
-		case len(d.Tools) >= mostDefined:
+		case len(d.Tools) >= maxDefined:
 			continue
 		}
-		d.Tools[name] = append([]form{now}, before[:min(len(before), mostForms-1)]...)
+		d.Tools[name] = append([]form{now}, before[:min(len(before), maxForms-1)]...)
 	}
 	return changed
 }

@@ -22,9 +22,9 @@ func NewMemory(folder string, log zerolog.Logger) *Memory {
 	return &Memory{files: cache{dir: folder, log: log}, known: map[string][]remembered{}}
 }
 
-// mostRemembered bounds how many offers of one Spec are kept in memory: one for
+// maxRemembered bounds how many offers of one Spec are kept in memory: one for
 // each set of capabilities that clients have.
-const mostRemembered = 8
+const maxRemembered = 8
 
 type remembered struct {
 	digest string
@@ -72,7 +72,7 @@ func (m *Memory) find(name, digest string) *Offer {
 // put is for callers that hold mu.
 func (m *Memory) put(name, digest string, o *Offer) {
 	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
-	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), mostRemembered-1)]...)
+	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), maxRemembered-1)]...)
 }
 
 // Agree returns the offer that everybody has for these bytes: o itself where

@@ -82,7 +82,7 @@ func lastWords(text string) string {
 		if len(line) < 4 || slices.ContainsFunc(asides, func(a string) bool { return strings.HasPrefix(line, a) }) {
 			continue
 		}
-		if len(line)+len(out) > mostSaid {
+		if len(line)+len(out) > maxSaid {
 			break
 		}
 		if out != "" {

@@ -132,12 +132,12 @@ func (f *found) check(dir string) error {
 	return nil
 }
 
-// mostJSON bounds what is read of a package's own description.
-const mostJSON = 4 << 20
+// maxJSON bounds what is read of a package's own description.
+const maxJSON = 4 << 20
 
 func readJSON(path string, into any) error {
 	fi, err := os.Stat(path)
-	if err == nil && (!fi.Mode().IsRegular() || fi.Size() > mostJSON) {
+	if err == nil && (!fi.Mode().IsRegular() || fi.Size() > maxJSON) {
 		err = errors.New("it is no file, or a very large one")
 	}
 	if err != nil {

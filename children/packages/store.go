@@ -36,7 +36,7 @@ const (
 	installTime = 15 * time.Minute
 	stopTime    = 2 * time.Second
 	lockPause   = 100 * time.Millisecond
-	mostSaid    = 600 // bytes of what a manager wrote, in an error
+	maxSaid     = 600 // bytes of what a manager wrote, in an error
 )
 
 // A Store keeps the copies of all entries.

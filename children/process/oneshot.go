@@ -12,8 +12,8 @@ import (
 	"mcphub/internal/worker"
 )
 
-// mostOutput bounds what Output takes of a program.
-const mostOutput = 4 << 10
+// maxOutput bounds what Output takes of a program.
+const maxOutput = 4 << 10
 
 // Output runs a program that ends by itself, such as one that prints its version,
 // and gives what it writes to stdout. It is ended with ctx, and all that it has
@@ -26,7 +26,7 @@ func Output(ctx context.Context, l launch.Launch, log zerolog.Logger) (string, e
 	_ = p.stdin.Close()
 	stop := context.AfterFunc(ctx, p.group.kill)
 	defer stop()
-	text, err := io.ReadAll(io.LimitReader(p.stdout, mostOutput))
+	text, err := io.ReadAll(io.LimitReader(p.stdout, maxOutput))
 	_ = p.stdout.Close()
 	<-p.ended
 	p.closePipes()

@@ -44,14 +44,14 @@ func (r reach) worst(o reach) reach {
 	return r
 }
 
-// mostWrapped bounds commands within commands.
-const mostWrapped = 8
+// maxWrapped bounds commands within commands.
+const maxWrapped = 8
 
 // reachOf tells what a command line takes out of its working directory.
 func reachOf(command string, args []string, within int) reach {
 	name, l, ok := LauncherOf(command)
 	here := reach{by: BaseName(command)}
-	if within > mostWrapped {
+	if within > maxWrapped {
 		here.opaque = command
 		return here
 	}

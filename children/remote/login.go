@@ -16,9 +16,9 @@ type Login interface {
 	Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool)
 }
 
-// mostTries is how often one request is sent: without a token, with one that was at
+// maxTries is how often one request is sent: without a token, with one that was at
 // hand, with one that is new.
-const mostTries = 3
+const maxTries = 3
 
 // refusesAll is the advice where a server refuses what its authorization server gives.
 const refusesAll = "it refuses the token of the login, and new ones too: they are for another server, or the account may not use this one"
@@ -41,10 +41,10 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 		next, text, logIn := l.login.Refused(ctx, token, resp.StatusCode, resp.Header)
-		if next != "" && try == mostTries {
+		if next != "" && try == maxTries {
 			text, logIn = refusesAll, false
 		}
-		if next == "" || try == mostTries {
+		if next == "" || try == maxTries {
 			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice{text, logIn}))
 			return resp, nil
 		}

@@ -392,14 +392,14 @@ func isEvents(resp *http.Response) bool {
 // opened again.
 const (
 	leastPause = 20 * time.Millisecond
-	mostPause  = 5 * time.Minute
+	maxPause   = 5 * time.Minute
 )
 
 // retryAfter is the pause before a broken stream is opened again: the server's,
 // where it named one, else ours.
 func retryAfter(ctx context.Context, told, own time.Duration) bool {
 	if told > 0 {
-		own = min(max(told, leastPause), mostPause)
+		own = min(max(told, leastPause), maxPause)
 	}
 	return worker.Sleep(ctx, own)
 }

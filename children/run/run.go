@@ -85,8 +85,8 @@ type Run struct {
 // How many log notifications of a child are passed on, and how many of progress: no
 // person reads more, and no bar shows more. Each costs the client a line.
 const (
-	mostTold  = 1000   // a second
-	mostBurst = 10_000 // at once
+	maxTold  = 1000   // a second
+	maxBurst = 10_000 // at once
 )
 
 // Start starts a run. open starts the child and returns the Link to it; what the child sends goes
@@ -98,7 +98,7 @@ func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, erro
 		Leases: Leases{drained: make(chan struct{})},
 		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: o.Log},
 		Timers: health.NewCallTimers(o.Look),
-		logs:   rate.NewLimiter(mostTold, mostBurst), progress: rate.NewLimiter(mostTold, mostBurst),
+		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
 	}
 	r.Roots = servedroots.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
 	r.level.turn <- struct{}{}

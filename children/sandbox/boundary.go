@@ -61,8 +61,8 @@ func (b Boundary) MayFollow(hops []string) bool {
 		slices.ContainsFunc(b.Areas, func(r Rule) bool { return Contains(r.Path, real) })
 }
 
-// mostHops bounds a chain of links, as Linux does.
-const mostHops = 40
+// maxHops bounds a chain of links, as Linux does.
+const maxHops = 40
 
 // An LstatCache remembers what was seen at each path, for whoever needs the disk of one moment.
 // The nil LstatCache remembers nothing. It belongs to one goroutine.
@@ -118,7 +118,7 @@ func (l *LstatCache) Real(path string) (real string, ok bool) {
 // one link after the other replaced by what it says.
 func (l *LstatCache) Hops(path string) []string {
 	all := []string{filepath.Clean(path)}
-	for len(all) <= mostHops {
+	for len(all) <= maxHops {
 		next, ok := l.hop(all[len(all)-1])
 		if !ok {
 			break

@@ -23,8 +23,8 @@ import (
 // This file lets a person allow a path on the page: what `mcphub allow` would write is shown first, and written
 // where it is still the same.
 
-// mostDiff bounds what a page shows of a change, in bytes. It is shown whole or not at all.
-const mostDiff = 64 << 10
+// maxDiff bounds what a page shows of a change, in bytes. It is shown whole or not at all.
+const maxDiff = 64 << 10
 
 // errNotShown is told of what a page cannot show as it is.
 var errNotShown = errors.New("the page cannot show this change as it would be written: run the command in a terminal")
@@ -117,7 +117,7 @@ func (c *consoleSource) change(ctx context.Context, a webconsole.Allowance) (web
 		}
 	}
 	text := diff.Diff("as it is", []byte(before), "as it would be", []byte(after))
-	if len(text) > mostDiff || !showsTexts(w.path, after, added) {
+	if len(text) > maxDiff || !showsTexts(w.path, after, added) {
 		return webconsole.Change{}, errNotShown
 	}
 	_, text, _ = bytes.Cut(text, []byte("\n")) // "diff", for a program

@@ -304,13 +304,13 @@ func (l *learnRun) serveClient() error {
 	})
 }
 
-// mostRepeated bounds how often a server is run for what its errors say.
-const mostRepeated = 40
+// maxRepeated bounds how often a server is run for what its errors say.
+const maxRepeated = 40
 
 // repeat runs the server in its sandbox until its errors name nothing more.
 func (l *learnRun) repeat() error {
 	layout.Printf(l.say, "mcphub: runs %s in its sandbox, until it names nothing more that it lacks\n", l.name)
-	for range mostRepeated {
+	for range maxRepeated {
 		l.under(l.propose().Settings, sandbox.Auto, nil)
 		if err := l.once(true); err != nil {
 			return err

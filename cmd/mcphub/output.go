@@ -43,12 +43,12 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// mostNamed is how many of many names few names.
-const mostNamed = 5
+// maxNamed is how many of many names few names.
+const maxNamed = 5
 
 // joinFirst names the first of many, and says how many there are beside them.
 func joinFirst(names []string) string {
-	if len(names) <= mostNamed {
+	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)

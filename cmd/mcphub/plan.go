@@ -185,9 +185,9 @@ func (p *planReport) outcome() error {
 	return nil
 }
 
-// mostShown is how many kinds of calls, and how many lines of tools, are shown to
+// maxShown is how many kinds of calls, and how many lines of tools, are shown to
 // people.
-const mostShown = 10
+const maxShown = 10
 
 func (p *planReport) show(w io.Writer) {
 	for i, h := range p.Plans {
@@ -287,7 +287,7 @@ func ending(n int) string {
 // where they are many.
 func showTools(w io.Writer, sign string, servers [][]string) {
 	all := slices.Concat(servers...)
-	if len(all) <= mostShown {
+	if len(all) <= maxShown {
 		for _, name := range all {
 			layout.Printf(w, "  %s tool %s\n", sign, printable.Escape(name, 200))
 		}
@@ -298,7 +298,7 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 		switch {
 		case len(tools) == 0:
 			continue
-		case lines == mostShown:
+		case lines == maxShown:
 			left += len(tools)
 			continue
 		}
@@ -317,12 +317,12 @@ func showTools(w io.Writer, sign string, servers [][]string) {
 func (c *plannedCalls) show(w io.Writer) {
 	layout.Printf(w, "  of %s in %s, %d would be decided otherwise%s\n", plural(c.Judged, "recorded call"), plural(c.Days, "day"), c.Changed,
 		layout.When(c.Unsure > 0, fmt.Sprintf(", %d may be", c.Unsure)))
-	for i := range c.Groups[:min(len(c.Groups), mostShown)] {
+	for i := range c.Groups[:min(len(c.Groups), maxShown)] {
 		g := &c.Groups[i]
 		layout.Printf(w, "    %6d  %s %s: %s becomes %s (%s)%s%s\n", g.Count, printable.Escape(g.Server, 100), printable.Escape(g.Tool, 100), g.Was, g.Now, printable.Escape(g.By, 100),
 			layout.WithPrefix(", such as ", printable.Escape(strings.Join(g.Example.Paths, " "), 200)), layout.WithPrefix("; not known: ", printable.Escape(g.Unsure, 200)))
 	}
-	if more := len(c.Groups) - mostShown; more > 0 {
+	if more := len(c.Groups) - maxShown; more > 0 {
 		layout.Printf(w, "    and %s more; --json shows all\n", plural(more, "kind"))
 	}
 }

@@ -20,8 +20,8 @@ import (
 // registryVariable names the registry where no flag does.
 const registryVariable = "MCPHUB_REGISTRY"
 
-// mostFound is how many servers a search lists where nothing else is said.
-const mostFound = 20
+// maxFound is how many servers a search lists where nothing else is said.
+const maxFound = 20
 
 func registryFlag(cmd *cobra.Command, address *string) {
 	cmd.Flags().StringVar(address, "registry", "", "the address of the registry (default: $"+registryVariable+", then "+registry.Official+")")
@@ -100,7 +100,7 @@ func searchCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&most, "limit", mostFound, "list at most so many")
+	cmd.Flags().IntVar(&most, "limit", maxFound, "list at most so many")
 	registryFlag(cmd, &address)
 	jsonFlag(cmd, &asJSON)
 	return cmd

@@ -303,7 +303,7 @@ func readUntil(ctx context.Context, read func() (string, error)) (string, error)
 
 // readSecretFrom reads a value that was piped in.
 func readSecretFrom(r io.Reader) (string, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, secrets.MostValue+3))
+	raw, err := io.ReadAll(io.LimitReader(r, secrets.MaxValue+3))
 	if err != nil {
 		return "", exit.Errorf(exit.Failure, "standard input: %w", err)
 	}

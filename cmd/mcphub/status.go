@@ -24,7 +24,7 @@ import (
 	"mcphub/internal/setup"
 )
 
-const mostProblems = 10 // of a file that was not taken, that are shown
+const maxProblems = 10 // of a file that was not taken, that are shown
 
 func statusCommand() *cobra.Command {
 	var asJSON, verbose, again bool
@@ -142,10 +142,10 @@ func (p page) hub(r admin.Report) {
 	if r.Config.Error != "" {
 		layout.Printf(p.w, "not read again since, %s ago:", p.ago(r.Config.ErrorAt))
 		problems := strings.Split(r.Config.Error, "\n")
-		for i, line := range problems[:min(len(problems), mostProblems)] {
+		for i, line := range problems[:min(len(problems), maxProblems)] {
 			layout.Printf(p.w, "%s %s\n", strings.Repeat(" ", min(i, 1)), printable.Escape(line, 500))
 		}
-		if n := len(problems) - mostProblems; n > 0 {
+		if n := len(problems) - maxProblems; n > 0 {
 			layout.Printf(p.w, "  and %d more: mcphub validate\n", n)
 		}
 	}
@@ -267,7 +267,7 @@ func (p page) counted(r admin.Report) (rest []status.Child) {
 		}
 		names, tools = append(names, printable.Escape(c.Server, 60)), tools+c.Tools
 	}
-	if !p.brief || len(names) <= mostNamed {
+	if !p.brief || len(names) <= maxNamed {
 		return r.Children
 	}
 	layout.Line(p.w, "", fmt.Sprintf("%d servers are well, with %d tools: %s (mcphub status --pid %d shows each)", len(names), tools, joinFirst(names), r.PID))

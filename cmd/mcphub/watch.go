@@ -16,7 +16,7 @@ import (
 const (
 	watchEvery   = 2 * time.Second        // status asks the hubs
 	redrawEvery  = 200 * time.Millisecond // decisions are shown anew, where there are others
-	mostWatched  = 500                    // decisions that are kept for a screen
+	maxWatched   = 500                    // decisions that are kept for a screen
 	watchedFirst = 100                    // of those that are there already
 )
 
@@ -59,7 +59,7 @@ func (l *watchedRows) add(d *trail.Decision, text string) {
 			return
 		}
 	}
-	l.rows = append(l.rows[max(0, len(l.rows)-mostWatched+1):], row)
+	l.rows = append(l.rows[max(0, len(l.rows)-maxWatched+1):], row)
 }
 
 func (l *watchedRows) write(w io.Writer) {

@@ -76,10 +76,10 @@ func TestWatchedRows(t *testing.T) {
 	if got := out.String(); got != "a1 ok\nb1\na2\n" {
 		t.Errorf("shown %q", got)
 	}
-	for i := range uint64(2 * mostWatched) {
+	for i := range uint64(2 * maxWatched) {
 		rows.add(decision("c", i), "c\n")
 	}
-	if len(rows.rows) != mostWatched || rows.rows[mostWatched-1].place != decision("c", 2*mostWatched-1).Place() {
+	if len(rows.rows) != maxWatched || rows.rows[maxWatched-1].place != decision("c", 2*maxWatched-1).Place() {
 		t.Errorf("%d rows", len(rows.rows))
 	}
 }

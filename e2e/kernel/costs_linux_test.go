@@ -16,8 +16,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// mostCost is how much longer work may take for a server that is held than for one that is not.
-const mostCost = 1.15
+// maxCost is how much longer work may take for a server that is held than for one that is not.
+const maxCost = 1.15
 
 // TestWhatTheKernelCosts has the same work done by a server that is held as every server is, and by one that is not, in turns:
 // what is written, moved and removed by the thousand, and a browser. The fastest of several turns counts.
@@ -87,7 +87,7 @@ func TestWhatTheKernelCosts(t *testing.T) {
 			once("free")
 			held, free, rounds := once("held"), once("free"), 1
 			// On a machine that does other things, too, it takes some turns until the fastest are alike.
-			for ; rounds < 5 || rounds < 20 && float64(held) > mostCost*float64(free); rounds++ {
+			for ; rounds < 5 || rounds < 20 && float64(held) > maxCost*float64(free); rounds++ {
 				if rounds%2 == 0 {
 					held, free = min(held, once("held")), min(free, once("free"))
 				} else {
@@ -96,8 +96,8 @@ func TestWhatTheKernelCosts(t *testing.T) {
 			}
 			cost := float64(held) / float64(free)
 			t.Logf("%s: %v held, %v free, %.2f times, of %d turns", work.name, held.Round(time.Millisecond), free.Round(time.Millisecond), cost, rounds)
-			if cost > mostCost {
-				t.Errorf("it takes %.2f times as long; at most %.2f", cost, mostCost)
+			if cost > maxCost {
+				t.Errorf("it takes %.2f times as long; at most %.2f", cost, maxCost)
 			}
 		})
 	}

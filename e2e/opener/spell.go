@@ -18,8 +18,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// mostSpellings bounds what one call is made to open.
-const mostSpellings = 3000
+// maxSpellings bounds what one call is made to open.
+const maxSpellings = 3000
 
 // spellings are the paths that one string, or one document of JSON, can be read as.
 type spellings struct {
@@ -31,7 +31,7 @@ type spellings struct {
 func (s *spellings) add(texts ...string) {
 	for _, text := range texts {
 		text, _, _ = strings.Cut(text, "\x00") // where a program in C ends it
-		if text != "" && len(text) < 4096 && !s.seen[text] && len(s.list) < mostSpellings {
+		if text != "" && len(text) < 4096 && !s.seen[text] && len(s.list) < maxSpellings {
 			s.seen[text] = true
 			s.list = append(s.list, text)
 		}

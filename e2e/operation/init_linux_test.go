@@ -13,8 +13,8 @@ import (
 	"mcphub/e2e/world"
 )
 
-// mostClients are the fifteen that init is tried with, each with the file and the form in which it keeps servers.
-var mostClients = []struct {
+// maxClients are the fifteen that init is tried with, each with the file and the form in which it keeps servers.
+var maxClients = []struct {
 	name, file string
 	text       func(servers []initServer) string
 	off        string // how a server is switched off there; "": it is taken out
@@ -206,13 +206,13 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 	world.RequireLandlock(t)
 	w := world.New(t)
 	servers := fortyServers(w)
-	of := make([][]initServer, len(mostClients))
+	of := make([][]initServer, len(maxClients))
 	for i, s := range servers {
 		of[i%len(of)] = append(of[i%len(of)], s)
 	}
 	long := strings.Repeat("long-value-", 300)
 	of[0][2].env = append(of[0][2].env, [2]string{"LONG", long})
-	for i, c := range mostClients {
+	for i, c := range maxClients {
 		w.Write("home/"+c.file, c.text(of[i]))
 	}
 	said, status := initYes(w)
@@ -223,7 +223,7 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 		t.Error("a value is clipped, or a secret is shown")
 	}
 	entries := hubEntries(w)
-	for i, c := range mostClients {
+	for i, c := range maxClients {
 		text, err := os.ReadFile(w.Path("home", c.file))
 		world.Must(t, err)
 		if !strings.Contains(string(text), "serve") {

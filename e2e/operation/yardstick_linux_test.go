@@ -181,9 +181,9 @@ func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
 	}
 }
 
-// mostLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
+// maxLooks is how often the disk is looked at for one more server that starts, by the hub and by the server; the folders of PATH
 // have a part in it. What all confined servers open is looked at once for all, and each path once for a plan.
-const mostLooks = 600
+const maxLooks = 600
 
 // TestSystemCallsOfAStart: until the tools are listed nothing waits for the disk, and nothing is written down of what servers
 // offer, which is a hint. One more server costs a bounded number of looks.
@@ -226,15 +226,15 @@ func TestSystemCallsOfAStart(t *testing.T) {
 	}
 	more := (seen[11] - seen[1]) / 10
 	t.Logf("one server: %d looks; each more: %d", seen[1], more)
-	if more <= 0 || more > mostLooks {
-		t.Errorf("%d looks for one more server, want at most %d", more, mostLooks)
+	if more <= 0 || more > maxLooks {
+		t.Errorf("%d looks for one more server, want at most %d", more, maxLooks)
 	}
 }
 
-// mostInit is what may be allocated before main: 1.7 MB of it is the schemas of JSON Schema that its library compiles.
+// maxInit is what may be allocated before main: 1.7 MB of it is the schemas of JSON Schema that its library compiles.
 const (
-	mostInitBytes  = 2_200_000
-	mostInitAllocs = 24_500
+	maxInitBytes  = 2_200_000
+	maxInitAllocs = 24_500
 )
 
 // TestPackageInit: every command pays for what packages do before main.
@@ -257,7 +257,7 @@ func TestPackageInit(t *testing.T) {
 		}
 	}
 	t.Logf("%d packages: %d bytes in %d allocations", packages, bytes, allocs)
-	if packages < 20 || bytes > mostInitBytes || allocs > mostInitAllocs {
-		t.Errorf("want at most %d bytes in %d allocations, of at least 20 packages", mostInitBytes, mostInitAllocs)
+	if packages < 20 || bytes > maxInitBytes || allocs > maxInitAllocs {
+		t.Errorf("want at most %d bytes in %d allocations, of at least 20 packages", maxInitBytes, maxInitAllocs)
 	}
 }

@@ -197,7 +197,7 @@ func (e *configured) compare(t *testing.T) entryResult {
 	t.Logf("through the hub: %s\nwhat its user reads:\n%s\nits log:\n%s", o.differs, hints, with.log)
 	// The hub says how to mend it, and is taken at its word. What was closed first may have hidden more.
 	var done []string
-	for range mostMends {
+	for range maxMends {
 		commands := slices.DeleteFunc(allowed.FindAllString(hints, -1), func(c string) bool { return slices.Contains(done, c) })
 		switch {
 		case len(commands) > 0:
@@ -219,8 +219,8 @@ func (e *configured) compare(t *testing.T) entryResult {
 	return o
 }
 
-// mostMends is how often a person looks what is to be mended.
-const mostMends = 3
+// maxMends is how often a person looks what is to be mended.
+const maxMends = 3
 
 // need skips an entry whose programs are not here; in CI it fails.
 func (e *configured) need(t *testing.T) {

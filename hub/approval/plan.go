@@ -20,9 +20,9 @@ import (
 
 // Bounds of one question: what is beyond them nobody reads.
 const (
-	mostAskedPaths = 12
-	longestAsked   = 600  // characters of one path, as it is shown
-	longestArgs    = 4000 // of all arguments, where they are shown
+	maxAskedPaths = 12
+	longestAsked  = 600  // characters of one path, as it is shown
+	longestArgs   = 4000 // of all arguments, where they are shown
 )
 
 // What a person may choose beside choiceDeny.
@@ -140,8 +140,8 @@ func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why s
 	case len(out.paths) == 0:
 		out.offers = []offer{{choice: choiceCall}}
 		return out, ""
-	case len(out.paths) > mostAskedPaths:
-		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), mostAskedPaths)
+	case len(out.paths) > maxAskedPaths:
+		return nil, fmt.Sprintf("the call names %d such paths, more than a person can look over (%d)", len(out.paths), maxAskedPaths)
 	}
 	for _, asked := range out.paths {
 		if len([]rune(legible(asked.leads))) > longestAsked {

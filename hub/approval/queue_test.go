@@ -357,12 +357,12 @@ func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
 		}
 		for i := range 20 {
 			want := WhyDeclined
-			if i >= mostNoes {
+			if i >= maxNoes {
 				want = "nobody is asked about it for another 1m0s"
 			}
 			s.refused(of("kid", i), want)
 		}
-		s.asker.asked(mostNoes)
+		s.asker.asked(maxNoes)
 		s.asker.says = always(yes)
 		s.passes(of("other", 0)) // the control: another server
 		time.Sleep(time.Minute)
@@ -373,7 +373,7 @@ func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
 		s.asker.says = always(yesFile)
 		s.passes(of("kid", 0))
 		s.asker.says = always(no)
-		for i := range mostNoes - 1 { // a yes starts anew
+		for i := range maxNoes - 1 { // a yes starts anew
 			s.refused(s.call("echo", reading(fmt.Sprintf("/data/%s", []string{"two/2.txt", "above"}[i]))), WhyDeclined)
 		}
 		s.refused(s.call("env", `{}`), WhyDeclined)
@@ -396,26 +396,26 @@ func TestOnlySoManyQuestionsWait(t *testing.T) {
 			go func() { ended <- s.call("env", args).make(s.Context()) }()
 			synctest.Wait()
 		}
-		for i := range mostWaitingEach {
+		for i := range maxWaitingEach {
 			begin(fmt.Sprintf(`{"n":%d}`, i))
 		}
 		s.refused(s.call("env", `{"one":"more"}`), "wait for an answer already")
-		for range mostWaitingEach - 1 { // who has the same question
+		for range maxWaitingEach - 1 { // who has the same question
 			begin(`{"n":0}`)
 		}
 		s.refused(s.call("env", `{"n":0}`), "the same question already")
-		if got := s.q.Report().Questions; len(got) != 1 || got[0].Calls != mostWaitingEach {
+		if got := s.q.Report().Questions; len(got) != 1 || got[0].Calls != maxWaitingEach {
 			s.Errorf("one question at a time: %+v", got)
 		}
-		for range mostWaitingEach {
+		for range maxWaitingEach {
 			answers <- yesCall
 		}
-		for range 2*mostWaitingEach - 1 {
+		for range 2*maxWaitingEach - 1 {
 			if why := <-ended; why != "" {
 				s.Errorf("refused by %s", why)
 			}
 		}
-		s.asker.asked(mostWaitingEach)
+		s.asker.asked(maxWaitingEach)
 		s.asker.says = always(yesCall)
 		s.passes(s.call("env", `{"one":"more"}`)) // the control
 	})

@@ -20,15 +20,15 @@ import (
 const (
 	codeLetters = "ABCDEFGHJKMNPQRSTVWXYZ23456789" // none that looks like another
 	codeLength  = 8
-	mostTries   = 3               // wrong codes, then the question is answered with no
-	mostCodes   = 5               // codes for one question, then too
+	maxTries    = 3               // wrong codes, then the question is answered with no
+	maxCodes    = 5               // codes for one question, then too
 	codeLife    = 2 * time.Minute // of one code
 	codesWindow = time.Minute     // for all questions together
-	mostInTime  = 30              // codes in that time
+	maxInTime   = 30              // codes in that time
 
-	mostPending = 256 // questions that wait for a terminal, of all sessions
-	mostOfToken = 32  // of one token, or of all clients without one
-	mostGone    = 256 // questions that were answered, that are remembered
+	maxPending = 256 // questions that wait for a terminal, of all sessions
+	maxOfToken = 32  // of one token, or of all clients without one
+	maxGone    = 256 // questions that were answered, that are remembered
 )
 
 // A Pending is a question that waits at a Terminal. Its ID is for [Terminal.Answer] and
@@ -131,7 +131,7 @@ func (t *Terminal) put(p Pending, asked *Question) (answer <-chan Answer, away f
 			same++
 		}
 	}
-	if same >= mostOfToken || len(t.open) >= mostPending {
+	if same >= maxOfToken || len(t.open) >= maxPending {
 		return nil, nil, false
 	}
 	t.open[p.ID] = e
@@ -232,9 +232,9 @@ func (t *Terminal) Code(id string) (string, error) {
 	}
 	t.issued = slices.DeleteFunc(t.issued, func(at time.Time) bool { return now.Sub(at) >= codesWindow })
 	switch {
-	case len(t.issued) >= mostInTime:
+	case len(t.issued) >= maxInTime:
 		return "", ErrTooManyCodes
-	case e.codes >= mostCodes:
+	case e.codes >= maxCodes:
 		t.close(e, Answer{why: "too many codes were asked for at the terminal", by: AskedTerminal})
 		return "", ErrTooMany
 	}
@@ -295,7 +295,7 @@ func (t *Terminal) spend(e *pendingEntry, code string, now time.Time) error {
 	if good {
 		return nil
 	}
-	if e.tries++; e.tries >= mostTries {
+	if e.tries++; e.tries >= maxTries {
 		t.close(e, Answer{why: "wrong codes were typed at the terminal", by: AskedTerminal})
 		return ErrTooMany
 	}
@@ -311,7 +311,7 @@ func (t *Terminal) close(e *pendingEntry, a Answer) {
 // remove takes a question out that was answered. t.mu is held.
 func (t *Terminal) remove(e *pendingEntry) {
 	delete(t.open, e.ID)
-	t.gone = append(t.gone[max(0, len(t.gone)-mostGone+1):], e.ID)
+	t.gone = append(t.gone[max(0, len(t.gone)-maxGone+1):], e.ID)
 }
 
 // Asker asks there. from says who asks, by Session, Client and Token, and who may answer:

@@ -112,7 +112,7 @@ func TestCodesOfATerminal(t *testing.T) {
 		over(choiceDeny, WhyDeclined)
 		// Only so many codes.
 		id = ask()
-		for range mostCodes {
+		for range maxCodes {
 			newCode(t, term, id)
 		}
 		if _, err := term.Code(id); !errors.Is(err, ErrTooMany) {
@@ -137,7 +137,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 			_, away, _ = term.put(Pending{From: []string{AskedTerminal}, Until: time.Now().Add(time.Hour)}, textQuestion())
 			return term.Pending()[0].ID, away
 		}
-		for range mostInTime {
+		for range maxInTime {
 			id, away := put()
 			newCode(t, &term, id)
 			away(false)
@@ -145,7 +145,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 		id, away := put()
 		defer away(false)
 		if _, err := term.Code(id); !errors.Is(err, ErrTooManyCodes) {
-			t.Errorf("after %d codes: %v", mostInTime, err)
+			t.Errorf("after %d codes: %v", maxInTime, err)
 		}
 		time.Sleep(codesWindow)
 		newCode(t, &term, id)
@@ -183,7 +183,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 		_, _, ok := d.put(Pending{Token: token, Until: until}, textQuestion())
 		return ok
 	}
-	for range mostOfToken {
+	for range maxOfToken {
 		if !put("a") {
 			t.Fatal("the control: refused before there were many")
 		}
@@ -191,7 +191,7 @@ func TestATerminalIsNotFlooded(t *testing.T) {
 	if put("a") {
 		t.Error("more than one token may have")
 	}
-	for i := range mostPending - mostOfToken {
+	for i := range maxPending - maxOfToken {
 		if !put(fmt.Sprint(i)) {
 			t.Fatal("another token is kept out")
 		}

@@ -28,7 +28,7 @@ func questionText(child string, r *Request, p *proposal, perCall bool) string {
 		b.WriteString("\n\nIt also names what needs no approval of its own:")
 	}
 	for i, path := range p.others {
-		if i == mostAskedPaths {
+		if i == maxAskedPaths {
 			fmt.Fprintf(&b, "\n- and %d more", len(p.others)-i)
 			break
 		}

@@ -10,11 +10,11 @@ import (
 // joined, and no more than a person can bear.
 
 const (
-	mostWaitingEach = 8  // questions of one child, and requests of one question, that wait
-	mostWaiting     = 32 // questions of one session
-	mostNoes        = 3  // answers of no, or none, in a row: then nobody is asked for a while
-	firstPause      = time.Minute
-	longestPause    = 30 * time.Minute
+	maxWaitingEach = 8  // questions of one child, and requests of one question, that wait
+	maxWaiting     = 32 // questions of one session
+	maxNoes        = 3  // answers of no, or none, in a row: then nobody is asked for a while
+	firstPause     = time.Minute
+	longestPause   = 30 * time.Minute
 )
 
 // An entry is a question that waits for its turn, or for its answer. Queue.mu
@@ -49,7 +49,7 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 		key = DigestOf(key[:], fmt.Append(nil, q.serial))
 	}
 	if e := q.waiting[key]; e != nil {
-		if e.requests >= mostWaitingEach {
+		if e.requests >= maxWaitingEach {
 			return nil, false, "several calls wait for the answer to the same question already"
 		}
 		e.requests++
@@ -62,9 +62,9 @@ func (q *Queue) join(asked *Question) (e *entry, first bool, why string) {
 		}
 	}
 	switch {
-	case each >= mostWaitingEach:
+	case each >= maxWaitingEach:
 		return nil, false, fmt.Sprintf("%d questions about the server %q wait for an answer already", each, child)
-	case len(q.waiting) >= mostWaiting:
+	case len(q.waiting) >= maxWaiting:
 		return nil, false, fmt.Sprintf("%d questions wait for an answer already", len(q.waiting))
 	}
 	e = &entry{key: key, child: child, name: asked.name, requests: 1, done: make(chan struct{})}
@@ -162,8 +162,8 @@ func (q *Queue) note(child string, a *Answer, now time.Time) {
 		n = &refusalStreak{}
 		q.refusals[child] = n
 	}
-	if n.inRow++; n.inRow >= mostNoes {
-		pause := firstPause << min(n.inRow-mostNoes, 10)
+	if n.inRow++; n.inRow >= maxNoes {
+		pause := firstPause << min(n.inRow-maxNoes, 10)
 		n.until = now.Add(min(pause, longestPause))
 	}
 }

@@ -187,16 +187,16 @@ func (t *Table[S]) move(m *Member[S], to Assignment, from spec.Key) {
 	}
 	t.holders[to.Key][m] = struct{}{}
 	t.want(to.Key, m.wants, 1)
-	if len(known.read) > mostReadings {
+	if len(known.read) > maxReadings {
 		t.forget(to, known)
 	}
 	m.reassign(to)
 	m.changed(known.status, known.by(conf))
 }
 
-// mostReadings is how many readings of one offer there may be before those are looked for that
+// maxReadings is how many readings of one offer there may be before those are looked for that
 // nobody goes by any more.
-const mostReadings = 8
+const maxReadings = 8
 
 // forget lets go of such readings. t.mu is held.
 func (t *Table[S]) forget(at Assignment, known instance) {

@@ -100,8 +100,8 @@ type pooledCall struct {
 	held  []byte // the params, of a call that has to wait for its line
 }
 
-// mostHeld is how large a buffer is kept for the next call.
-const mostHeld = 64 << 10
+// maxHeld is how large a buffer is kept for the next call.
+const maxHeld = 64 << 10
 
 var pooledCalls = sync.Pool{New: func() any { return new(pooledCall) }}
 
@@ -109,7 +109,7 @@ func (p *pooledCall) free() {
 	p.Call, p.tool, p.first = Call{}, toolTarget{}, attempt{}
 	clear(p.edits[:])
 	clear(p.parts[:])
-	if cap(p.held) > mostHeld {
+	if cap(p.held) > maxHeld {
 		p.held = nil
 	}
 	pooledCalls.Put(p)
@@ -173,7 +173,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
 	}
-	if c.max > 0 && len(p.tool.args) <= mostKeptArguments {
+	if c.max > 0 && len(p.tool.args) <= maxKeptArguments {
 		c.args = append([]byte{}, p.tool.args...)
 	}
 	c.recordAndSend(m)

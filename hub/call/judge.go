@@ -51,9 +51,9 @@ func (att *attempt) relevantRoots() *rootsmgr.View {
 	return &noRoots
 }
 
-// mostAttempts bounds how often one call is scanned and judged, because its child
+// maxAttempts bounds how often one call is scanned and judged, because its child
 // has other definitions than were known or another process serves the session.
-const mostAttempts = 4
+const maxAttempts = 4
 
 // prepare judges a call as the child that would run it has its target now. The
 // caller releases the lease. An error of validate is what is wrong with the
@@ -62,7 +62,7 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 	c.wait = c.sender.Roots.NewWait()
 	for n := 1; ; n++ {
 		att, err := c.newAttempt(ctx)
-		if err == nil || n == mostAttempts || !errors.Is(err, errRetry) {
+		if err == nil || n == maxAttempts || !errors.Is(err, errRetry) {
 			return att, err
 		}
 	}

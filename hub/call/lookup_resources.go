@@ -49,8 +49,8 @@ func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
 	return offering.Item{Item: it, By: l.By}
 }
 
-// mostSources bounds how many children are asked for one resource.
-const mostSources = 16
+// maxSources bounds how many children are asked for one resource.
+const maxSources = 16
 
 // ServeResource answers resources/read. What was cut of a result the hub has itself. Where it is not known whose a resource
 // is, the children are asked in turn until one has it: each is judged first.
@@ -81,7 +81,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
-		if i == mostSources || ctx.Err() != nil {
+		if i == maxSources || ctx.Err() != nil {
 			break
 		}
 		a, err := ask(from)

@@ -15,8 +15,8 @@ import (
 
 // This file is about results that are too large for a client: see package results.
 
-// mostKeptArguments bounds the arguments that are kept with a result, in bytes.
-const mostKeptArguments = 64 << 10
+// maxKeptArguments bounds the arguments that are kept with a result, in bytes.
+const maxKeptArguments = 64 << 10
 
 // An origin is the call that a result answers, as far as it takes to judge it again: what is kept of a result is not to be read once a
 // reload denies the call.
@@ -30,7 +30,7 @@ type origin struct {
 // origin is what is kept of the call. It is asked for where the result is too large.
 func (t *toolTarget) origin(approved bool) *origin {
 	o := &origin{number: t.tool.By.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
-	if len(t.args) <= mostKeptArguments {
+	if len(t.args) <= maxKeptArguments {
 		o.args = append([]byte{}, t.args...)
 	}
 	return o

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// mostKept is how many catalogues are kept for the next session that is offered
+// maxKept is how many catalogues are kept for the next session that is offered
 // the same: those of sessions that share all their children, and the ones on the
 // way there while the children come up.
-const mostKept = 32
+const maxKept = 32
 
 // A cache lets sessions that are offered the same share one catalogue: a hundred
 // sessions of one hub would hold a hundred copies otherwise.
@@ -34,7 +34,7 @@ func (c *cache) of(offers []*Offer, build func() *Catalog) *Catalog {
 		c.kept = slices.Delete(c.kept, i, i+1)
 	default:
 		k.catalog = build()
-		c.kept = c.kept[:min(len(c.kept), mostKept-1)]
+		c.kept = c.kept[:min(len(c.kept), maxKept-1)]
 	}
 	c.kept = slices.Insert(c.kept, 0, k)
 	return k.catalog

@@ -8,11 +8,11 @@ func TestMemoIsBounded(t *testing.T) {
 	built := 0
 	get := func(o *Offer) { m.of([]*Offer{o}, func() *Catalog { built++; return &Catalog{} }) }
 	first := &Offer{}
-	for range 3 * mostKept {
+	for range 3 * maxKept {
 		get(first)
 		get(&Offer{})
 	}
-	if built != 1+3*mostKept || len(m.kept) != mostKept {
+	if built != 1+3*maxKept || len(m.kept) != maxKept {
 		t.Errorf("%d built, %d kept", built, len(m.kept))
 	}
 }

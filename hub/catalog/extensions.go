@@ -20,7 +20,7 @@ const (
 
 // Bounds of the extensions of one child.
 const (
-	mostExtensions   = 64
+	maxExtensions    = 64
 	maxExtensionSize = 16 << 10 // bytes of all keys and values
 )
 
@@ -48,12 +48,12 @@ func readExtensions(caps []byte) (all []extension, omitted []Omission) {
 				reason = "its value is no object"
 			case seen[key]:
 				reason = "a second one of this name; the first one counts"
-			case len(all) == mostExtensions || size > maxExtensionSize:
-				reason = fmt.Sprintf("this server has more than %d extensions, or more than %d bytes of them", mostExtensions, maxExtensionSize)
+			case len(all) == maxExtensions || size > maxExtensionSize:
+				reason = fmt.Sprintf("this server has more than %d extensions, or more than %d bytes of them", maxExtensions, maxExtensionSize)
 			}
 			if reason != "" {
 				omitted = append(omitted, Omission{"extension " + key, reason})
-				return len(omitted) < mostExtensions
+				return len(omitted) < maxExtensions
 			}
 			seen[key] = true
 			all = append(all, extension{member, key, value})

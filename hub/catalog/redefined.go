@@ -19,8 +19,8 @@ type Redefinition struct {
 	owner string // the session that alone may be told; "": all
 }
 
-// mostRedefined is how many of them are told of.
-const mostRedefined = 100
+// maxRedefined is how many of them are told of.
+const maxRedefined = 100
 
 // Redefinitions are those of this run. Its mutex is a leaf.
 type Redefinitions struct {
@@ -43,7 +43,7 @@ func (r *Redefinitions) Add(server, owner, tool string, parts []string, at time.
 		r.all = slices.Delete(r.all, i, i+1)
 	}
 	r.all = append(r.all, now)
-	r.all = r.all[max(len(r.all)-mostRedefined, 0):]
+	r.all = r.all[max(len(r.all)-maxRedefined, 0):]
 }
 
 // List copies them.

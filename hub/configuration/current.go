@@ -67,15 +67,15 @@ func (c *Current) Superseded(by *Configuration, child string) bool {
 	return was == nil || is == nil || is.Spec.Revision != was.Spec.Revision || now.Denied(child) && !by.Denied(child)
 }
 
-// mostReloads bounds how often one request is looked up anew because a reload has overtaken it.
-const mostReloads = 16
+// maxReloads bounds how often one request is looked up anew because a reload has overtaken it.
+const maxReloads = 16
 
 // RetryOnReload looks up and makes a request, and does both again if a reload came between: its
 // error is ErrSuperseded then.
 func RetryOnReload[T any](request func() (T, error)) T {
 	for n := 1; ; n++ {
 		a, err := request()
-		if n == mostReloads || !errors.Is(err, ErrSuperseded) {
+		if n == maxReloads || !errors.Is(err, ErrSuperseded) {
 			return a
 		}
 	}

@@ -35,8 +35,8 @@ func (c *Configuration) KeepOffer(child *Child, raw *offers.Offer) *catalog.Offe
 	return o
 }
 
-// mostNamed is how much of what is not offered one warning names.
-const mostNamed = 10
+// maxNamed is how much of what is not offered one warning names.
+const maxNamed = 10
 
 // warnOmitted logs what a child defines and is not offered.
 func (c *Configuration) warnOmitted(o *catalog.Offer) {
@@ -44,7 +44,7 @@ func (c *Configuration) warnOmitted(o *catalog.Offer) {
 		return
 	}
 	what := zerolog.Arr()
-	for _, left := range o.Omitted[:min(len(o.Omitted), mostNamed)] {
+	for _, left := range o.Omitted[:min(len(o.Omitted), maxNamed)] {
 		what = what.Str(printable.Escape(left.Name, 100) + ": " + printable.Escape(left.Reason, 300))
 	}
 	c.Log.Warn().Str("child", o.Child()).Int("count", len(o.Omitted)).Array("what", what).Msg("not everything that the server defines is offered")

@@ -18,7 +18,7 @@ func TestRetryOnReload(t *testing.T) {
 	}{
 		"none":       {0, nil, 1},
 		"two":        {2, nil, 3},
-		"no end":     {1000, nil, mostReloads},
+		"no end":     {1000, nil, maxReloads},
 		"is refused": {1, errors.New("refused"), 2},
 	} {
 		made := 0

@@ -36,8 +36,8 @@ func SchemaText(tool *catalog.Tool, err error) string {
 	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", printable.Quote(tool.Remote), printable.Quote(tool.Child), what)
 }
 
-// mostRoots is how many roots a denial names.
-const mostRoots = 20
+// maxRoots is how many roots a denial names.
+const maxRoots = 20
 
 // Denied is the text for a call that was denied: the text that a model reads, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
@@ -90,13 +90,13 @@ func pointerText(p string) string {
 	return "argument " + printable.Escape(p, 200)
 }
 
-// rootList lists the roots in it: canonical URIs, at most mostRoots of them.
+// rootList lists the roots in it: canonical URIs, at most maxRoots of them.
 func rootList(uris []string) string {
 	var b strings.Builder
 	b.WriteByte('[')
 	for i, u := range uris {
-		if i == mostRoots {
-			fmt.Fprintf(&b, ", and %d more", len(uris)-mostRoots)
+		if i == maxRoots {
+			fmt.Fprintf(&b, ", and %d more", len(uris)-maxRoots)
 			break
 		}
 		if i > 0 {

@@ -132,7 +132,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 					n, _ := c.Read(answer)
 					return string(answer[:n])
 				}
-				most := 4*4 + 2*(quota.Waiting+2)*c.calls // mostOpen: enough for the calls that one may have
+				most := 4*4 + 2*(quota.Waiting+2)*c.calls // maxOpen: enough for the calls that one may have
 				var open []net.Conn
 				refused := ""
 				for range 3 * most {

@@ -143,7 +143,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 		turnAway(w, http.StatusBadRequest, "the header "+key+" is there more than once")
 		return
 	}
-	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.mostOpen()) {
+	if key := who.Principal.Key(); !f.open.Assign(r.Context(), key, f.maxOpen()) {
 		closeAfterAnswer(w)
 		tooMany(time.Second, "%s has as many connections open as leave room for others; close some of them, or use them again", printable.Escape(key, 100)).answer(w, nil)
 		return

@@ -147,7 +147,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 			}
 			return taken
 		}
-		if n := flood(); n == 0 || n > events.MostAlone {
+		if n := flood(); n == 0 || n > events.MaxAlone {
 			t.Errorf("without a stream %d bytes wait", n)
 		}
 		r := s.do("GET", "", headers.Session, s.session) // read: what waited arrives
@@ -164,7 +164,7 @@ func TestHTTPStreamThatNobodyReads(t *testing.T) {
 		if n := <-got; n == 0 {
 			t.Error("what waited did not arrive")
 		}
-		if n := flood(); n < events.MostAlone || n > events.MostWaiting {
+		if n := flood(); n < events.MaxAlone || n > events.MaxWaiting {
 			t.Errorf("with a stream that nobody reads %d bytes wait", n)
 		}
 		if !c.getStream.HasFollower() {
@@ -201,7 +201,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 	for n := range 100 {
 		err := c.Notify(t.Context(), "notifications/x", big)
 		switch {
-		case err == nil && c.unsent.Load() > 2*events.MostWaiting+2<<20:
+		case err == nil && c.unsent.Load() > 2*events.MaxWaiting+2<<20:
 			t.Fatalf("%d bytes wait", c.unsent.Load())
 		case errors.Is(err, errNotReading) && n > 2:
 			return

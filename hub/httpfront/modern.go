@@ -267,7 +267,7 @@ func (f *Front) listen(c *Peer) *refusal {
 	defer f.mu.Unlock()
 	s := c.share
 	switch {
-	case s != nil && s.Listens >= s.MostSessions:
+	case s != nil && s.Listens >= s.MaxSessions:
 		return tooMany(listenAgain, "%d clients of %s listen already, as many as it may have sessions (limits.principal.sessions); try again later", s.Listens, s.Name)
 	case !c.listen(f.o.Sessions):
 		return tooMany(listenAgain, "%d clients of this token listen already; try again later", f.o.Sessions)

@@ -79,7 +79,7 @@ func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Pee
 		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
 	c.getStream = events.New("0", &c.unsent)
-	c.getStream.UnfollowedLimit = events.MostAlone
+	c.getStream.UnfollowedLimit = events.MaxAlone
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	context.AfterFunc(c.ctx, c.endServing)
 	return c

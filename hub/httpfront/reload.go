@@ -42,7 +42,7 @@ func (f *Front) follow(next *activeOptions) {
 	defer f.mu.Unlock()
 	f.now.Store(next) // under mu: whoever enters is looked at by the one or by the other
 	for _, s := range f.shares {
-		s.MostSessions = f.principalLimits().Sessions // which depends on whether there may be others
+		s.MaxSessions = f.principalLimits().Sessions // which depends on whether there may be others
 	}
 	gone := 0
 	for _, c := range f.all() {

@@ -46,7 +46,7 @@ func (f *Front) enter(c *Peer) *refusal {
 	}
 	now, principal := time.Now(), c.principal
 	s := f.shareOf(principal)
-	own := s != nil && s.Sessions >= s.MostSessions
+	own := s != nil && s.Sessions >= s.MaxSessions
 	if own || len(f.sessions) >= f.o.Sessions {
 		oldest := f.idle.longest(principal, !own, now.Add(-idleMinute))
 		if oldest == nil && !own && s != nil {
@@ -186,9 +186,9 @@ func (f *Front) principalLimits() quota.Limits {
 	return l
 }
 
-// mostOpen is how many connections may be open on which a principal has come: so many that half of them are enough
+// maxOpen is how many connections may be open on which a principal has come: so many that half of them are enough
 // for all that one may have. 0: any number, where there are no others.
-func (f *Front) mostOpen() int {
+func (f *Front) maxOpen() int {
 	if !f.now.Load().several() {
 		return 0
 	}

@@ -136,7 +136,7 @@ func TestStrangersAreFew(t *testing.T) {
 		if status, err := ask(own); status != http.StatusOK {
 			t.Fatal(status, err)
 		}
-		const many = 3 * admission.MostStrangers
+		const many = 3 * admission.MaxStrangers
 		var all []net.Conn
 		for range many {
 			c, err := m.Dial(t.Context(), "", "")
@@ -153,8 +153,8 @@ func TestStrangersAreFew(t *testing.T) {
 				open++
 			}
 		}
-		if open != admission.MostStrangers {
-			t.Errorf("%d of %d strangers are kept, want %d", open, many, admission.MostStrangers)
+		if open != admission.MaxStrangers {
+			t.Errorf("%d of %d strangers are kept, want %d", open, many, admission.MaxStrangers)
 		}
 		if status, err := ask(own); status != http.StatusOK {
 			t.Errorf("the connection that has shown its token: %d, %v", status, err)

@@ -107,7 +107,7 @@ func TestStrangersAreFew(t *testing.T) {
 		if got, want := ask(stranger, "wrong"), map[bool]int{true: http.StatusUnauthorized, false: http.StatusOK}[token != ""]; got != want {
 			t.Fatalf("%d, want %d", got, want)
 		}
-		for range admission.MostStrangers {
+		for range admission.MaxStrangers {
 			if c := dial(); ask(c, "wrong") == 0 { // so each was met
 				t.Fatal("a connection that has just come was closed")
 			}

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// MostSuspended bounds the requests of one Server that wait for their client;
+	// MaxSuspended bounds the requests of one Server that wait for their client;
 	// beyond that the oldest is given up. It is less than the number of questions
 	// that one child may have open: a new call finds room, whatever became of old
 	// ones.
-	MostSuspended = 32
-	// mostSuspendedInAll bounds those of all Servers together.
-	mostSuspendedInAll = 1024
-	// mostSuspendedBytes bounds what the suspended requests of one Server, and what
+	MaxSuspended = 32
+	// maxSuspendedInAll bounds those of all Servers together.
+	maxSuspendedInAll = 1024
+	// maxSuspendedBytes bounds what the suspended requests of one Server, and what
 	// they were asked, hold together.
-	mostSuspendedBytes = 16 << 20
-	// mostIdle is how many goroutines wait for more work: a new one would have to
+	maxSuspendedBytes = 16 << 20
+	// maxIdle is how many goroutines wait for more work: a new one would have to
 	// grow its stack again.
-	mostIdle = 16
+	maxIdle = 16
 )
 
 var (
@@ -67,7 +67,7 @@ func (l *calls) start(c *Client, work func()) bool {
 	if l.working == nil {
 		l.working, l.slots = map[*Client]struct{}{}, map[string]*slot{}
 		l.over = make(chan struct{})
-		l.workers = worker.NewPool(func(job func()) { job() }, mostIdle, l.over)
+		l.workers = worker.NewPool(func(job func()) { job() }, maxIdle, l.over)
 	}
 	l.working[c] = struct{}{}
 	l.workers.Go(&l.all, func() {
@@ -86,7 +86,7 @@ func (l *calls) left(c *Client) {
 // suspend holds a call, and so many bytes of it, until its client comes again, for
 // StateTime at most. Where too many of the Server are held the oldest is given up.
 func (l *calls) suspend(id string, c *Client, size int) error {
-	if l.total.Add(1) > mostSuspendedInAll {
+	if l.total.Add(1) > maxSuspendedInAll {
 		l.total.Add(-1)
 		return errFull
 	}
@@ -132,7 +132,7 @@ func (l *calls) addAnswerSize(c *Client, n int) {
 // evict takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
 func (l *calls) evict() (gone []*Client) {
-	for len(l.slots) > MostSuspended || l.bytes > mostSuspendedBytes && len(l.slots) > 1 {
+	for len(l.slots) > MaxSuspended || l.bytes > maxSuspendedBytes && len(l.slots) > 1 {
 		gone = append(gone, l.remove(l.order[0]))
 	}
 	return gone
@@ -199,7 +199,7 @@ func (l *calls) giveWay(gate *turnGate, since time.Time) {
 // lapse notes one that gives way, in place of the oldest where there are many.
 // The caller holds mu.
 func (l *calls) lapse(id string) {
-	if len(l.lapsed) == MostSuspended {
+	if len(l.lapsed) == MaxSuspended {
 		l.lapsed = slices.Delete(l.lapsed, 0, 1)
 	}
 	l.lapsed = append(l.lapsed, id)

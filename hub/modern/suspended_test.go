@@ -90,7 +90,7 @@ func TestCallsDoAllWork(t *testing.T) {
 			})
 		}
 		gate := make(chan struct{})
-		for range 3 * mostIdle {
+		for range 3 * maxIdle {
 			if !start(gate) {
 				t.Fatal("not taken")
 			}
@@ -98,7 +98,7 @@ func TestCallsDoAllWork(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		for range mostIdle + 3 { // as many as are idle, and more
+		for range maxIdle + 3 { // as many as are idle, and more
 			if start(nil) {
 				taken++
 			}
@@ -139,12 +139,12 @@ func TestPanicOfOneRequest(t *testing.T) {
 // Beyond the bound the oldest that gave way is forgotten: its retry is refused.
 func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 	l := &calls{}
-	for i := range MostSuspended + 5 {
+	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
 		l.lapse(fmt.Sprint(i))
 		l.mu.Unlock()
 	}
-	if len(l.lapsed) != MostSuspended || l.takeLapsed("4") || !l.takeLapsed("5") || l.takeLapsed("5") {
+	if len(l.lapsed) != MaxSuspended || l.takeLapsed("4") || !l.takeLapsed("5") || l.takeLapsed("5") {
 		t.Errorf("%q", l.lapsed)
 	}
 }
@@ -213,7 +213,7 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 		if a := serve(t, v, retry, asks); a.Error == nil || !strings.Contains(string(a.Error), "answered already") {
 			t.Errorf("a second time: %s %s", a.Result, a.Error)
 		}
-		for i := range MostSuspended + 1 {
+		for i := range MaxSuspended + 1 {
 			ask(i)
 			if i == 0 {
 				note() // the oldest, which is given up
@@ -227,7 +227,7 @@ func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
 				t.Errorf("%d: its timer still ran", i)
 			}
 		}
-		if n := v.o.Suspended.Load(); n != MostSuspended {
+		if n := v.o.Suspended.Load(); n != MaxSuspended {
 			t.Errorf("%d are counted", n)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 // served, and has the turn until the work on its request has ended.
 
 const (
-	// mostTurns bounds how many calls wait for the turn of one instance.
-	mostTurns = 256
+	// maxTurns bounds how many calls wait for the turn of one instance.
+	maxTurns = 256
 	// TurnTime bounds how long one of them waits.
 	TurnTime = time.Minute
 	// GivesWayAfter is how long a call that waits for its client keeps a turn that
@@ -170,7 +170,7 @@ func (g *gates) get(child string) *turnGate {
 	defer g.mu.Unlock()
 	t := g.by[child]
 	if t == nil {
-		t = newTurns(mostTurns)
+		t = newTurns(maxTurns)
 		if g.by == nil {
 			g.by = map[string]*turnGate{}
 		}

@@ -24,7 +24,7 @@ type notification struct {
 
 // Bounds of what waits in one Outbox.
 const (
-	mostPending     = 64
+	maxPending      = 64
 	maxPendingBytes = 4 << 20
 )
 
@@ -41,7 +41,7 @@ func (o *Outbox) Stop() { o.worker.Stop() }
 // it waits.
 func (o *Outbox) Put(size int, pass func(ctx context.Context)) bool {
 	o.mu.Lock()
-	room := len(o.pending) < mostPending && o.bytes+size <= maxPendingBytes
+	room := len(o.pending) < maxPending && o.bytes+size <= maxPendingBytes
 	if room {
 		o.pending = append(o.pending, notification{size, pass})
 		o.bytes += size

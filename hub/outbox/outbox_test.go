@@ -45,13 +45,13 @@ func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o Outbox
 		nothing := func(context.Context) {}
-		for n := range mostPending {
+		for n := range maxPending {
 			if !o.Put(1, nothing) {
 				t.Fatalf("there is no room for one more than %d", n)
 			}
 		}
 		if o.Put(1, nothing) {
-			t.Error("there is room for more than mostPending")
+			t.Error("there is room for more than maxPending")
 		}
 		o.Start(t.Context())
 		synctest.Wait()

@@ -60,7 +60,7 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		f := &v.Findings[i]
 		switch {
 		case v.First != nil && f.Pointer == v.First.Pointer && f.Value == v.First.Value:
-		case len(list) == audit.MostFindings:
+		case len(list) == audit.MaxFindings:
 			unnamed++
 		default:
 			add(f)

@@ -213,7 +213,7 @@ func TestOldestGoFirst(t *testing.T) {
 	shelf := new(Shelf)
 	s := NewStore(shelf, "", 0)
 	var uris []string
-	for i := range mostKept + 1 {
+	for i := range maxKept + 1 {
 		uris = append(uris, decoded(t, s.Cut(ofText(fmt.Sprint(i, strings.Repeat("x", 100))), 50, newest, nil).Result).link("whole result"))
 	}
 	if a := s.Read(context.Background(), uris[0]); a.Error == nil || !strings.Contains(string(a.Error), "kept no longer") {
@@ -246,18 +246,18 @@ func TestOldestGoFirst(t *testing.T) {
 // TestBytesAreBounded: of one session, and of all together, where whoever holds most gives way.
 func TestBytesAreBounded(t *testing.T) {
 	shelf := new(Shelf)
-	part := strings.Repeat("x", mostBytes/4)
+	part := strings.Repeat("x", maxBytes/4)
 	little := NewStore(shelf, "", 0)
 	mine, _ := little.keep(1<<20, nil, "mine")
 	var greedy []*Store
-	for range 2 * mostBytesAll / mostBytes {
+	for range 2 * maxBytesAll / maxBytes {
 		s := NewStore(shelf, "", 0)
 		greedy = append(greedy, s)
 		for range 5 {
 			if _, ok := s.keep(1<<20, nil, part); !ok {
 				t.Fatal("a part was not kept")
 			}
-			if s.size > mostBytes || shelf.size > mostBytesAll {
+			if s.size > maxBytes || shelf.size > maxBytesAll {
 				t.Fatalf("%d bytes of one session, %d of all", s.size, shelf.size)
 			}
 		}
@@ -324,7 +324,7 @@ func TestPrincipalsShareTheRoom(t *testing.T) {
 				t.Fatal("it is not kept")
 			}
 		}
-		if shelf.size > mostBytesAll || len(modest.kept) != want {
+		if shelf.size > maxBytesAll || len(modest.kept) != want {
 			t.Errorf("%q: %d bytes, and %d of the modest one", owner, shelf.size, len(modest.kept))
 		}
 	}

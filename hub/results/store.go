@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	mostKept      = 64        // results of one session
-	mostBytes     = 64 << 20  // of them
-	mostBytesAll  = 256 << 20 // of all sessions
-	mostForgotten = 1024      // ids of one session of which it is known that they were given
+	maxKept      = 64        // results of one session
+	maxBytes     = 64 << 20  // of them
+	maxBytesAll  = 256 << 20 // of all sessions
+	maxForgotten = 1024      // ids of one session of which it is known that they were given
 )
 
 // Lifetime is how long a result is kept that belongs to no session of one client.
@@ -98,7 +98,7 @@ func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) 
 			made[i].until = time.Now().Add(s.life)
 		}
 	}
-	if sum > mostBytes {
+	if sum > maxBytes {
 		return nil, false
 	}
 	s.shelf.mu.Lock()
@@ -107,10 +107,10 @@ func (s *Store) keep(size int, of *Origin, texts ...string) ([]*fullText, bool) 
 		return nil, false
 	}
 	s.expire()
-	for len(s.kept)+len(made) > mostKept || s.size+sum > mostBytes {
+	for len(s.kept)+len(made) > maxKept || s.size+sum > maxBytes {
 		s.dropOldest()
 	}
-	for s.shelf.size+sum > mostBytesAll {
+	for s.shelf.size+sum > maxBytesAll {
 		s.shelf.largest().dropOldest()
 	}
 	s.kept = append(s.kept, made...)
@@ -156,7 +156,7 @@ func (s *Store) drop(i int) {
 	}
 	s.size -= w.size()
 	s.shelf.size -= w.size()
-	if len(s.forgotten) == mostForgotten {
+	if len(s.forgotten) == maxForgotten {
 		s.forgotten = slices.Delete(s.forgotten, 0, 1)
 	}
 	s.forgotten = append(s.forgotten, w.id)

@@ -64,8 +64,8 @@ func readInput(result []byte) (demand, error) {
 		switch {
 		case seen[key]:
 			failed = badInput("it asks for two things under the same key %s", printable.Quote(key))
-		case len(a.inputs) == mostInputs:
-			failed = badInput("it asks for more than %d things at a time", mostInputs)
+		case len(a.inputs) == maxInputs:
+			failed = badInput("it asks for more than %d things at a time", maxInputs)
 		case !ok || in.method != methods.ListRoots && in.method != methods.Elicit && in.method != methods.Sample:
 			failed = badInput("it asks for %s, which is not for a server to ask", printable.Quote(in.method))
 		case in.params != nil && !jsonrpc.IsObject(in.params):

@@ -20,9 +20,9 @@ import (
 
 // Bounds of one request and its rounds.
 const (
-	mostRounds   = 32        // results that ask, until the request is given up
-	mostIdle     = 8         // of them in a row, that ask nothing and only say to come again
-	mostInputs   = 32        // questions in one of them
+	maxRounds    = 32        // results that ask, until the request is given up
+	maxIdle      = 8         // of them in a row, that ask nothing and only say to come again
+	maxInputs    = 32        // questions in one of them
 	maxState     = 256 << 10 // bytes of a requestState
 	maxResponses = 16 << 20  // bytes of what is answered in one round
 )
@@ -115,8 +115,8 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 			resp.Release()
 		}
 		first = nil
-		if round == mostRounds {
-			return jsonrpc.Answer{}, badInput("it has asked for more input %d times; the request was given up", mostRounds)
+		if round == maxRounds {
+			return jsonrpc.Answer{}, badInput("it has asked for more input %d times; the request was given up", maxRounds)
 		}
 		asked, err := readInput(result)
 		if err != nil {
@@ -125,8 +125,8 @@ func (d *dialogue) run(ctx context.Context, add *retry, first []byte) (jsonrpc.A
 		if idle++; len(asked.inputs) > 0 {
 			idle = 0
 		}
-		if idle > mostIdle {
-			return jsonrpc.Answer{}, badInput("it has said %d times in a row to come again, and asked for nothing", mostIdle)
+		if idle > maxIdle {
+			return jsonrpc.Answer{}, badInput("it has said %d times in a row to come again, and asked for nothing", maxIdle)
 		}
 		var answer *jsonrpc.Answer
 		if add, answer, err = d.gather(ctx, asked, idle); err != nil {

@@ -45,8 +45,8 @@ func TestReadInput(t *testing.T) {
 	}{
 		{`"requestState":"s"`, nil, ""},
 		{`"inputRequests":{"r":{"method":"roots/list"},"q":` + elicit + `}`, []string{"r", "q"}, ""},
-		{many(mostInputs), slices.Collect(func(yield func(string) bool) {
-			for i := range mostInputs {
+		{many(maxInputs), slices.Collect(func(yield func(string) bool) {
+			for i := range maxInputs {
 				_ = yield(fmt.Sprint(i))
 			}
 		}), ""},
@@ -56,7 +56,7 @@ func TestReadInput(t *testing.T) {
 		{state(maxState + 1), nil, "more than 262144"},
 		{`"inputRequests":[]`, nil, "no object"},
 		{`"inputRequests":{"q":` + elicit + `,"q":` + elicit + `}`, nil, `the same key "q"`},
-		{many(mostInputs + 1), nil, "more than 32 things"},
+		{many(maxInputs + 1), nil, "more than 32 things"},
 		{`"inputRequests":{"q":{"method":"tools/call","params":{}}}`, nil, `"tools/call", which is not for a server to ask`},
 		{`"inputRequests":{"q":{"params":{}}}`, nil, "not for a server to ask"},
 		{`"inputRequests":{"q":{"method":"elicitation/create","params":[]}}`, nil, "no object"},

@@ -9,7 +9,7 @@ import (
 // Bounds of a question.
 const (
 	longestQuestion = 1 << 10
-	mostWords       = 32
+	maxWords        = 32
 	longestPhrase   = 3
 )
 
@@ -103,7 +103,7 @@ func (x *Index) ask(question string) [][]variant {
 	words(question, func(w string) { plain = append(plain, w) })
 	var asked [][]variant
 	seen := map[string]bool{}
-	for i := 0; i < len(plain) && len(asked) < mostWords; i++ {
+	for i := 0; i < len(plain) && len(asked) < maxWords; i++ {
 		if n, phrase := phraseAt(plain[i:]); n > 0 {
 			if !seen[phrase] {
 				seen[phrase] = true

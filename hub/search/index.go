@@ -41,7 +41,7 @@ const (
 	longestText   = 8 << 10
 	longestSchema = 256 << 10
 	deepestSchema = 8
-	mostTerms     = 4096 // of one tool, each time it occurs
+	maxTerms      = 4096 // of one tool, each time it occurs
 	longestWord   = 40
 )
 
@@ -112,7 +112,7 @@ func rarity(all, having int) float64 {
 
 // read calls yield with every term of a tool.
 func (t *Tool) read(yield func(field int, term string)) {
-	left := mostTerms
+	left := maxTerms
 	put := func(field int, text string) {
 		if len(text) > longestText {
 			text = text[:longestText]

@@ -39,10 +39,10 @@ const (
 	// RereadTime is that bound for a reload, which ends the session. Nobody else waits for that, so a machine that is
 	// busy has time.
 	RereadTime = 15 * time.Second
-	// MostHung is how many sessions may have folders that never answered: each keeps a thread of this process.
-	MostHung = 32
-	// mostPrepared is how often a session is prepared whose configuration is replaced meanwhile.
-	mostPrepared = 16
+	// MaxHung is how many sessions may have folders that never answered: each keeps a thread of this process.
+	MaxHung = 32
+	// maxPrepared is how often a session is prepared whose configuration is replaced meanwhile.
+	maxPrepared = 16
 )
 
 // ErrHung is why a session is refused, or ends, whose folders did not answer in time.
@@ -51,7 +51,7 @@ var ErrHung = errors.New("its folders do not answer: one of its PATH, or a root,
 // Prepare makes ready to serve a session in its surroundings. The error says why it cannot be served there; it is a
 // [configuration.ErrSurroundings].
 func (t *Table) Prepare(ctx context.Context, s configuration.Surroundings) (*Attachment, error) {
-	if n := t.hung.Load(); n >= MostHung {
+	if n := t.hung.Load(); n >= MaxHung {
 		return nil, fmt.Errorf("%w: the folders of %d sessions before it have not answered yet", configuration.ErrSurroundings, n)
 	}
 	a := &Attachment{table: t, Surroundings: &s, looking: make(chan struct{}, 1)}
@@ -129,7 +129,7 @@ func (a *Attachment) readNow(inForce []*configuration.Configuration, look func([
 // prepared again. ctx ends too when what was read anew cannot be served to the session.
 func (a *Attachment) Enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, a.end = context.WithCancelCause(ctx)
-	for range mostPrepared {
+	for range maxPrepared {
 		if a.enter() {
 			return ctx, a.leave, nil
 		}

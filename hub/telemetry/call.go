@@ -109,7 +109,7 @@ func (t *Telemetry) client(k clientKey) *client {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.clients[k]
-	if c == nil && len(t.clients) >= mostClients && k.principal != "" {
+	if c == nil && len(t.clients) >= maxClients && k.principal != "" {
 		k.principal = exposition.Other
 		c = t.clients[k]
 	}

@@ -15,7 +15,7 @@
 //
 // Values come from hub.json, from tools that are listed, and from lists in this package.
 // Whatever else there is becomes [exposition.Other], or _OTHER where the conventions say so.
-// A server has at most mostTools names of tools; those of later ones are counted together.
+// A server has at most maxTools names of tools; those of later ones are counted together.
 // So neither a client nor a server decides how many series there are.
 //
 // # Concurrency

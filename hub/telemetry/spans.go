@@ -13,8 +13,8 @@ import (
 // This file makes spans of a Call, where the hub traces: one of the request of the client, and
 // within it one of the request to the server.
 
-// mostRequestID bounds the id of a request in a span, in bytes.
-const mostRequestID = 64
+// maxRequestID bounds the id of a request in a span, in bytes.
+const maxRequestID = 64
 
 // spans are those of one Call. They are begun late, with the time when it came: then it is known
 // what it is of.
@@ -94,8 +94,8 @@ func (c *Call) BeginServerSpan(in tracing.Context, method string, id []byte) tra
 		if !ok {
 			text = string(id)
 		}
-		if len(text) > mostRequestID {
-			text = text[:mostRequestID]
+		if len(text) > maxRequestID {
+			text = text[:maxRequestID]
 		}
 		s := sp.s
 		sp.server = s.t.tracer.Begin(tracing.Start{

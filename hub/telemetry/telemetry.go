@@ -47,8 +47,8 @@ type Telemetry struct {
 
 // Bounds.
 const (
-	mostTools   = 128 // of a server, that have a series of their own
-	mostClients = 256 // principals, by transport and version, that have series of their own
+	maxTools   = 128 // of a server, that have a series of their own
+	maxClients = 256 // principals, by transport and version, that have series of their own
 )
 
 // New makes a Telemetry. It starts nothing.
@@ -173,7 +173,7 @@ func (t *Telemetry) tool(child, name string) string {
 	all := t.tools[child]
 	switch {
 	case all[name]:
-	case len(all) >= mostTools:
+	case len(all) >= maxTools:
 		return exposition.Other
 	case all == nil:
 		t.tools[child] = map[string]bool{name: true}

@@ -67,7 +67,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	for _, c := range w.clients {
 		kept += len(c.operations)
 	}
-	if most := (mostClients + 8) * (mostTools + 5); kept > most || len(w.clients) > mostClients+8 {
+	if most := (maxClients + 8) * (maxTools + 5); kept > most || len(w.clients) > maxClients+8 {
 		t.Errorf("%d kinds of requests of %d clients are kept, want at most %d", kept, len(w.clients), most)
 	}
 	page := string(w.Append(nil))

@@ -111,9 +111,9 @@ func readOwn(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// After [mostEnds] ends of the hub within [endsTime] sessions serve by themselves.
+// After [maxEnds] ends of the hub within [endsTime] sessions serve by themselves.
 const (
-	mostEnds = 2
+	maxEnds  = 2
 	endsTime = 10 * time.Minute
 	endsSize = 16 << 10
 )
@@ -150,7 +150,7 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 			hubs[hub] = true
 		}
 	}
-	if len(hubs) < mostEnds {
+	if len(hubs) < maxEnds {
 		return nil
 	}
 	return fmt.Errorf("the shared hub ended %d times in the last ten minutes; remove %s to share one sooner", len(hubs), e.ends(dir))

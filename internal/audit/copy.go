@@ -26,8 +26,8 @@ type Copy struct {
 	left    int    // out, since dropped was called
 }
 
-// mostCopied bounds what waits for the stream, in bytes.
-const mostCopied = 8 << 20
+// maxCopied bounds what waits for the stream, in bytes.
+const maxCopied = 8 << 20
 
 // lastCopies is how long the last lines may take when the record ends.
 const lastCopies = time.Second
@@ -49,7 +49,7 @@ func (c *Copy) take(b []byte) {
 	defer c.mu.Unlock()
 	end := bytes.LastIndexByte(b, '\n') + 1
 	if whole := b[:end]; end > 0 {
-		if len(c.pending)+len(c.cut)+end > mostCopied {
+		if len(c.pending)+len(c.cut)+end > maxCopied {
 			c.left += bytes.Count(whole, []byte{'\n'})
 		} else {
 			c.pending = append(append(c.pending, c.cut...), whole...)

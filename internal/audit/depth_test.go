@@ -27,15 +27,15 @@ func TestALineThatNestsTooDeepIsRefused(t *testing.T) {
 	nested := func(n int) []byte {
 		return sealed(`,"arguments":` + strings.Repeat("[", n) + strings.Repeat("]", n))
 	}
-	if _, err := trail.ParseEvent("log", nested(audit.MostDepth)); err != nil {
+	if _, err := trail.ParseEvent("log", nested(audit.MaxDepth)); err != nil {
 		t.Error("the control:", err)
 	}
-	for _, line := range [][]byte{nested(audit.MostDepth + 8), nested(1 << 20), sealed(`,"arguments":` + strings.Repeat(`{"a":`, 1<<20))} {
+	for _, line := range [][]byte{nested(audit.MaxDepth + 8), nested(1 << 20), sealed(`,"arguments":` + strings.Repeat(`{"a":`, 1<<20))} {
 		if _, err := trail.ParseEvent("log", line); !errors.Is(err, audit.ErrTooDeep) {
 			t.Errorf("a line of %d bytes: %v", len(line), err)
 		}
 	}
-	for n, want := range map[int]bool{audit.MostDepth: true, audit.MostDepth + 1: false, 1 << 20: false} {
+	for n, want := range map[int]bool{audit.MaxDepth: true, audit.MaxDepth + 1: false, 1 << 20: false} {
 		raw := strings.Repeat("[", n) + strings.Repeat("]", n)
 		if got := string(redact.JSON([]byte(raw))) == raw; got != want {
 			t.Errorf("%d levels are recorded: %t", n, got)

@@ -83,7 +83,7 @@ func WholeLine(b []byte) (Entry, error) {
 	if err := e.head(b); err != nil {
 		return e, err
 	}
-	if nesting.TooDeep(b, mostLevels) >= 0 {
+	if nesting.TooDeep(b, maxLevels) >= 0 {
 		return e, errTooDeep
 	}
 	return e, nil

@@ -10,8 +10,8 @@ import (
 // imports this one.
 
 const (
-	MostDepth    = mostDepth
-	MostTogether = mostGrouped
+	MaxDepth    = maxDepth
+	MaxTogether = maxGrouped
 )
 
 var ErrTooDeep = errTooDeep

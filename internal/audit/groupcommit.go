@@ -69,14 +69,14 @@ type written struct {
 }
 
 const (
-	mostGrouped = 64 // decisions of one write
+	maxGrouped = 64 // decisions of one write
 	// yields is how many times a leader that is alone yields the processor for others
 	// to join, after some have joined.
 	yields = 8
-	// mostLed is how many times a leader writes for others that came later.
-	mostLed = 4
-	// mostGathered is how much room is kept for the next decisions.
-	mostGathered = 64 << 10
+	// maxLed is how many times a leader writes for others that came later.
+	maxLed = 4
+	// maxGathered is how much room is kept for the next decisions.
+	maxGathered = 64 << 10
 )
 
 // ErrGroup says that recording a decision panicked.
@@ -130,7 +130,7 @@ func (g *GroupCommit) Flush() {
 		}
 		g.mu.Unlock()
 	}
-	if !g.lead(mostLed) {
+	if !g.lead(maxLed) {
 		go g.lead(math.MaxInt)
 	}
 }
@@ -157,13 +157,13 @@ func (g *GroupCommit) take() bool {
 	}
 	now := &g.writing.all
 	*now, g.waiting, g.spare = g.waiting, g.spare, gathered{}
-	for i := mostGrouped; i < len(now.members); i++ { // for the next write
+	for i := maxGrouped; i < len(now.members); i++ { // for the next write
 		rec, w := now.records[i], &g.waiting
 		rec.Request, rec.Arguments = w.own(rec.Request), w.own(rec.Arguments)
 		w.members, w.records = append(w.members, now.members[i]), append(w.records, rec)
 		now.members[i] = nil
 	}
-	n := min(len(now.members), mostGrouped)
+	n := min(len(now.members), maxGrouped)
 	now.members, now.records = now.members[:n], now.records[:n]
 	sort.Stable(now)
 	return true
@@ -222,7 +222,7 @@ func (g *GroupCommit) done() {
 	clear(w.all.records)
 	clear(w.tickets)
 	spare := gathered{members: w.all.members[:0], records: w.all.records[:0]}
-	if cap(w.all.buf) <= mostGathered {
+	if cap(w.all.buf) <= maxGathered {
 		spare.buf = w.all.buf[:0]
 	}
 	w.all = gathered{}

@@ -118,14 +118,14 @@ func TestAGroupGathers(t *testing.T) {
 	var leader sync.WaitGroup
 	leader.Go(func() { add("first") })
 	<-writing
-	for i := range 2*audit.MostTogether + 1 {
+	for i := range 2*audit.MaxTogether + 1 {
 		add(fmt.Sprint(i))
 	}
-	if n := h.Waiting(); n != 2*audit.MostTogether+1 || len(told) != 0 {
+	if n := h.Waiting(); n != 2*audit.MaxTogether+1 || len(told) != 0 {
 		t.Errorf("%d wait, %d were told", n, len(told))
 	}
 	close(free)
-	for i := range 2*audit.MostTogether + 2 {
+	for i := range 2*audit.MaxTogether + 2 {
 		id := <-told
 		if want := fmt.Sprint(i - 1); i > 0 && id != want {
 			t.Errorf("%s was told, want %s", id, want)

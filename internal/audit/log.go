@@ -193,7 +193,7 @@ func (l *Log) Outcome(o Outcome) {
 		return
 	}
 	l.outcomes = append(l.outcomes, o)
-	if len(l.outcomes) >= mostOutcomes {
+	if len(l.outcomes) >= maxOutcomes {
 		l.putOutcomes()
 	}
 	l.hurry()
@@ -208,8 +208,8 @@ func (l *Log) hurry() {
 	worker.Signal(l.news)
 }
 
-// mostOutcomes is how many outcomes are in one line.
-const mostOutcomes = 128
+// maxOutcomes is how many outcomes are in one line.
+const maxOutcomes = 128
 
 // putOutcomes makes the line of the outcomes that wait. The caller holds mu.
 func (l *Log) putOutcomes() {

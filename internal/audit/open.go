@@ -57,9 +57,9 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// mostShared bounds how many logs short processes keep: as many as run at the same
+// maxShared bounds how many logs short processes keep: as many as run at the same
 // time, and those that cannot be continued.
-const mostShared = 256
+const maxShared = 256
 
 // shared names the logs of short runs. They are the same in every folder, so
 // that nobody has to look for one.
@@ -71,7 +71,7 @@ func shared(i int) string {
 // Locks are taken and removed only while the chain is locked.
 func (l *Log) claim(c *chain) error {
 	if l.o.Continue {
-		for i := range mostShared {
+		for i := range maxShared {
 			left := HasLock(l.o.Dir, shared(i))
 			if err := l.hold(shared(i)); err != nil {
 				continue // another short run has it

@@ -47,12 +47,12 @@ const (
 
 // Bounds of one line.
 const (
-	MostFindings  = 64   // of a Record: whoever makes it counts the rest in More
-	mostText      = 4096 // bytes of one path or name
-	mostArguments = 64 << 10
-	mostRequest   = 128              // bytes of a request's id
-	mostDepth     = redact.MostDepth // of arguments that are recorded
-	mostLevels    = mostDepth + 8    // of a line
+	MaxFindings  = 64   // of a Record: whoever makes it counts the rest in More
+	maxText      = 4096 // bytes of one path or name
+	maxArguments = 64 << 10
+	maxRequest   = 128             // bytes of a request's id
+	maxDepth     = redact.MaxDepth // of arguments that are recorded
+	maxLevels    = maxDepth + 8    // of a line
 )
 
 // A Record is what a line tells of a decision, a question, a definition, a refusal or a
@@ -216,8 +216,8 @@ func (b line) text(name, value string) line {
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":`...)
-	if len(value) > mostText {
-		value = clip(value, mostText)
+	if len(value) > maxText {
+		value = clip(value, maxText)
 	}
 	if plain(value) {
 		return append(append(append(b, '"'), value...), '"')
@@ -245,8 +245,8 @@ func plain(s string) bool {
 	return true
 }
 
-// mostTexts is how many of a list a line has.
-const mostTexts = 16
+// maxTexts is how many of a list a line has.
+const maxTexts = 16
 
 // texts writes a list of texts, as far as there is room.
 func (b line) texts(name string, values []string) line {
@@ -254,12 +254,12 @@ func (b line) texts(name string, values []string) line {
 		return b
 	}
 	b = append(append(append(b, `,"`...), name...), `":[`...)
-	for i, value := range values[:min(len(values), mostTexts)] {
+	for i, value := range values[:min(len(values), maxTexts)] {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if value = redact.Text(value); len(value) > mostText {
-			value = clip(value, mostText)
+		if value = redact.Text(value); len(value) > maxText {
+			value = clip(value, maxText)
 		}
 		quoted, _ := jsontext.AppendQuote(b, value)
 		b = quoted
@@ -372,15 +372,15 @@ func list[T any](b line, name string, all []T, members func(*T, line) line) line
 }
 
 func (b line) request(id []byte) line {
-	if len(id) <= mostRequest {
+	if len(id) <= maxRequest {
 		return b.raw("request", id)
 	}
-	return b.text("request", clip(string(id), mostRequest))
+	return b.text("request", clip(string(id), maxRequest))
 }
 
 func (b line) arguments(raw []byte) line {
 	switch {
-	case len(raw) > mostArguments:
+	case len(raw) > maxArguments:
 		return b.number("argumentsBytes", int64(len(raw)))
 	case len(raw) > 0:
 		return b.raw("arguments", redact.JSON(raw))

@@ -69,8 +69,8 @@ func (f *Finding) shown() string {
 	return redact.Text(f.Path)
 }
 
-// mostRecent is how many a Recent keeps.
-const mostRecent = 64
+// maxRecent is how many a Recent keeps.
+const maxRecent = 64
 
 // Recent keeps the last refusals of a process that keeps no log. Its methods may be called
 // from any goroutine.
@@ -83,7 +83,7 @@ type Recent struct {
 func (r *Recent) Add(one Refusal) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.list) == mostRecent {
+	if len(r.list) == maxRecent {
 		r.list = append(r.list[:0], r.list[1:]...)
 	}
 	r.list = append(r.list, one)

@@ -295,11 +295,11 @@ func person(line []proctree.Process, want Want) error {
 }
 
 const (
-	// mostAncestors is how far a process is followed: an id that was given anew
+	// maxAncestors is how far a process is followed: an id that was given anew
 	// meanwhile could close a circle.
-	mostAncestors = 4096
-	// mostReadings is how often an ancestry is read that changes meanwhile.
-	mostReadings = 8
+	maxAncestors = 4096
+	// maxReadings is how often an ancestry is read that changes meanwhile.
+	maxReadings = 8
 )
 
 // ancestry is a process and all above it. A parent that ends while this is read leaves
@@ -308,7 +308,7 @@ const (
 func (m procReader) ancestry(pid int) ([]proctree.Process, error) {
 	var was []proctree.Process
 	var err error
-	for range mostReadings {
+	for range maxReadings {
 		var now []proctree.Process
 		now, err = m.above(pid)
 		switch {
@@ -327,7 +327,7 @@ func (m procReader) ancestry(pid int) ([]proctree.Process, error) {
 }
 
 func (m procReader) above(pid int) (line []proctree.Process, err error) {
-	for range mostAncestors {
+	for range maxAncestors {
 		p, err := m.find(pid)
 		switch {
 		case err != nil && len(line) == 0:

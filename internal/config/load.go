@@ -360,8 +360,8 @@ func (p *parser) policy(f *File, n *jsonc.Node) {
 	}
 }
 
-// mostNamed is how many servers a message names.
-const mostNamed = 8
+// maxNamed is how many servers a message names.
+const maxNamed = 8
 
 // more says that n others are not named.
 func more(n int) string {
@@ -389,7 +389,7 @@ func (p *parser) ruleServers(f *File, at []string, r *Rule, n *jsonc.Node) {
 		case best != "":
 			hint = fmt.Sprintf("did you mean %q?", best)
 		case len(names) > 0:
-			hint = "the servers are " + strings.Join(names[:min(len(names), mostNamed)], ", ") + more(len(names)-mostNamed)
+			hint = "the servers are " + strings.Join(names[:min(len(names), maxNamed)], ", ") + more(len(names)-maxNamed)
 		}
 		p.report(SeverityWarning, append(at[:len(at):len(at)], "if", "servers", jsonc.Index(i)), n.Elems[i].Off, text, hint)
 	}

@@ -49,8 +49,8 @@ const (
 	lockedName = ".lock"
 )
 
-// mostLeft is how many files of hubs that have ended may lie about; more are made one.
-const mostLeft = 16
+// maxLeft is how many files of hubs that have ended may lie about; more are made one.
+const maxLeft = 16
 
 // Reach is that of this process. It begins with what it has on record first.
 func (s *Store) Reach() *Reach { return &Reach{store: s, seen: map[string]bool{}} }
@@ -394,7 +394,7 @@ func (s *Store) remove(name string) {
 // bounded. A file that was settled for some Item stays.
 func (s *Store) mergeEnded() {
 	all, err := s.reachRecords()
-	if err != nil || len(all) <= mostLeft {
+	if err != nil || len(all) <= maxLeft {
 		return
 	}
 	items, err := s.all(accepted)

@@ -124,14 +124,14 @@ func TestManyRecordsBecomeOne(t *testing.T) {
 	s := open(t)
 	home := t.TempDir()
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(home, "hub.json")}}
-	for range 3 * mostLeft {
+	for range 3 * maxLeft {
 		r := s.Reach()
 		if err := r.Add(home, "/elsewhere"); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
 	}
-	if all, err := s.reachRecords(); len(all) > mostLeft+1 || err != nil {
+	if all, err := s.reachRecords(); len(all) > maxLeft+1 || err != nil {
 		t.Errorf("%d records, %v", len(all), err)
 	}
 	if _, could := s.CouldBeWritten(i); !could {

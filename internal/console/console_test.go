@@ -206,7 +206,7 @@ func TestTheCodeCountsOnce(t *testing.T) {
 	if w := ask(s, "POST", "/open", url.Values{"code": {""}}, nil); w.Code != http.StatusForbidden || strings.Contains(w.Body.String(), s.guard.secret) {
 		t.Errorf("an empty code after the exchange: %d", w.Code)
 	}
-	for range 2 * mostWrong { // nothing is left to guess, so nobody can end the session by it
+	for range 2 * maxWrong { // nothing is left to guess, so nobody can end the session by it
 		ask(s, "POST", "/open", url.Values{"code": {"AAAAA-AAAAA"}}, nil)
 	}
 	select {
@@ -219,10 +219,10 @@ func TestTheCodeCountsOnce(t *testing.T) {
 // Who guesses has five tries, and another page has none.
 func TestCodesCannotBeGuessed(t *testing.T) {
 	s := testServer(fakes("x", ""))
-	for range 10 * mostWrong {
+	for range 10 * maxWrong {
 		ask(s, "POST", "/open", url.Values{"code": {"WRONG-WRONG"}}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
 	}
-	for i := range mostWrong {
+	for i := range maxWrong {
 		select {
 		case <-s.spent:
 			t.Fatalf("%d wrong codes end it", i)
@@ -264,7 +264,7 @@ func TestRun(t *testing.T) {
 		if res.StatusCode != http.StatusOK || !strings.HasPrefix(s.Address(), "http://127.0.0.1:") {
 			t.Errorf("%s: %s", s.Address(), res.Status)
 		}
-		for range mostWrong {
+		for range maxWrong {
 			if !spent {
 				stop()
 				break

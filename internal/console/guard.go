@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// mostWrong is how many wrong codes end the console: who guesses has so many tries in 2^50.
-const mostWrong = 5
+// maxWrong is how many wrong codes end the console: who guesses has so many tries in 2^50.
+const maxWrong = 5
 
 // codeSize is how many characters a code has, of five bits each.
 const codeSize = 10
@@ -39,12 +39,12 @@ func (g *guard) exchange(typed string) (secret string, spent bool) {
 	typed = strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(typed))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.code == "" || g.wrong >= mostWrong {
+	if g.code == "" || g.wrong >= maxWrong {
 		return "", g.code != "" // after the exchange nothing is left to guess
 	}
 	if subtle.ConstantTimeCompare([]byte(typed), []byte(g.code)) != 1 {
 		g.wrong++
-		return "", g.wrong >= mostWrong
+		return "", g.wrong >= maxWrong
 	}
 	g.code = ""
 	return g.whole(), false

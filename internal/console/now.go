@@ -13,8 +13,8 @@ import (
 	"mcphub/internal/admin"
 )
 
-// mostRows is how many servers, and how many sessions, a page shows of all hubs together; fewestRows of each hub at least.
-const mostRows, fewestRows = 50, 5
+// maxRows is how many servers, and how many sessions, a page shows of all hubs together; fewestRows of each hub at least.
+const maxRows, fewestRows = 50, 5
 
 // nowData is what the view of now shows.
 type nowData struct {
@@ -47,7 +47,7 @@ func (s *Server) now(r *http.Request) page {
 func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	reports, silent := s.cfg.Hubs(ctx)
 	d := nowData{Holds: holds, Silent: silent, Record: s.cfg.Record}
-	most := max(fewestRows, mostRows/max(1, len(reports)))
+	most := max(fewestRows, maxRows/max(1, len(reports)))
 	var pids []int
 	for _, report := range reports {
 		h := nowHub{Report: report}
@@ -140,7 +140,7 @@ type questionsData struct {
 
 func (s *Server) questions(r *http.Request) page {
 	all, silent := s.cfg.Questions(r.Context())
-	d := questionsData{All: all[:min(mostRows, len(all))], Silent: silent}
+	d := questionsData{All: all[:min(maxRows, len(all))], Silent: silent}
 	d.More = len(all) - len(d.All)
 	if !s.guard.mayAnswer(r) {
 		d.Looks = errLooks.Error()

@@ -13,8 +13,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// mostText is how many characters of one text a page shows.
-const mostText = 4000
+// maxText is how many characters of one text a page shows.
+const maxText = 4000
 
 // functions are what templates may call.
 func functions() template.FuncMap {
@@ -45,7 +45,7 @@ type view struct{ Path, Name string }
 var views = []view{{"/now", "Now"}, {"/decisions", "Decisions"}, {"/questions", "Questions"}, {"/configuration", "Configuration"}, {"/record", "Record"}}
 
 func clip(s string) string {
-	if cut := printable.Clip(s, mostText); len(cut) < len(s) {
+	if cut := printable.Clip(s, maxText); len(cut) < len(s) {
 		return cut + " …"
 	}
 	return s

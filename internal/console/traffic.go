@@ -16,7 +16,7 @@ import (
 const (
 	slotTime  = 5 * time.Second
 	slotCount = 120 // ten minutes
-	mostTook  = 512 // times that are kept of a slot, picked at random where there are more
+	maxTook   = 512 // times that are kept of a slot, picked at random where there are more
 )
 
 // traffic counts what is recorded while the console runs. Its methods may be called from any
@@ -76,9 +76,9 @@ func (t *traffic) note(e trail.Event) {
 	}
 	for _, r := range e.AllOutcomes() {
 		s.answers++
-		if len(s.took) < mostTook {
+		if len(s.took) < maxTook {
 			s.took = append(s.took, r.Micros)
-		} else if i := rand.IntN(s.answers); i < mostTook {
+		} else if i := rand.IntN(s.answers); i < maxTook {
 			s.took[i] = r.Micros
 		}
 	}

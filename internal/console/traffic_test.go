@@ -41,7 +41,7 @@ func TestTraffic(t *testing.T) {
 	if c := curves[2]; c.Last != "2" {
 		t.Errorf("p50: %+v", c)
 	}
-	if n := len(tr.slots[(last.UnixNano()/int64(slotTime))%slotCount].took); n != mostTook {
+	if n := len(tr.slots[(last.UnixNano()/int64(slotTime))%slotCount].took); n != maxTook {
 		t.Errorf("%d times are kept", n)
 	}
 	curves, _, _ = tr.curves(now.Add(time.Hour))

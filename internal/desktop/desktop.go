@@ -13,8 +13,8 @@ type Notice struct {
 }
 
 const (
-	mostWaiting = 8               // notices that the desktop has not taken; more are left out
-	longest     = 5 * time.Second // that the desktop may take for one
+	maxWaiting = 8               // notices that the desktop has not taken; more are left out
+	longest    = 5 * time.Second // that the desktop may take for one
 )
 
 // A Notifier shows notices.
@@ -26,7 +26,7 @@ type Notifier struct {
 
 // New returns a Notifier for the desktop of these variables. It starts nothing.
 func New(env func(string) string) *Notifier {
-	return &Notifier{notices: make(chan Notice, mostWaiting), env: env}
+	return &Notifier{notices: make(chan Notice, maxWaiting), env: env}
 }
 
 // Tell has a notice shown. It does not wait.

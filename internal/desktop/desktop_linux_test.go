@@ -126,10 +126,10 @@ func TestNoBusIsStarted(t *testing.T) {
 // Who tells never waits, also where nobody shows anything.
 func TestTellingNeverWaits(t *testing.T) {
 	n := New(environment(nil))
-	for range 10 * mostWaiting {
+	for range 10 * maxWaiting {
 		n.Tell(Notice{})
 	}
-	if len(n.notices) != mostWaiting {
+	if len(n.notices) != maxWaiting {
 		t.Errorf("%d notices wait", len(n.notices))
 	}
 }

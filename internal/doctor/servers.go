@@ -27,8 +27,8 @@ const (
 	// before it and cut at 60 to 64.
 	longestName = 50
 	longestOwn  = 128 // of a tool, as its server may call it (2025-11-25)
-	// mostDetails is how many lines are shown of what a server wrote.
-	mostDetails = 5
+	// maxDetails is how many lines are shown of what a server wrote.
+	maxDetails = 5
 )
 
 // servers starts those that are to be tried, and says what became of them.
@@ -209,11 +209,11 @@ func lastWords(stderr, said string) []string {
 			all = append(all, printable.Clip(line, 300))
 		}
 	}
-	if len(all) <= mostDetails {
+	if len(all) <= maxDetails {
 		return all
 	}
-	last := all[len(all)-mostDetails:]
-	if first := slices.IndexFunc(all, anError.MatchString); first >= 0 && first < len(all)-mostDetails {
+	last := all[len(all)-maxDetails:]
+	if first := slices.IndexFunc(all, anError.MatchString); first >= 0 && first < len(all)-maxDetails {
 		return append([]string{all[first]}, last[1:]...)
 	}
 	return last

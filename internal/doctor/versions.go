@@ -145,12 +145,12 @@ func (e *examination) wantedByNpx(args []string) (file, wants string) {
 
 var requiresPython = lazyregexp.New(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`)
 
-// mostManifest bounds what is read of a package's file.
-const mostManifest = 1 << 20
+// maxManifest bounds what is read of a package's file.
+const maxManifest = 1 << 20
 
 func wantedBy(file string) string {
 	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostManifest {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxManifest {
 		return ""
 	}
 	text, err := os.ReadFile(file)

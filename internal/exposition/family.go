@@ -20,7 +20,7 @@ type Desc struct {
 	Help   string // one line
 	Kind   string // counter, gauge or histogram
 	Labels []Label
-	Most   int // series, without those that are counted together; 0: mostSeries
+	Most   int // series, without those that are counted together; 0: maxSeries
 }
 
 // A Label is the name of one, and where its values come from.
@@ -29,8 +29,8 @@ type Label struct {
 	Open bool // values may be of any number, so that they can become Other
 }
 
-// mostSeries is how many series a family has at most, if its Desc does not say.
-const mostSeries = 1000
+// maxSeries is how many series a family has at most, if its Desc does not say.
+const maxSeries = 1000
 
 // A value is a Counter, a Gauge or a Histogram.
 type value interface {
@@ -166,7 +166,7 @@ type family interface {
 
 func added[V value](p *Page, d Desc, kind string, empty func() V) *Family[V] {
 	d.Kind = kind
-	d.Most = cmp.Or(d.Most, mostSeries)
+	d.Most = cmp.Or(d.Most, maxSeries)
 	f := &Family[V]{Desc: d, empty: empty, all: map[string]*series{}}
 	p.families = append(p.families, f)
 	return f

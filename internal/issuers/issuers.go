@@ -46,11 +46,11 @@ type Identity struct {
 }
 
 const (
-	mostToken  = 16 << 10 // bytes of a token
-	mostDepth  = 32       // of its claims
-	mostKept   = 1024     // verified tokens that are remembered
-	mostName   = 256      // bytes of the name of a principal or of a group
-	mostGroups = 512      // of a principal
+	maxToken  = 16 << 10 // bytes of a token
+	maxDepth  = 32       // of its claims
+	maxKept   = 1024     // verified tokens that are remembered
+	maxName   = 256      // bytes of the name of a principal or of a group
+	maxGroups = 512      // of a principal
 )
 
 // algorithms are those by which an issuer signs with a key that only it has.
@@ -79,7 +79,7 @@ func New(all []Issuer, client *http.Client) *Verifier {
 // Verify tells whose a token is. An error says in a sentence why it counts for nothing, and never
 // holds the token; it is [principal.ErrScope] where only a scope is missing.
 func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
-	if len(token) > mostToken {
+	if len(token) > maxToken {
 		return Identity{}, errors.New("the token is too long")
 	}
 	sum := sha256.Sum256([]byte(token))
@@ -95,7 +95,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Identity, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.kept) >= mostKept {
+	if len(v.kept) >= maxKept {
 		clear(v.kept)
 	}
 	v.kept[sum] = id
@@ -140,7 +140,7 @@ func claimedIssuer(token string) (string, error) {
 	}
 	for _, part := range parts[:2] {
 		text, err := base64.RawURLEncoding.DecodeString(part)
-		if err != nil || nesting.TooDeep(text, mostDepth) >= 0 {
+		if err != nil || nesting.TooDeep(text, maxDepth) >= 0 {
 			return "", errors.New("the token is no JWT")
 		}
 	}
@@ -166,8 +166,8 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 		return Identity{}, fmt.Errorf("the claim %q of the token names nobody", claim)
 	}
 	if i.Groups != "" {
-		if id.Principal.Groups = groups(claims[i.Groups]); len(id.Principal.Groups) > mostGroups {
-			return Identity{}, fmt.Errorf("the claim %q of the token names more than %d groups", i.Groups, mostGroups)
+		if id.Principal.Groups = groups(claims[i.Groups]); len(id.Principal.Groups) > maxGroups {
+			return Identity{}, fmt.Errorf("the claim %q of the token names more than %d groups", i.Groups, maxGroups)
 		}
 	}
 	has := append(texts(claims["scope"], true), texts(claims["scp"], true)...)
@@ -192,7 +192,7 @@ func (i *issuer) identity(claims map[string]any, expires time.Time) (Identity, e
 
 // isName reports whether a claim can name somebody.
 func isName(text string) bool {
-	return text != "" && len(text) <= mostName && principal.CheckName(text) == ""
+	return text != "" && len(text) <= maxName && principal.CheckName(text) == ""
 }
 
 // groups are those that a claim names, in order, each once. An issuer may list them in another order each time.

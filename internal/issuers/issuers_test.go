@@ -212,7 +212,7 @@ func TestGroups(t *testing.T) {
 		{"one", "teams", "dev", []string{"dev"}},
 		{"two in one text", "teams", "dev ops", []string{"dev ops"}},
 		{"none", "teams", nil, nil},
-		{"no names", "teams", []any{"", "a\x00b", "a\nb", "a\u2067b", 1, strings.Repeat("x", mostName+1), "dev"}, []string{"dev"}},
+		{"no names", "teams", []any{"", "a\x00b", "a\nb", "a\u2067b", 1, strings.Repeat("x", maxName+1), "dev"}, []string{"dev"}},
 		{"no claim is named", "", []string{"dev"}, nil},
 	} {
 		v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Groups: tc.named}}, a.Client())
@@ -226,7 +226,7 @@ func TestGroups(t *testing.T) {
 	}
 	v := New([]Issuer{{URL: a.URL, Audience: "https://hub.example/mcp", Groups: "teams"}}, a.Client())
 	var many []string
-	for i := range mostGroups + 1 {
+	for i := range maxGroups + 1 {
 		many = append(many, strconv.Itoa(i))
 	}
 	if _, err := v.Verify(t.Context(), a.token(t, claimed(many))); err == nil {
@@ -283,12 +283,12 @@ func TestFloodOfKeys(t *testing.T) {
 func TestManyTokens(t *testing.T) {
 	a := newAuthority(t)
 	v := a.verifier()
-	for i := range 2*mostKept + 10 {
+	for i := range 2*maxKept + 10 {
 		if _, err := v.Verify(t.Context(), a.token(t, map[string]any{"n": i})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(v.kept) > mostKept {
+	if len(v.kept) > maxKept {
 		t.Errorf("%d tokens are kept", len(v.kept))
 	}
 }

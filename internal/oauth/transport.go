@@ -22,8 +22,8 @@ import (
 const (
 	requestTime = 30 * time.Second
 	dialTime    = 10 * time.Second
-	mostAnswer  = 1 << 20 // bytes
-	mostHops    = 5
+	maxAnswer   = 1 << 20 // bytes
+	maxHops     = 5
 )
 
 // allowedHosts says which addresses may be spoken to: public ones, and those that hub.json
@@ -151,7 +151,7 @@ func follow(req *http.Request, via []*http.Request) error {
 	switch {
 	case via[0].Method != http.MethodGet:
 		return fmt.Errorf("it redirects to %s, and what is sent holds secrets", req.URL.Host)
-	case len(via) > mostHops:
+	case len(via) > maxHops:
 		return errors.New("it redirects too often")
 	}
 	return nil
@@ -183,7 +183,7 @@ func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	}
 	resp, err := send.RoundTrip(req)
 	if err == nil {
-		resp.Body = bounded{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+		resp.Body = bounded{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	}
 	return resp, err
 }

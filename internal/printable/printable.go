@@ -223,15 +223,15 @@ var breaks = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 // Quote is a name from outside in quotes, escaped, of at most 100 characters.
 func Quote(name string) string { return `"` + Escape(name, 100) + `"` }
 
-// mostListed is how many names List has.
-const mostListed = 40
+// maxListed is how many names List has.
+const maxListed = 40
 
 // List is names in quotes, "none" where there are none.
 func List(names []string) string {
 	var b strings.Builder
 	for i, n := range names {
-		if i == mostListed {
-			fmt.Fprintf(&b, " and %d more", len(names)-mostListed)
+		if i == maxListed {
+			fmt.Fprintf(&b, " and %d more", len(names)-maxListed)
 			break
 		}
 		if i > 0 {

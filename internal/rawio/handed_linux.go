@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostParts is how many parts one Send takes.
-const mostParts = 8
+// maxParts is how many parts one Send takes.
+const maxParts = 8
 
 // A PassedStream is a stream that was handed over by another process: a socket (NewSocket) or a
 // pipe (NewPipe). It never waits in the kernel: where there is nothing to do the runtime's
@@ -23,7 +23,7 @@ type PassedStream struct {
 	socket bool
 	in     half
 	out    half
-	iov    [mostParts]unix.Iovec
+	iov    [maxParts]unix.Iovec
 	msg    unix.Msghdr
 }
 
@@ -164,7 +164,7 @@ func (s *PassedStream) Send(fd int, parts [][]byte) (int, error) {
 		s.out.b = nil
 		return s.out.n, s.out.err
 	}
-	parts = parts[:min(len(parts), mostParts)]
+	parts = parts[:min(len(parts), maxParts)]
 	all := 0
 	for i, p := range parts {
 		s.iov[i].Base = unsafe.SliceData(p)

@@ -16,8 +16,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// MostDepth is how deep a JSON value may nest that JSON reads.
-const MostDepth = 1000
+// MaxDepth is how deep a JSON value may nest that JSON reads.
+const MaxDepth = 1000
 
 // Mark stands in a record in the place of what may be a secret.
 const Mark = "[redacted]"
@@ -215,7 +215,7 @@ func (p *pairs) secret(depth int, key string) bool {
 // key that SecretKey knows. What is no JSON, or nests too deep, is left out
 // altogether.
 func JSON(raw []byte) []byte {
-	if nesting.TooDeep(raw, MostDepth) >= 0 {
+	if nesting.TooDeep(raw, MaxDepth) >= 0 {
 		return []byte(`"` + Mark + `"`)
 	}
 	in := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -22,8 +22,8 @@ const (
 	EnvFile Kind = "envFile"
 )
 
-// mostName bounds the name of a secret, in bytes.
-const mostName = 128
+// maxName bounds the name of a secret, in bytes.
+const maxName = 128
 
 // A Ref is one reference.
 type Ref struct {
@@ -62,8 +62,8 @@ func CheckName(name string) string {
 	switch {
 	case !secretName.MatchString(name):
 		return "is no name of a secret: it is made of A-Z a-z 0-9 _ . / -"
-	case len(name) > mostName:
-		return fmt.Sprintf("is no name of a secret: it is longer than %d characters", mostName)
+	case len(name) > maxName:
+		return fmt.Sprintf("is no name of a secret: it is longer than %d characters", maxName)
 	}
 	return ""
 }

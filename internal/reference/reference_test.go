@@ -63,12 +63,12 @@ func TestWritten(t *testing.T) {
 }
 
 func TestCheckName(t *testing.T) {
-	for _, good := range []string{"X", "github-token", "svc/user", "_a.b", strings.Repeat("x", mostName)} {
+	for _, good := range []string{"X", "github-token", "svc/user", "_a.b", strings.Repeat("x", maxName)} {
 		if bad := CheckName(good); bad != "" {
 			t.Errorf("%q %s", good, bad)
 		}
 	}
-	for _, name := range []string{"", "a b", "a:b", "-x", "/x", "ä", "a\x00", "a}", strings.Repeat("x", mostName+1)} {
+	for _, name := range []string{"", "a b", "a:b", "-x", "/x", "ä", "a\x00", "a}", strings.Repeat("x", maxName+1)} {
 		if CheckName(name) == "" {
 			t.Errorf("%q is a name", name)
 		}

@@ -15,8 +15,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// mostText bounds one text of an entry, in bytes.
-const mostText = 4 << 10
+// maxText bounds one text of an entry, in bytes.
+const maxText = 4 << 10
 
 // A filler finds the values of what an entry asks for.
 type filler struct {
@@ -175,7 +175,7 @@ func (f *filler) fixed(key string, in *Input, set string, isSet bool) (text stri
 		}
 		return value
 	})
-	if len(text) > 4*mostText {
+	if len(text) > 4*maxText {
 		return "", false, fmt.Errorf("%s becomes too long", printable.Quote(key))
 	}
 	return text, whole && err == nil, err
@@ -259,8 +259,8 @@ func chosen(key string, in *Input, value string) (string, error) {
 // person would not see as it is.
 func plain(s string) error {
 	switch {
-	case len(s) > mostText:
-		return fmt.Errorf("a text of its entry is longer than %d KiB", mostText>>10)
+	case len(s) > maxText:
+		return fmt.Errorf("a text of its entry is longer than %d KiB", maxText>>10)
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && printable.Hidden(r) }):
 		return fmt.Errorf("its entry holds characters that are not seen: %s", printable.Quote(s))
 	case strings.Contains(s, "${"):

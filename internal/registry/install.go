@@ -22,8 +22,8 @@ const (
 	Remote = "remote"
 )
 
-// mostParts bounds the arguments, variables and headers of an entry, each.
-const mostParts = 100
+// maxParts bounds the arguments, variables and headers of an entry, each.
+const maxParts = 100
 
 // Options are what a person said of a server that is to be added.
 type Options struct {
@@ -142,8 +142,8 @@ func (f *filler) run(p *Package) error {
 		return fmt.Errorf("it comes from %s, and %s gets it from where it is set up to", printable.Quote(p.RegistryBaseURL), launcher)
 	case p.FileSHA256 != "":
 		return fmt.Errorf("its entry names a digest of its file, which %s does not compare", launcher)
-	case len(p.EnvironmentVariables) > mostParts || len(p.PackageArguments) > mostParts || len(p.RuntimeArguments) > mostParts:
-		return fmt.Errorf("it has more than %d arguments or variables", mostParts)
+	case len(p.EnvironmentVariables) > maxParts || len(p.PackageArguments) > maxParts || len(p.RuntimeArguments) > maxParts:
+		return fmt.Errorf("it has more than %d arguments or variables", maxParts)
 	}
 	words, err := pinned(p)
 	if err != nil {
@@ -340,8 +340,8 @@ func (f *filler) reach(t *Transport) error {
 	if t.Type != "streamable-http" && t.Type != "sse" {
 		return fmt.Errorf("it is spoken to by %s, and mcphub speaks streamable-http and sse", printable.Quote(t.Type))
 	}
-	if len(t.Headers) > mostParts {
-		return fmt.Errorf("it has more than %d headers", mostParts)
+	if len(t.Headers) > maxParts {
+		return fmt.Errorf("it has more than %d headers", maxParts)
 	}
 	address, ok, err := f.value("url", &Input{IsRequired: true, Value: t.URL, Variables: t.Variables})
 	if err != nil {

@@ -240,7 +240,7 @@ func TestHostileEntries(t *testing.T) {
 		{"escape sequence", entryOf(arg("a")), `"a"`, `"a\u001b[2K"`},
 		{"tag characters", entryOf(arg("a")), `"a"`, `"a\udb40\udc41"`},
 		{"newline", entryOf(arg("a")), `"a"`, `"a\nb"`},
-		{"too long", entryOf(arg("a")), `"a"`, `"` + strings.Repeat("a", mostText+1) + `"`},
+		{"too long", entryOf(arg("a")), `"a"`, `"` + strings.Repeat("a", maxText+1) + `"`},
 		{"path in value", entryOf(arg("a")), `"a"`, `"/home"`},
 		{"home in value", entryOf(arg("a")), `"a"`, `"~/.ssh"`},
 		{"path behind =", entryOf(arg("a")), `"a"`, `"--dir=/home"`},

@@ -8,9 +8,9 @@ import (
 	"mcphub/validate/chars"
 )
 
-// mostDecodes is how often a path is decoded until nothing changes; one that
+// maxDecodes is how often a path is decoded until nothing changes; one that
 // goes on changing is read by nobody.
-const mostDecodes = 8
+const maxDecodes = 8
 
 // plain reports a path that has one reading: nothing to decode further than
 // once, no way up, no empty component.
@@ -28,7 +28,7 @@ func below(base, path string) bool {
 	if !strings.ContainsAny(path, `%\;`) && !strings.Contains(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(base, "%") {
 		return startsWith(reading{}.components(path), reading{}.components(base)) // it has but one
 	}
-	for range mostDecodes {
+	for range maxDecodes {
 		for _, backslash := range []bool{false, true} {
 			for _, empty := range []bool{false, true} {
 				for _, cut := range []bool{false, true} {

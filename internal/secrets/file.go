@@ -29,9 +29,9 @@ const (
 )
 
 const (
-	mostFile     = 4 << 20  // bytes of all secrets together
-	mostIdentity = 64 << 10 // bytes of the file of the key
-	lockWait     = 10 * time.Second
+	maxFile     = 4 << 20  // bytes of all secrets together
+	maxIdentity = 64 << 10 // bytes of the file of the key
+	lockWait    = 10 * time.Second
 )
 
 // Files are the files of a Store, whether they are there or not.
@@ -71,7 +71,7 @@ func (s *Store) readFile() (map[string]string, error) {
 	if s.o.Dir == "" {
 		return all, nil
 	}
-	raw, err := ReadPrivate(s.file(), mostFile+mostIdentity)
+	raw, err := ReadPrivate(s.file(), maxFile+maxIdentity)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
@@ -89,9 +89,9 @@ func (s *Store) readFile() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be decrypted with the key of %s: %w", s.file(), s.identity(), err)
 	}
-	text, err := io.ReadAll(io.LimitReader(plain, mostFile+1))
-	if err == nil && len(text) > mostFile {
-		err = fmt.Errorf("is larger than %d bytes", mostFile)
+	text, err := io.ReadAll(io.LimitReader(plain, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("is larger than %d bytes", maxFile)
 	}
 	if err == nil && json.Unmarshal(text, &all) != nil {
 		err = errors.New("does not hold secrets") // what json says quotes the text
@@ -104,7 +104,7 @@ func (s *Store) readFile() (map[string]string, error) {
 
 // readKey reads the key of the file.
 func (s *Store) readKey() (age.Identity, age.Recipient, error) {
-	raw, err := ReadPrivate(s.identity(), mostIdentity)
+	raw, err := ReadPrivate(s.identity(), maxIdentity)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,8 +130,8 @@ func (s *Store) writeFile(all map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if len(text) > mostFile {
-		return fmt.Errorf("all secrets together are larger than %d bytes", mostFile)
+	if len(text) > maxFile {
+		return fmt.Errorf("all secrets together are larger than %d bytes", maxFile)
 	}
 	_, to, err := s.readKey()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -127,7 +127,7 @@ func (k *keyringCalls) set(ctx context.Context, name, value string) error {
 	}
 	listed := slices.Contains(all, name)
 	if !listed {
-		if len(all) >= mostNames {
+		if len(all) >= maxNames {
 			return fmt.Errorf("there are %d secrets in the keyring; no more are kept there", len(all))
 		}
 		next := append(slices.Clone(all), name)

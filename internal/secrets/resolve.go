@@ -10,8 +10,8 @@ import (
 	"mcphub/internal/reference"
 )
 
-// mostEnvFile bounds an env file, in bytes.
-const mostEnvFile = 256 << 10
+// maxEnvFile bounds an env file, in bytes.
+const maxEnvFile = 256 << 10
 
 // Resolve gives the value of a reference. Its error says what to do, and no value. leads
 // refuses a file by where its path leads: it is asked about the very file that is read,
@@ -23,7 +23,7 @@ func (s *Store) Resolve(ctx context.Context, r reference.Ref, leads func(real st
 	case reference.File:
 		return s.text(r.Name, leads)
 	case reference.EnvFile:
-		raw, _, err := readRegular(r.Name, mostEnvFile, leads)
+		raw, _, err := readRegular(r.Name, maxEnvFile, leads)
 		return string(raw), err
 	}
 	return "", fmt.Errorf("%s is no reference to a secret", r)
@@ -37,7 +37,7 @@ func (s *Store) text(path string, leads func(string) error) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("${file:%s}: there is no hub.json whose folder it could start at; write an absolute path", path)
 	}
-	raw, info, err := readRegular(path, MostValue, leads)
+	raw, info, err := readRegular(path, MaxValue, leads)
 	if err != nil {
 		return "", fmt.Errorf("${file:%s}: %w; %s", path, err, fileHelp)
 	}

@@ -14,10 +14,10 @@ import (
 
 // Bounds.
 const (
-	// MostValue is the longest secret, in bytes.
-	MostValue = 64 << 10
-	// mostNames is how many secrets there are at most in one place.
-	mostNames = 500
+	// MaxValue is the longest secret, in bytes.
+	MaxValue = 64 << 10
+	// maxNames is how many secrets there are at most in one place.
+	maxNames = 500
 	// usualWait is how long the keyring may take where Options say nothing.
 	usualWait = 10 * time.Second
 )
@@ -133,8 +133,8 @@ func (s *Store) Set(ctx context.Context, name, value string) (at Place, why stri
 	switch {
 	case value == "":
 		return "", "", errors.New("the secret is empty")
-	case len(value) > MostValue:
-		return "", "", fmt.Errorf("the secret is longer than %d bytes", MostValue)
+	case len(value) > MaxValue:
+		return "", "", fmt.Errorf("the secret is longer than %d bytes", MaxValue)
 	case strings.ContainsRune(value, 0) || !utf8.ValidString(value):
 		return "", "", errors.New("the secret is no text: it holds a NUL character, or is no UTF-8")
 	}
@@ -163,8 +163,8 @@ func (s *Store) setInFile(name, value string) error {
 	if err != nil {
 		return err
 	}
-	if all[name] = value; len(all) > mostNames {
-		return fmt.Errorf("there are %d secrets; no more are kept", mostNames)
+	if all[name] = value; len(all) > maxNames {
+		return fmt.Errorf("there are %d secrets; no more are kept", maxNames)
 	}
 	return s.writeFile(all)
 }

@@ -173,7 +173,7 @@ func TestTheKeyIsNotReplaced(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	s := newStore(t, t.TempDir(), errNoBus)
-	for name, value := range map[string]string{"a b": "x", "": "x", "A": "", "B": strings.Repeat("x", MostValue+1), "C": "a\x00b", "D": "a\xff"} {
+	for name, value := range map[string]string{"a b": "x", "": "x", "A": "", "B": strings.Repeat("x", MaxValue+1), "C": "a\x00b", "D": "a\xff"} {
 		if _, _, err := s.Set(t.Context(), name, value); err == nil {
 			t.Errorf("%q was set to %d bytes", name, len(value))
 		}
@@ -257,7 +257,7 @@ func TestResolve(t *testing.T) {
 		{reference.Ref{Kind: reference.File, Name: write("twice", "canary\n\n", 0o600)}, "canary\n", ""},
 		{reference.Ref{Kind: reference.File, Name: write("none", "\n", 0o600)}, "", "is empty"},
 		{reference.Ref{Kind: reference.File, Name: write("nul", "canary\x00", 0o600)}, "", "NUL"},
-		{reference.Ref{Kind: reference.File, Name: write("long", strings.Repeat("canary", MostValue), 0o600)}, "", "larger"},
+		{reference.Ref{Kind: reference.File, Name: write("long", strings.Repeat("canary", MaxValue), 0o600)}, "", "larger"},
 		{reference.Ref{Kind: reference.File, Name: filepath.Join(dir, "gone")}, "", "no such file"},
 		{reference.Ref{Kind: reference.File, Name: dir}, "", "no regular file"},
 		{reference.Ref{Kind: reference.File, Name: "one"}, "", "absolute path"},

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	mostLines = 256         // that wait to be written to a client's standard error
+	maxLines  = 256         // that wait to be written to a client's standard error
 	lastWords = time.Second // for those that wait when the session ends
 )
 
@@ -21,7 +21,7 @@ type lineWriter struct {
 	closed bool
 }
 
-func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan []byte, mostLines)} }
+func newLineWriter() *lineWriter { return &lineWriter{lines: make(chan []byte, maxLines)} }
 
 func (w *lineWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()

@@ -191,8 +191,8 @@ func skippedRoots(dir rootsmgr.Entry) []rootsmgr.Skipped {
 }
 
 const (
-	// mostToken bounds the file of a secret: what is longer is another file.
-	mostToken = 16 << 10
+	// maxToken bounds the file of a secret: what is longer is another file.
+	maxToken = 16 << 10
 	// shortestKey is the least length of http.stateKey.
 	shortestKey = 32
 )
@@ -216,7 +216,7 @@ func readSecret(f *config.File, what string, at config.Secret, home string, env 
 		return secret, nil
 	}
 	path := resolvePath(f, at.File, home, false)
-	raw, err := secrets.ReadPrivate(path, mostToken)
+	raw, err := secrets.ReadPrivate(path, maxToken)
 	secret := strings.TrimSpace(string(raw))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

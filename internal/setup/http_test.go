@@ -34,7 +34,7 @@ func TestTokens(t *testing.T) {
 	write("readable", "s3cret\n", 0o664) // which others may write, whoever is in the group
 	write("empty", "\n", 0o600)
 	write("two", "a\nb\n", 0o600)
-	write("long", strings.Repeat("x", mostToken+1), 0o600)
+	write("long", strings.Repeat("x", maxToken+1), 0o600)
 	for name, tc := range map[string]struct{ token, secret, wrong string }{
 		"variable":       {`"env": "SET"`, "from-env", ""},
 		"unset variable": {`"env": "UNSET"`, "", "UNSET"},

@@ -33,8 +33,8 @@ type clientReader struct {
 	readings []*reading // the newest last
 }
 
-// mostReadings is how many readings are kept.
-const mostReadings = 32
+// maxReadings is how many readings are kept.
+const maxReadings = 32
 
 // A reading is what the file comes to in some surroundings. It holds wherever the variables
 // that it has looked up are the same.
@@ -128,7 +128,7 @@ func (c *clientReader) keep(r *reading, env lookup) *reading {
 	if was := c.find(env, r.above); was != nil {
 		return was
 	}
-	if c.readings = append(c.readings, r); len(c.readings) > mostReadings {
+	if c.readings = append(c.readings, r); len(c.readings) > maxReadings {
 		c.readings = slices.Delete(c.readings, 0, 1)
 	}
 	return r

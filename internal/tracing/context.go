@@ -5,11 +5,11 @@ import "strings"
 // Bounds of what is passed on, in bytes and members: what the specifications want to be
 // passed on at least. A traceparent of a later version may be longer than that of today.
 const (
-	mostParent  = 128
-	mostState   = 512
-	mostStates  = 32
-	mostBaggage = 8192
-	mostItems   = 64
+	maxParent  = 128
+	maxState   = 512
+	maxStates  = 32
+	maxBaggage = 8192
+	maxItems   = 64
 )
 
 // Names of a context, in _meta and, but for the case, of headers.
@@ -30,11 +30,11 @@ func Checked(parent, state, baggage string) Context {
 	var c Context
 	if validParent(parent) {
 		c.Parent = parent
-		if validList(state, mostState, mostStates, stateMember) {
+		if validList(state, maxState, maxStates, stateMember) {
 			c.State = state
 		}
 	}
-	if validList(baggage, mostBaggage, mostItems, baggageMember) {
+	if validList(baggage, maxBaggage, maxItems, baggageMember) {
 		c.Baggage = baggage
 	}
 	return c
@@ -55,7 +55,7 @@ func (c Context) Or(other Context) Context {
 // parent and flags, in lower-case hexadecimals, of which a later version may have more.
 func validParent(s string) bool {
 	const version, trace, parent, flags = 2, 35, 52, 55 // where each of them ends
-	if len(s) < flags || len(s) > mostParent || s[version] != '-' || s[trace] != '-' || s[parent] != '-' {
+	if len(s) < flags || len(s) > maxParent || s[version] != '-' || s[trace] != '-' || s[parent] != '-' {
 		return false
 	}
 	if s[:version] == "00" && len(s) > flags || s[:version] == "ff" || len(s) > flags && s[flags] != '-' {

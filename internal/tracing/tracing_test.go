@@ -18,7 +18,7 @@ func TestOnlyContextsArePassedOn(t *testing.T) {
 		"", "x", parent[:54], parent + "-more", parent + "0", "ff" + parent[2:], strings.ToUpper(parent), "0g" + parent[2:],
 		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
 		"00_4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", parent[:53] + "0\n", "01" + parent[2:] + "0", "01" + parent[2:] + "-\n",
-		"01" + parent[2:] + "-" + strings.Repeat("0", mostParent), " " + parent, parent[:3] + strings.Repeat("\x00", 32) + parent[35:],
+		"01" + parent[2:] + "-" + strings.Repeat("0", maxParent), " " + parent, parent[:3] + strings.Repeat("\x00", 32) + parent[35:],
 	} {
 		if got := Checked(bad, "a=1", "k=v"); got != (Context{Baggage: "k=v"}) {
 			t.Errorf("traceparent %q: %+v, want the baggage alone", bad, got)
@@ -31,7 +31,7 @@ func TestOnlyContextsArePassedOn(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"a", "=1", "A=1", "a=", "a=1=2", "a=\x01", "a=1\n", "é=1", "-a=1", "a=" + strings.Repeat("x", 257), strings.Repeat("a", 257) + "=1",
-		strings.Repeat("a=1,", mostStates) + "a=1", "a=" + strings.Repeat("x", 250) + ",b=" + strings.Repeat("x", 250) + ",c=" + strings.Repeat("x", 20),
+		strings.Repeat("a=1,", maxStates) + "a=1", "a=" + strings.Repeat("x", 250) + ",b=" + strings.Repeat("x", 250) + ",c=" + strings.Repeat("x", 20),
 	} {
 		if got := Checked(parent, bad, ""); got != (Context{Parent: parent}) {
 			t.Errorf("tracestate %q: %+v, want the traceparent alone", bad, got)
@@ -42,7 +42,7 @@ func TestOnlyContextsArePassedOn(t *testing.T) {
 			t.Errorf("tracestate %q is not passed on", good)
 		}
 	}
-	for _, bad := range []string{"k", "=v", " =v", "k=v\r\nX: y", "k=\"v\"", `k=\u0000`, "k=é", "k=v,", strings.Repeat("k=v,", mostItems) + "k=v", "k=" + strings.Repeat("v", mostBaggage)} {
+	for _, bad := range []string{"k", "=v", " =v", "k=v\r\nX: y", "k=\"v\"", `k=\u0000`, "k=é", "k=v,", strings.Repeat("k=v,", maxItems) + "k=v", "k=" + strings.Repeat("v", maxBaggage)} {
 		if got := Checked("", "a=1", bad); got != (Context{}) {
 			t.Errorf("baggage %.40q: %+v, want nothing", bad, got)
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	mostRatio   = 1.10
+	maxRatio    = 1.10
 	leastRounds = 6
 )
 
@@ -68,7 +68,7 @@ func run(samples, givenUp, kind string) error {
 		}
 		most, known := bounds[metric]
 		if !known {
-			most = mostRatio
+			most = maxRatio
 		}
 		compared++
 		verdict := "ok"

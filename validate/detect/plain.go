@@ -28,8 +28,8 @@ type plainMember struct {
 }
 
 const (
-	mostPlain        = 16 << 10 // bytes of arguments
-	mostPlainMembers = 64       // declared
+	maxPlain        = 16 << 10 // bytes of arguments
+	maxPlainMembers = 64       // declared
 )
 
 // plainOf is the reader for a tool whose schema was read; nil where more has to be known of a value than its own bytes.
@@ -38,7 +38,7 @@ func plainOf(t *Tool) *plain {
 		return nil
 	}
 	members, required, ok := t.schema.Members()
-	if !ok || len(members) > mostPlainMembers {
+	if !ok || len(members) > maxPlainMembers {
 		return nil
 	}
 	p := &plain{make(map[string]plainMember, len(members)), required}
@@ -57,7 +57,7 @@ func (p *plain) fits(args []byte) bool {
 		return p != nil && p.required == 0
 	}
 	args = strictjson.TrimJSONSpace(args)
-	if len(args) > mostPlain || len(args) < 2 || args[0] != '{' || args[len(args)-1] != '}' {
+	if len(args) > maxPlain || len(args) < 2 || args[0] != '{' || args[len(args)-1] != '}' {
 		return false
 	}
 	seen, missing := uint64(0), p.required

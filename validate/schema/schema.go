@@ -30,7 +30,7 @@ const (
 	regexBudget    = 250 * time.Millisecond // all regular expressions of one call together
 	regexTimeout   = 100 * time.Millisecond // one match
 	spareInstances = 4
-	mostCauses     = 64 // at one place, of which the first three are told
+	maxCauses      = 64 // at one place, of which the first three are told
 )
 
 var errBudget = errors.New("budget spent")
@@ -361,7 +361,7 @@ func describe(ve *jsonschema.ValidationError) *Error {
 		if better > 0 {
 			there = there[:0]
 		}
-		if better >= 0 && len(there) < mostCauses {
+		if better >= 0 && len(there) < maxCauses {
 			there = append(there, e)
 		}
 	}

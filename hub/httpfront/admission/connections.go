@@ -12,9 +12,9 @@ import (
 // This file bounds how many connections stay open: of those who have not shown a token yet, and of
 // each principal.
 
-// MostStrangers is how many of them are open. Who comes beyond it takes the place of the
+// MaxStrangers is how many of them are open. Who comes beyond it takes the place of the
 // oldest: a client shows its token at once.
-const MostStrangers = 512
+const MaxStrangers = 512
 
 // Connections are those of one listener. The zero value has none.
 type Connections struct {
@@ -74,7 +74,7 @@ func (c *Connections) Track(ctx context.Context, conn net.Conn) context.Context 
 	}
 	c.at[conn] = c.strangers.PushBack(conn)
 	var oldest net.Conn
-	if c.strangers.Len() > MostStrangers {
+	if c.strangers.Len() > MaxStrangers {
 		oldest = c.strangers.Front().Value.(net.Conn)
 		c.drop(oldest)
 	}

@@ -12,10 +12,10 @@ import (
 
 // Bounds of one stream, in bytes and time.
 const (
-	MostWaiting = 8 << 20          // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
-	MostAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
-	replay      = 64 << 10         // written and kept, should the client ask for it again
-	Heartbeat   = 15 * time.Second // of a stream on which nothing happens
+	MaxWaiting = 8 << 20          // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
+	MaxAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
+	replay     = 64 << 10         // written and kept, should the client ask for it again
+	Heartbeat  = 15 * time.Second // of a stream on which nothing happens
 )
 
 // retryTime is how long a client whose connection ended waits before it comes
@@ -29,7 +29,7 @@ const retryTime = time.Second
 type Stream struct {
 	ID              string        // of this stream within its session; "": nobody comes back to it
 	waiting         *atomic.Int64 // unsent of all streams of the session
-	UnfollowedLimit int           // most bytes unsent while no connection follows; 0: MostWaiting
+	UnfollowedLimit int           // most bytes unsent while no connection follows; 0: MaxWaiting
 
 	mu     sync.Mutex
 	events []Event
@@ -71,12 +71,12 @@ func (st *Stream) room(size int, w Weight) bool {
 	case Reply:
 		return true
 	case Question:
-		return waiting <= 2*MostWaiting
+		return waiting <= 2*MaxWaiting
 	}
 	if st.UnfollowedLimit > 0 && st.kick == nil && st.unsent+size > st.UnfollowedLimit {
 		return false
 	}
-	return waiting == 0 || waiting+int64(size) <= MostWaiting
+	return waiting == 0 || waiting+int64(size) <= MaxWaiting
 }
 
 // Put adds an event; false: the stream has ended, or there was no room.
@@ -267,4 +267,4 @@ func Message(id []byte, method string, params [][]byte) Event {
 }
 
 // Spare reports whether half of the session's room is free.
-func (st *Stream) Spare() bool { return st.waiting.Load() <= MostWaiting/2 }
+func (st *Stream) Spare() bool { return st.waiting.Load() <= MaxWaiting/2 }

@@ -58,7 +58,7 @@ func TestAStreamGoesOn(t *testing.T) {
 
 // Where a client does not read, notifications are dropped first, then questions fail, and answers are kept. Control: one that reads.
 func TestWhatThereIsRoomFor(t *testing.T) {
-	large := Event{Parts: [][]byte{make([]byte, MostWaiting/2)}}
+	large := Event{Parts: [][]byte{make([]byte, MaxWaiting/2)}}
 	for _, c := range []struct {
 		waits int // events of half of the room
 		want  [3]bool

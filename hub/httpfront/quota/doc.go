@@ -6,7 +6,7 @@
 //
 // # Who owns the state
 //
-// Sessions, Listens and MostSessions belong to the table, and its mutex guards them. All else guards itself, by
+// Sessions, Listens and MaxSessions belong to the table, and its mutex guards them. All else guards itself, by
 // atomic values and channels of tokens. The package starts nothing but the timer of a Work, which gives its token
 // back after [WorkTime] at the latest.
 //

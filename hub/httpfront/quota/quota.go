@@ -37,9 +37,9 @@ type Share struct {
 	limits Limits
 
 	// Guarded by the mutex of whoever has the table of shares.
-	Sessions     int // that it has
-	Listens      int // without a handshake
-	MostSessions int // that it may have
+	Sessions    int // that it has
+	Listens     int // without a handshake
+	MaxSessions int // that it may have
 
 	users    atomic.Int64  // see AddUser
 	slots    chan struct{} // one token for each request under way
@@ -91,7 +91,7 @@ func (c *Callers) note(s *Share) bool {
 
 // New makes the share of a principal, whose limits have no default any more. It starts nothing.
 func New(key string, l Limits, others *Callers) *Share {
-	s := &Share{Key: key, Name: printable.Escape(key, 100), limits: l, MostSessions: l.Sessions, callers: others, slots: make(chan struct{}, l.Calls), working: make(chan struct{}, WorksAtOnce()), spare: make(chan *Work, WorksAtOnce())}
+	s := &Share{Key: key, Name: printable.Escape(key, 100), limits: l, MaxSessions: l.Sessions, callers: others, slots: make(chan struct{}, l.Calls), working: make(chan struct{}, WorksAtOnce()), spare: make(chan *Work, WorksAtOnce())}
 	if l.Rate > 0 {
 		s.rate = rate.NewLimiter(rate.Limit(l.Rate), l.Burst)
 	}

@@ -26,13 +26,13 @@ const (
 	answerTime = 2 * time.Second
 	// refuseTime is how long it may take to read why it was refused.
 	refuseTime = 100 * time.Millisecond
-	// mostWaiting is how many adapters may be at that at a time.
-	mostWaiting = 64
-	// mostAttached is how many may be attached at a time: each may have the hub hold as much as a client of its own
+	// maxWaiting is how many adapters may be at that at a time.
+	maxWaiting = 64
+	// maxAttached is how many may be attached at a time: each may have the hub hold as much as a client of its own
 	// hub may, and four descriptors.
-	mostAttached = 256
-	// mostRefused is how many refusals a minute are put in the log.
-	mostRefused = 20
+	maxAttached = 256
+	// maxRefused is how many refusals a minute are put in the log.
+	maxRefused = 20
 )
 
 // A Door is the socket of a hub that sessions attach to.
@@ -72,7 +72,7 @@ func New(cfg Config) (*Door, error) {
 	if err := errors.Join(os.Chmod(path, 0o600), nameSenders(l)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	refused := cfg.Log.Sample(&zerolog.BurstSampler{Burst: mostRefused, Period: time.Minute})
+	refused := cfg.Log.Sample(&zerolog.BurstSampler{Burst: maxRefused, Period: time.Minute})
 	return &Door{cfg: cfg, secret: secret, l: l, who: caller.Peer, refused: refused}, nil
 }
 
@@ -97,7 +97,7 @@ func (d *Door) Run(ctx context.Context) {
 	})
 	defer stop()
 	var guests sync.WaitGroup
-	waiting := make(chan struct{}, mostWaiting)
+	waiting := make(chan struct{}, maxWaiting)
 	for {
 		c, err := d.l.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
@@ -134,7 +134,7 @@ func (d *Door) enter() error {
 	switch {
 	case d.closed:
 		return errHungUp
-	case d.attached >= mostAttached:
+	case d.attached >= maxAttached:
 		return fmt.Errorf("%d clients are attached, which is as many as it serves", d.attached)
 	}
 	d.attached++
@@ -346,8 +346,8 @@ func (in *input) bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
-// mostFDs is how many descriptors one message can carry (SCM_MAX_FD).
-const mostFDs = 253
+// maxFDs is how many descriptors one message can carry (SCM_MAX_FD).
+const maxFDs = 253
 
 // errHungUp is told nobody.
 var errHungUp = errors.New("it has hung up")
@@ -358,7 +358,7 @@ var errOff = errors.New("")
 // more reads one message. A message of another process than the one that has connected is
 // refused: it was passed the connection.
 func (in *input) more(size int) error {
-	b, oob := make([]byte, size), make([]byte, unix.CmsgSpace(unix.SizeofUcred)+unix.CmsgSpace(mostFDs*4))
+	b, oob := make([]byte, size), make([]byte, unix.CmsgSpace(unix.SizeofUcred)+unix.CmsgSpace(maxFDs*4))
 	n, used, flags, _, err := in.c.ReadMsgUnix(b, oob)
 	if err != nil {
 		return err

@@ -223,8 +223,8 @@ func TestWhoIsRefused(t *testing.T) {
 		"four":                   {body: good, fds: 4, want: "no more than three"},
 		"a length beyond bounds": {body: []byte{255, 0, 0, 0}, fds: 3, want: "no what the adapter has sent"},
 		"no texts":               {body: []byte{0, 0, 0, 1, 'x'}, fds: 3, want: "no what the adapter has sent"},
-		"one too many":           {change: func(d *Door) { d.attached = mostAttached }, body: good, fds: 3, want: "no 256 clients are attached"},
-		"the last that it takes": {change: func(d *Door) { d.attached = mostAttached - 1 }, body: good, fds: 3, want: attach.OK},
+		"one too many":           {change: func(d *Door) { d.attached = maxAttached }, body: good, fds: 3, want: "no 256 clients are attached"},
+		"the last that it takes": {change: func(d *Door) { d.attached = maxAttached - 1 }, body: good, fds: 3, want: attach.OK},
 		"what the hub refuses":   {body: encoded(t, attach.Surroundings{Dir: "/refused"}), fds: 3, want: "no not here; and not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -420,7 +420,7 @@ func TestServersThatSayNothing(t *testing.T) {
 		d.refused = d.refused.Output(zerolog.SyncWriter(&log)).Level(zerolog.WarnLevel)
 	})
 	o.hear(o.dial()) // the first refusal begins the time in which so many are logged
-	for range 4 * mostWaiting {
+	for range 4 * maxWaiting {
 		o.dial()
 	}
 	began := time.Now()
@@ -437,7 +437,7 @@ func TestServersThatSayNothing(t *testing.T) {
 	}
 	_ = c.Close()
 	o.stop()
-	if n := strings.Count(log.String(), "may not attach"); n != mostRefused {
+	if n := strings.Count(log.String(), "may not attach"); n != maxRefused {
 		t.Errorf("%d lines are in the log", n)
 	}
 }

@@ -157,8 +157,8 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 			return nil
 		}
 		more := l.Wanted
-		for _, scope := range scopes[:min(len(scopes), mostScopes)] {
-			if !slices.Contains(more, scope) && !slices.Contains(l.Scopes, scope) && len(more) < mostScopes && len(scope) <= mostScope {
+		for _, scope := range scopes[:min(len(scopes), maxScopes)] {
+			if !slices.Contains(more, scope) && !slices.Contains(l.Scopes, scope) && len(more) < maxScopes && len(scope) <= maxScope {
 				more = append(more, scope)
 			}
 		}
@@ -179,8 +179,8 @@ func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token
 
 // Bounds of what a server may ask for.
 const (
-	mostScopes = 50
-	mostScope  = 200 // bytes
+	maxScopes = 50
+	maxScope  = 200 // bytes
 )
 
 // A renewal is one that is under way.
