@@ -271,7 +271,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 		j.guard = c.policy.WithSandbox(j.machine, v.Snapshot.Guard()).Through(j.machine.FS)
 	}
 	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
-	out.Findings = append(j.all(s.found.Findings), resources...)
+	out.Findings = append(j.judgeFindings(s.found.Findings), resources...)
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)
 	if j.view.Missed() {

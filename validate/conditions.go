@@ -14,8 +14,8 @@ import (
 	"mcphub/validate/machine"
 )
 
-// applies decides whether a conditional finding that does not lie inside counts at all.
-func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err error) bool {
+// countsOutside decides whether a conditional finding that does not lie inside counts at all.
+func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, err error) bool {
 	if stuck, ok := errors.AsType[*guard.UnresolvableError](err); ok {
 		switch stuck.Cause {
 		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
@@ -24,29 +24,29 @@ func (j *judge) applies(f *detect.Finding, s meaning, where *guard.Place, err er
 		return false // nothing can be opened there
 	}
 	if f.Relative() {
-		return j.linkLeads(f, s, where, err)
+		return j.leavesByLink(f, m, place, err)
 	}
 	literal := f.Form == detect.FormLiteral || f.Form == detect.FormText
 	switch {
-	case literal && (systemPlace.MatchString(where.Path) || machine.IsDevice(where.Path)):
+	case literal && (systemPlace.MatchString(place.Path) || machine.IsDevice(place.Path)):
 		return false // other devices are places like any: memory that programs share, terminals, disks
-	case f.Instead != "" && j.begins(f.Instead):
+	case f.Instead != "" && j.existsBefore(f.Instead):
 		return false
-	case s.glob != "":
-		return where.Exists && j.machine.Matches(where.Path, s.glob)
-	case where.Exists || s.weak || f.MustExist:
-		return where.Exists && !(f.MustExist && f.Makes && f.Instead != "")
+	case m.glob != "":
+		return place.Exists && j.machine.Matches(place.Path, m.glob)
+	case place.Exists || m.weak || f.MustExist:
+		return place.Exists && !(f.MustExist && f.Makes && f.Instead != "")
 	case strings.ContainsAny(f.Value, "*?%"):
 		return false
 	case literal:
-		return j.namesNew(where.Path)
+		return j.namesNew(place.Path)
 	}
-	return j.machine.Creatable(where.Path, f.Written)
+	return j.machine.Creatable(place.Path, f.Written)
 }
 
-// begins reports that the text before an absolute part names something that exists where the child works, or ends in such a
+// existsBefore reports that the text before an absolute part names something that exists where the child works, or ends in such a
 // name. Then the whole is a relative path: -Lbuild/lib is -L build/lib if there is a directory build.
-func (j *judge) begins(head string) bool {
+func (j *judge) existsBefore(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
 			if _, err := j.machine.FS.Lstat(j.machine.Platform.Join(base, head[i:])); err == nil {
@@ -57,21 +57,21 @@ func (j *judge) begins(head string) bool {
 	return false
 }
 
-// counts reports whether a name without a slash has to be judged: it is a symlink, or a file while the child works outside the
+// nameCounts reports whether a name without a slash has to be judged: it is a symlink, or a file while the child works outside the
 // boundary, or something that a command deletes.
-func (j *judge) counts(f *detect.Finding, s meaning) bool {
-	if s.path == "" || strings.IndexByte(s.path, 0) >= 0 {
+func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
+	if m.path == "" || strings.IndexByte(m.path, 0) >= 0 {
 		return false
 	}
-	info, err := j.machine.FS.Lstat(s.path)
+	info, err := j.machine.FS.Lstat(m.path)
 	if err != nil {
-		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(s.base) || j.touchesName(f, s))
+		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(m.base) || j.touchesName(f, m))
 	}
 	if info.IsDir() {
-		j.keepDir(f, s.path)
-		return f.Role == access.Delete && f.Operand || j.touchesName(f, s)
+		j.keepDir(f, m.path)
+		return f.Role == access.Delete && f.Operand || j.touchesName(f, m)
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(s.base) || j.touchesName(f, s)
+	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(m.base) || j.touchesName(f, m)
 }
 
 // strays reports that relative names start outside the boundary, as with a cwd that the operator set.
@@ -98,33 +98,33 @@ func (j *judge) isLink(p string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// linkLeads reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
+// leavesByLink reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an
 // executable regular file (.venv/bin/python).
-func (j *judge) linkLeads(f *detect.Finding, s meaning, where *guard.Place, why error) bool {
-	if s.base == "" {
+func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, why error) bool {
+	if m.base == "" {
 		// An absolute path counts if its text lies inside and only a link leads out.
 		var escape *guard.EscapeError
 		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
 		}
-	} else if base, err := guard.Resolve(j.machine.FS, s.base); err == nil {
-		if _, in := machine.Below(base.Path, where.Path); in && !((where.Exists || f.Makes) && j.strays(s.base)) {
+	} else if base, err := guard.Resolve(j.machine.FS, m.base); err == nil {
+		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.strays(m.base)) {
 			return false
 		}
 	}
-	if where.Exists && !where.Dir {
-		info, err := j.machine.FS.Lstat(where.Path)
+	if place.Exists && !place.Dir {
+		info, err := j.machine.FS.Lstat(place.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return !j.runs(f, s, where)
+			return !j.onlyRuns(f, m, place)
 		}
 	}
 	return true
 }
 
-// runs reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
+// onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
-func (j *judge) runs(f *detect.Finding, s meaning, where *guard.Place) bool {
-	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(s.path) && !j.machine.MayWrite(j.machine.Platform.Parent(where.Path))
+func (j *judge) onlyRuns(f *detect.Finding, m meaning, place *guard.Place) bool {
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(m.path) && !j.machine.MayWrite(j.machine.Platform.Parent(place.Path))
 }
 
 // namesNew decides whether a word of a longer string names something that could be created: its directory exists, may be

@@ -74,7 +74,7 @@ func (j *judge) bases() []string {
 	return list
 }
 
-// judgeFinding judges one judgeFinding against its bases. Conditional findings that do not count come back with ok false.
+// judgeFinding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	out = FindingVerdict{Finding: *f, Decision: policy.Allow}
 	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
@@ -87,15 +87,15 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 			redactReadings(&out)
 		}
 	}()
-	each := func(s meaning) {
+	consider := func(m meaning) {
 		if out.Decision == policy.Deny && len(out.Readings) >= maxReadings && (out.candidates == nil || out.candidates.Hard) {
 			return
 		}
-		var u policy.Candidate
+		var candidate policy.Candidate
 		if !j.work.Spend(budget.ReadSteps) {
 			return
 		}
-		r, d, counts := j.reading(f, s, &u)
+		r, d, counts := j.reading(f, m, &candidate)
 		if !counts {
 			return
 		}
@@ -104,20 +104,20 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 			if out.candidates == nil {
 				out.candidates = &policy.Candidates{}
 			}
-			u.BoundaryDecision = d
-			r.kind = j.rules.Add(out.candidates, &u, out.Role, r.Leads)
+			candidate.BoundaryDecision = d
+			r.kind = j.rules.Add(out.candidates, &candidate, out.Role, r.Leads)
 		}
-		j.note(&out, r, d)
+		j.addReading(&out, r, d)
 	}
 	switch {
 	case len(f.Value) > detect.MaxValue:
-		each(meaning{code: CodeUnresolvable, err: "longer than any path"})
+		consider(meaning{code: CodeUnresolvable, err: "longer than any path"})
 	case f.Form == detect.FormURI, f.Form == detect.FormText:
-		j.uri(f, each)
+		j.uri(f, consider)
 	case f.Form == detect.FormGlob:
-		j.globWord(f, each)
+		j.globWord(f, consider)
 	default:
-		j.meanings(f, each)
+		j.meanings(f, consider)
 	}
 	return out, counted
 }
@@ -172,8 +172,8 @@ func (j *judge) pathOf(uri string) string {
 	return ""
 }
 
-// note adds a reading to a finding's outcome; the first reading that denies names the code.
-func (j *judge) note(out *FindingVerdict, r Reading, d policy.Decision) {
+// addReading adds a reading to a finding's outcome; the first reading that denies names the code.
+func (j *judge) addReading(out *FindingVerdict, r Reading, d policy.Decision) {
 	out.Outside = out.Outside || r.Root == "" && r.Code != CodeNullDevice && r.Code != CodeProtected
 	if d == policy.Deny && out.Decision == policy.Allow {
 		out.Decision, out.Code, out.Leads = policy.Deny, r.Code, r.Leads
@@ -222,24 +222,24 @@ func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
 
 // decideWithoutDisk decides what needs no look at the disk: a name that does not count, a reading without a
 // path, a harmless device. done is false for everything else.
-func (j *judge) decideWithoutDisk(f *detect.Finding, s meaning, u *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
+func (j *judge) decideWithoutDisk(f *detect.Finding, m meaning, candidate *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
 	if f.Form == detect.FormName {
-		if !j.counts(f, s) {
+		if !j.nameCounts(f, m) {
 			return policy.Allow, false, true
 		}
 	}
-	if s.path == "" {
-		r.Code, r.Err = s.code, s.err
-		if s.code == CodeNoBase && j.roots.Open && !j.rules.HasAreaRule(f.Role) {
-			u.Hard = false
+	if m.path == "" {
+		r.Code, r.Err = m.code, m.err
+		if m.code == CodeNoBase && j.roots.Open && !j.rules.HasAreaRule(f.Role) {
+			candidate.Hard = false
 			return policy.Allow, !f.Conditional(), true
 		}
-		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && s.code == CodeUnmapped && j.machine.FirstExists(s.text), true
+		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.machine.FirstExists(m.text), true
 	}
-	if dev := j.machine.Platform.Clean(s.path); !j.machine.Windows && harmless(f, dev) {
+	if dev := j.machine.Platform.Clean(m.path); !j.machine.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
-		u.Hard, u.Known = false, true
-		u.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		candidate.Hard, candidate.Known = false, true
+		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
 		return policy.Allow, !f.Relative(), true
 	}
 	return policy.Deny, true, false
@@ -247,62 +247,62 @@ func (j *judge) decideWithoutDisk(f *detect.Finding, s meaning, u *policy.Candid
 
 // reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
 // the rules of the policy ask about.
-func (j *judge) reading(f *detect.Finding, s meaning, u *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
-	r = Reading{Text: s.text, Path: s.path, kind: -1}
+func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
+	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
-	u.Hard = true // until it is known where it leads
-	if d, counts, done := j.decideWithoutDisk(f, s, u, &r); done {
+	candidate.Hard = true // until it is known where it leads
+	if d, counts, done := j.decideWithoutDisk(f, m, candidate, &r); done {
 		return r, d, counts
 	}
-	where, err := j.resolve(s.path)
-	if where.Dir && conditional && s.glob == "" && (err == nil || isBase(f)) {
-		j.keepDir(f, s.path)
+	place, err := j.resolve(m.path)
+	if place.Dir && conditional && m.glob == "" && (err == nil || isBase(f)) {
+		j.keepDir(f, m.path)
 	}
-	u.Place, u.Known, u.Hard = where, where.Path != "", where.Path == ""
-	escape := j.describe(&r, &where, err)
-	if where.Path != "" {
-		code := j.protected(f, &where)
+	candidate.Place, candidate.Known, candidate.Hard = place, place.Path != "", place.Path == ""
+	escape := j.describe(&r, &place, err)
+	if place.Path != "" {
+		code := j.protected(f, &place)
 		if code == CodeProtectedBelow && f.Assumed && !conditional && escape != nil && !j.roots.Open {
 			code = "" // it is denied in any case; the other reason is one that a person can act upon
-			u.Hard = true
+			candidate.Hard = true
 		}
 		if code == CodeProtectedBelow && f.Assumed && f.Relative() && f.Role != access.Delete && !f.Operand {
 			code = "" // a pattern such as \.\./x, which is a path only to who reads backslashes so
 		}
 		if code != "" {
-			r.Code, u.Hard = code, true
+			r.Code, candidate.Hard = code, true
 			return r, policy.Deny, true
 		}
-		if j.idle(f, s, &where) {
+		if j.idle(f, m, &place) {
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((where.Exists || f.Makes) && j.rules.Touches(f.Role, &where) || j.rules.TakesAny(f.Role, &where))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err == nil {
-		if j.capped(&where) {
-			r.Code, r.Root, u.Hard = CodeCeiling, "", true
+		if j.capped(&place) {
+			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
 			return r, policy.Deny, true
 		}
 		return r, policy.Allow, !f.Relative() || touched
 	}
-	if conditional && !(where.Exists && j.rules.Touches(f.Role, &where)) && !j.applies(f, s, &where, err) {
+	if conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
 		return r, policy.Allow, false
 	}
-	if where.Path != "" && j.capped(&where) {
-		r.Code, u.Hard = CodeCeiling, true
+	if place.Path != "" && j.capped(&place) {
+		r.Code, candidate.Hard = CodeCeiling, true
 		return r, policy.Deny, true
 	}
 	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.HasAreaRule(f.Role)) {
-		r.Code, u.Hard = CodeOpen, false
-		return r, policy.Allow, !f.Relative() || u.Known && j.rules.Touches(f.Role, &where)
+		r.Code, candidate.Hard = CodeOpen, false
+		return r, policy.Allow, !f.Relative() || candidate.Known && j.rules.Touches(f.Role, &place)
 	}
 	return r, policy.Deny, true
 }
 
 // describe notes where a path leads, and the code for that.
-func (j *judge) describe(r *Reading, where *guard.Place, err error) (escape *guard.EscapeError) {
-	r.Leads, r.Exists, r.Root, r.dir, r.given = where.Path, where.Exists, where.Root.Path, where.Dir, where.Root.Given
-	r.Linked = where.Readings.Lexical != where.Readings.Physical || where.Readings.Cleaned != where.Readings.Physical
+func (j *judge) describe(r *Reading, place *guard.Place, err error) (escape *guard.EscapeError) {
+	r.Leads, r.Exists, r.Root, r.dir, r.given = place.Path, place.Exists, place.Root.Path, place.Dir, place.Root.Given
+	r.Linked = place.Readings.Lexical != place.Readings.Physical || place.Readings.Cleaned != place.Readings.Physical
 	switch {
 	case err == nil:
 		r.Code = CodeInside
@@ -328,11 +328,11 @@ func (j *judge) resolve(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	where, err := guard.Resolve(j.machine.FS, p)
+	place, err := guard.Resolve(j.machine.FS, p)
 	if err != nil {
-		return where, err
+		return place, err
 	}
-	return where, &guard.EscapeError{Path: p, Resolved: where.Path}
+	return place, &guard.EscapeError{Path: p, Resolved: place.Path}
 }
 
 func codeOf(err error) string {
@@ -362,8 +362,8 @@ func codeOfCase(c rootsmgr.Case) string {
 	return CodeRootsFailed
 }
 
-// all judges every finding, by the boundary and then by the rules of the policy.
-func (j *judge) all(findings []detect.Finding) []FindingVerdict {
+// judgeFindings judges every finding, by the boundary and then by the rules of the policy.
+func (j *judge) judgeFindings(findings []detect.Finding) []FindingVerdict {
 	list := j.readings(findings)
 	if j.work.Spent() && (len(list) == 0 || list[len(list)-1].Code != CodeBudget) {
 		list = append(list, j.overspent(&findings[0]))
@@ -463,7 +463,7 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, agai
 			if more.Decision == policy.Deny && r.Code == more.Code {
 				d = policy.Deny
 			}
-			j.note(&list[at], r, d)
+			j.addReading(&list[at], r, d)
 		}
 	}
 	return list

@@ -60,7 +60,7 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		return
 	case misfit != nil:
 		f := list[0].f
-		j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
+		j.addReading(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
 		out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 		return
@@ -125,7 +125,7 @@ func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool
 				continue
 			}
 			if r.plain = j.plainPath(f); r.plain == "" {
-				j.note(f, Reading{Text: f.Value, Code: CodeBadURI,
+				j.addReading(f, Reading{Text: f.Value, Code: CodeBadURI,
 					Err: "the server takes plain paths only, and this URI is not certain to mean one; send the plain path"}, policy.Deny)
 				ok = false
 				continue
@@ -253,7 +253,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 		}
 	}
 	trial := judge{c: j.c, machine: j.machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
-	out.Findings = trial.all(findings)
+	out.Findings = trial.judgeFindings(findings)
 	out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 	return out
 }

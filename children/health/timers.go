@@ -12,15 +12,15 @@ import (
 // calls come and go within it: a timer of its own for each call would cost
 // more than the rest of the call.
 type CallTimers struct {
-	mu    sync.Mutex
-	timer *time.Timer
-	due   time.Time               // what timer is set for; zero: not set
-	open  WaitingCall             // the ring of those that wait begins and ends here
-	calls map[string]*WaitingCall // by raw progress token
-	held  int                     // how many hold the clock
-	since time.Time               // when the first of them did
-	ended bool                    // a call has ended by its time since the last look
-	over  bool
+	mu      sync.Mutex
+	timer   *time.Timer
+	due     time.Time               // what timer is set for; zero: not set
+	ring    WaitingCall             // the ring of those that wait begins and ends here
+	calls   map[string]*WaitingCall // by raw progress token
+	holders int                     // how many hold the clock
+	since   time.Time               // when the first of them did
+	ended   bool                    // a call has ended by its time since the last look
+	over    bool
 
 	every time.Duration // after which, and how often, a child is looked at that leaves calls waiting
 	slow  chan struct{} // holds a token when it is time for that, or a call has waited in vain
@@ -48,7 +48,7 @@ func (f ExpireFunc) Expired() { f() }
 // NewCallTimers returns CallTimers whose Slow delivers at this interval while calls wait.
 func NewCallTimers(look time.Duration) *CallTimers {
 	p := &CallTimers{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
-	p.open.next, p.open.prev = &p.open, &p.open
+	p.ring.next, p.ring.prev = &p.ring, &p.ring
 	return p
 }
 
@@ -60,7 +60,7 @@ func (t *CallTimers) Start(s *WaitingCall, limit time.Duration, token string, ca
 	s.started, s.until, s.limit, s.token, s.call = now, now.Add(limit), limit, token, call
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.next, s.prev = &t.open, t.open.prev
+	s.next, s.prev = &t.ring, t.ring.prev
 	s.next.prev, s.prev.next = s, s
 	if token != "" {
 		t.calls[token] = s
@@ -79,7 +79,7 @@ func (t *CallTimers) Waited(now time.Time) (longest time.Duration, inVain bool) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	inVain, t.ended = t.ended, false
-	if first := t.open.next; first != &t.open && t.held == 0 {
+	if first := t.ring.next; first != &t.ring && t.holders == 0 {
 		longest = now.Sub(first.started)
 	}
 	return longest, inVain
@@ -132,7 +132,7 @@ func (t *CallTimers) Progress(token []byte) {
 func (t *CallTimers) Hold() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held++; t.held == 1 {
+	if t.holders++; t.holders == 1 {
 		t.since = time.Now()
 	}
 }
@@ -143,10 +143,10 @@ func (t *CallTimers) Release() {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held--; t.held > 0 {
+	if t.holders--; t.holders > 0 {
 		return
 	}
-	for s := t.open.next; s != &t.open; s = s.next {
+	for s := t.ring.next; s != &t.ring; s = s.next {
 		s.started = now // heard of
 		if s.limit == 0 {
 			continue
@@ -158,7 +158,7 @@ func (t *CallTimers) Release() {
 		s.until = s.until.Add(now.Sub(from))
 		t.set(s.until, s.until.Sub(now))
 	}
-	if t.open.next != &t.open {
+	if t.ring.next != &t.ring {
 		t.set(now.Add(t.every), t.every)
 	}
 }
@@ -169,13 +169,13 @@ func (t *CallTimers) check() {
 	var expired []*WaitingCall
 	t.mu.Lock()
 	t.due = time.Time{}
-	if t.held > 0 {
+	if t.holders > 0 {
 		t.mu.Unlock()
 		return // Release sets the timer
 	}
 	var next time.Time
 	long := false
-	for s, behind := t.open.next, (*WaitingCall)(nil); s != &t.open; s = behind {
+	for s, behind := t.ring.next, (*WaitingCall)(nil); s != &t.ring; s = behind {
 		behind = s.next
 		long = long || now.Sub(s.started) >= t.every
 		if s.limit == 0 {
@@ -188,7 +188,7 @@ func (t *CallTimers) check() {
 			next = s.until
 		}
 	}
-	if again := now.Add(t.every); t.open.next != &t.open && (next.IsZero() || next.After(again)) {
+	if again := now.Add(t.every); t.ring.next != &t.ring && (next.IsZero() || next.After(again)) {
 		next = again
 	}
 	if !next.IsZero() {

@@ -36,8 +36,8 @@ func TestIdleTimeout(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(ends) != 0 || p.open.next != &p.open || p.open.prev != &p.open {
-			t.Errorf("%d more ended, open: %v", len(ends), p.open.next != &p.open)
+		if len(ends) != 0 || p.ring.next != &p.ring || p.ring.prev != &p.ring {
+			t.Errorf("%d more ended, open: %v", len(ends), p.ring.next != &p.ring)
 		}
 	})
 }

@@ -84,7 +84,7 @@ type splicing struct {
 	raw, quoted, token []byte
 	remote             string
 	carrier            tracing.Carrier // of the client's _meta
-	told               tracing.Context // what the child is told of a trace
+	traceForChild      tracing.Context // what the child is told of a trace
 }
 
 // splicingOf is for the params of m, where quoted is what its child calls remote. As much of a
@@ -96,7 +96,7 @@ func splicingOf(m *jsonrpc.Message, quoted []byte, remote string) splicing {
 
 // trace is the edit that _meta needs; own is the hub's progress token, nil for none.
 func (r *splicing) trace(own []byte) jsonrpc.Edit {
-	return r.carrier.Edit(r.raw, r.token, own, r.told)
+	return r.carrier.Edit(r.raw, r.token, own, r.traceForChild)
 }
 
 // params are what the child is sent: the judged bytes, with the edits that the

@@ -218,7 +218,7 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 		c.hubToken = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(p.token))
 	}
 	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
-	p.splicing.told = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
+	p.splicing.traceForChild = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
 	edits[1] = p.splicing.trace(c.hubToken)
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {

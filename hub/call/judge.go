@@ -88,8 +88,8 @@ func (att *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	over, err := att.precheck(ctx)
-	if err == nil && !over {
+	refused, err := att.precheck(ctx)
+	if err == nil && !refused {
 		err = att.decide(ctx)
 	}
 	if err != nil {
@@ -147,8 +147,8 @@ func (att *attempt) awaitRoots(ctx context.Context) (err error) {
 
 // precheck takes the lease of a child that runs. If the child does not run, or runs with other
 // roots, precheck judges the call by how the child would be started. A call that is not allowed
-// then starts nothing. over: the call ends here.
-func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
+// then starts nothing. refused: the call ends here.
+func (att *attempt) precheck(ctx context.Context) (refused bool, err error) {
 	s, spec := att.call.sender, &att.conf.Child(att.child).Spec
 	if att.conf.Denied(att.child) { // wherever it would run
 		if att.call.fast {
@@ -158,8 +158,8 @@ func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 		return err == nil && att.verdict.Decision != policy.Allow, err
 	}
 	if att.rootsWait != nil && att.client.BringsOtherRoots(spec) {
-		if over, err = att.judgeUnstarted(ctx, &att.roots); err != nil || over {
-			return over, err
+		if refused, err = att.judgeUnstarted(ctx, &att.roots); err != nil || refused {
+			return refused, err
 		}
 	}
 	if err = att.client.RootsBefore(ctx, spec); err != nil {
@@ -173,8 +173,8 @@ func (att *attempt) precheck(ctx context.Context) (over bool, err error) {
 }
 
 // judgeUnstarted judges by how the child would run, with the roots of view where it is set.
-// over: it would not be called.
-func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (over bool, err error) {
+// refused: it would not be called.
+func (att *attempt) judgeUnstarted(ctx context.Context, view *rootsmgr.View) (refused bool, err error) {
 	if !att.planPlace(view) {
 		return false, nil
 	}

@@ -43,7 +43,7 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 		if inner != nil {
 			parts = append(append(parts, []byte(`,"arguments":`)), jsonrpc.Splice(inner, edits...)...)
 		}
-		if meta := c.splicing.carrier.Meta(c.token, own, c.splicing.told); meta != nil {
+		if meta := c.splicing.carrier.Meta(c.token, own, c.splicing.traceForChild); meta != nil {
 			parts = append(parts, []byte(`,"_meta":`), meta)
 		}
 		return append(parts, []byte(`}`))

@@ -36,19 +36,19 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		return nil, err
 	}
 	defer att.lease.Release()
-	f := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
-	f.Cwd, f.Served = att.workplace()
+	preview := &Preview{Tool: t.tool, Verdict: att.verdict, View: *att.relevantRoots(), Approval: s.Approvals.Explain(c.approvalRequest(), att.forApproval())}
+	preview.Cwd, preview.Served = att.workplace()
 	if att.lease != nil {
-		f.Kernel = att.lease.Kernel()
-		f.Closed = att.closed()
+		preview.Kernel = att.lease.Kernel()
+		preview.Closed = att.closed()
 	}
 	if att.verdict.Decision == policy.Escalate {
-		att.refusal = cmp.Or(f.Approval.Unasked, approval.WhyDeclined)
+		att.refusal = cmp.Or(preview.Approval.Unasked, approval.WhyDeclined)
 	}
 	if !att.allowed() {
-		f.Refusal = att.denialText("")
+		preview.Refusal = att.denialText("")
 	}
-	return f, nil
+	return preview, nil
 }
 
 // closed is what a call names and the kernel does not open to its child.

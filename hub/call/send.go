@@ -42,11 +42,11 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		own = s.Progress.Add(att.lease.Key(), s.ClientOf(ctx), bytes.Clone(c.token))
 		drop = func() { s.Progress.Remove(own) }
 	}
-	c.splicing.told = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
-	away, back := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
+	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
+	callCtx, done := s.track(run.WithProgressToken(ctx, own), &c.inFlight, att.lease, att)
 	e := &exchange{s, att, s.ClientOf(ctx), t.method(), att.lease.Key(), func(v *validate.Verdict) [][]byte { return c.params(own, t.edits(s, v)) }}
-	a, err := e.send(away)
-	back(err)
+	a, err := e.send(callCtx)
+	done(err)
 	var late *deniedError
 	switch {
 	case errors.As(err, &late):
@@ -103,8 +103,8 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 		c.end(jsonrpc.Answer{}, cause)
 		return
 	}
-	a, talks := c.pooled, c.followUp != nil
-	if !talks {
+	pooled, followsUp := c.pooled, c.followUp != nil
+	if !followsUp {
 		c.pooled = nil
 	}
 	c.sent = true
@@ -117,8 +117,8 @@ func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
 		c.reply.OnCancel(c)
 		go func() { c.OnResponse(c.lease.Call(run.WithProgressToken(ctx, c.hubToken), methods.CallTool, whole)) }()
 	}
-	if !talks {
-		a.free()
+	if !followsUp {
+		pooled.free()
 	}
 }
 
@@ -154,11 +154,11 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 		own = s.Progress.Add(k, from, bytes.Clone(r.token))
 		defer s.Progress.Remove(own)
 	}
-	r.told = timing.BeginClientSpan(r.told, lease.Protocol())
+	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())
 	edits = append(edits, r.trace(own))
-	away, back := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
-	resp, err := lease.Call(away, m.Method, jsonrpc.Splice(m.Params, edits...)...)
-	back(err)
+	callCtx, done := s.track(run.WithProgressToken(ctx, own), &Request{}, lease, nil)
+	resp, err := lease.Call(callCtx, m.Method, jsonrpc.Splice(m.Params, edits...)...)
+	done(err)
 	if err != nil {
 		timing.ServerAnswered(failure.Outcome(err), nil)
 		return failure.AnswerRequest(ctx, k.Child, m.Method, &failure.SentError{Err: err}), err
@@ -167,9 +167,9 @@ func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Me
 	return from.Answer(lease, m.Method, resp), nil
 }
 
-// track notes that a request, judged by att or not at all, is with a child until back
+// track notes that a request, judged by att or not at all, is with a child until done
 // is called with what became of it. The context is for Lease.Call.
-func (s *Sender) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, back func(err error)) {
+func (s *Sender) track(ctx context.Context, t *Request, lease *children.Lease, att *attempt) (_ context.Context, done func(err error)) {
 	t.Key, t.Client = lease.Instance(), Requester{s.ClientOf(ctx), att}
 	return s.InFlight.Track(ctx, t)
 }

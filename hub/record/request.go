@@ -25,11 +25,11 @@ type Subject struct {
 // request is what the record tells of one request of the client. It belongs to the
 // goroutine that serves it.
 type request struct {
-	m       *jsonrpc.Message
-	started time.Time
-	told    bool            // a line is written, or none is due
-	in      tracing.Context // that it came with
-	timing  telemetry.Call
+	m        *jsonrpc.Message
+	started  time.Time
+	recorded bool            // a line is written, or none is due
+	in       tracing.Context // that it came with
+	timing   telemetry.Call
 }
 
 type requestKey struct{}
@@ -74,7 +74,7 @@ func (r *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 		return
 	}
 	word := Result(a.Result, a.Error)
-	if !of.told {
+	if !of.recorded {
 		r.unjudged(ctx, of, word)
 	}
 	if ctx.Err() != nil {
@@ -101,7 +101,7 @@ func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 	if of == nil { // the hub asks by itself
 		return rec
 	}
-	of.told = true
+	of.recorded = true
 	rec.Request, rec.Micros = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
 	rec.Trace = audit.Trace(of.beginSpan())
 	if what.Method == methods.CallTool {

@@ -249,7 +249,7 @@ func (r *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (T
 		t, err := r.decide(ctx, what, d)
 		return Ticket{Ticket: t}, err
 	}
-	of.told = true
+	of.recorded = true
 	decision := policy.Allow
 	if !d.Allowed() {
 		decision = policy.Deny
@@ -304,7 +304,7 @@ func (r *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
 		return
 	}
 	if of := requestOf(ctx); of != nil {
-		of.told = true
+		of.recorded = true
 		if what.Child != "" {
 			of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
 		}

@@ -98,8 +98,8 @@ type link struct {
 // ID names the log; its files begin with it.
 func (l *Log) ID() string { return l.id }
 
-// note makes a line that is written soon, without waiting for it.
-func (l *Log) note(kind string, r *Record) error {
+// putSoon makes a line that is written soon, without waiting for it.
+func (l *Log) putSoon(kind string, r *Record) error {
 	if err := l.enter(); err != nil {
 		return err
 	}
@@ -249,8 +249,8 @@ func (l *Log) Commit(ctx context.Context) error {
 	}
 }
 
-// write adds a line of the log itself.
-func (l *Log) write(kind string, body func(line) line) error {
+// putOwn adds a line of the log itself.
+func (l *Log) putOwn(kind string, body func(line) line) error {
 	l.mu.Lock()
 	if err := l.room(); err != nil {
 		l.mu.Unlock()

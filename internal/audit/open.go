@@ -44,7 +44,7 @@ func Open(o Options) (*Log, error) {
 	}
 	l.file = newLogFile(l.path, o.MaxSize)
 	l.looked = time.Now()
-	err = l.write(KindOpen, func(b line) line {
+	err = l.putOwn(KindOpen, func(b line) line {
 		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
 	})
 	if err == nil {

@@ -169,7 +169,7 @@ func (r *Recorder) Note(kind string, rec *Record) {
 		_ = r.failed(r.notOpen(), 1)
 		return
 	}
-	if err := l.note(kind, rec); err != nil {
+	if err := l.putSoon(kind, rec); err != nil {
 		_ = r.failed(err, 1)
 	}
 }

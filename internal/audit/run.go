@@ -119,7 +119,7 @@ func (l *Log) close() error {
 	l.mu.Lock()
 	l.failedAt = time.Time{} // it is the last attempt, whenever the one before was
 	l.mu.Unlock()
-	err := l.write(KindClose, func(b line) line { return b })
+	err := l.putOwn(KindClose, func(b line) line { return b })
 	l.end(ErrClosed)
 	if err == nil {
 		released := false

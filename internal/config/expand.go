@@ -118,7 +118,7 @@ func (e *expander) one(body string, depth int) (string, *expandError) {
 	case !explicit && keys.IsPlainVariable(name):
 		return e.variable(name, def, hasDef, depth)
 	}
-	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", clip(name)),
+	return "", &expandError{fmt.Sprintf("${%s} is nothing that can be replaced", quotedInside(name)),
 		`write ${NAME}, ${NAME:-default} or ${env:NAME}, or "$${" where it is meant as it stands`}
 }
 
@@ -132,7 +132,7 @@ func (e *expander) reference(k reference.Kind, name string, depth int) (string, 
 	}
 	if k != reference.File {
 		if bad := reference.CheckName(name); bad != "" {
-			return "", &expandError{clip(name) + " " + bad, ""}
+			return "", &expandError{quotedInside(name) + " " + bad, ""}
 		}
 		return reference.Ref{Kind: k, Name: name}.Mark(), nil
 	}
@@ -154,7 +154,7 @@ func (e *expander) variable(name, def string, hasDef bool, depth int) (string, *
 	v, set := e.env(name)
 	switch {
 	case strings.ContainsRune(v, 0):
-		return "", &expandError{fmt.Sprintf("the variable %s holds a NUL character, which no program, path or name can", clip(name)), ""}
+		return "", &expandError{fmt.Sprintf("the variable %s holds a NUL character, which no program, path or name can", quotedInside(name)), ""}
 	case hasDef && v == "":
 		if depth >= maxNesting {
 			return "", &expandError{fmt.Sprintf("more than %d defaults inside of each other", maxNesting), ""}
@@ -176,17 +176,17 @@ func (e *expander) unset() *expandError {
 		return nil
 	case 1:
 		n := e.missing[0]
-		return &expandError{fmt.Sprintf("the variable %s is not set", clip(n)), fmt.Sprintf("set it for the hub, or give a default: ${%s:-...}", clip(n))}
+		return &expandError{fmt.Sprintf("the variable %s is not set", quotedInside(n)), fmt.Sprintf("set it for the hub, or give a default: ${%s:-...}", quotedInside(n))}
 	}
 	names := make([]string, len(e.missing))
 	for i, n := range e.missing {
-		names[i] = clip(n)
+		names[i] = quotedInside(n)
 	}
 	return &expandError{"the variables " + strings.Join(names, ", ") + " are not set", "set them for the hub, or give defaults: ${NAME:-...}"}
 }
 
-// clip is quote without the quotes.
-func clip(s string) string {
+// quotedInside is quote without the quotes.
+func quotedInside(s string) string {
 	q := jsonc.Quote(s)
 	return q[1 : len(q)-1]
 }

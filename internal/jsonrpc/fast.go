@@ -146,36 +146,36 @@ type ResponseHandler interface {
 // A PendingCall is a request that no goroutine waits for. The zero PendingCall can be
 // prepared, once.
 type PendingCall struct {
-	c *Conn
-	n uint64
-	p call
+	c    *Conn
+	n    uint64
+	call call
 }
 
 // Prepare makes s a request that Start will send. handler is told of its outcome
 // once, if Start returns true.
-func (c *Conn) Prepare(s *PendingCall, handler ResponseHandler) {
-	s.c, s.n, s.p.handler = c, c.next.Add(1), handler
+func (c *Conn) Prepare(p *PendingCall, handler ResponseHandler) {
+	p.c, p.n, p.call.handler = c, c.next.Add(1), handler
 }
 
 // Start sends the request if that takes no waiting, with others where the
 // caller is on a read loop and gives its Batch; false: nothing was sent, and
 // its ResponseHandler will not be told. params may be used again when it returns.
-func (s *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
-	c := s.c
+func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
+	c := p.c
 	c.mu.Lock()
 	if c.tabs.closed != nil {
 		c.mu.Unlock()
 		return false
 	}
-	c.tabs.pending[s.n] = &s.p
+	c.tabs.pending[p.n] = &p.call
 	c.mu.Unlock()
 	f := newFrame()
 	defer f.free()
-	f.request(s.n, method, params)
+	f.request(p.n, method, params)
 	if b.Send(c.w, f.parts) {
 		return true
 	}
-	if c.forget(s.n) == nil {
+	if c.forget(p.n) == nil {
 		return true // the Conn ended meanwhile, and has told the handler
 	}
 	return false
@@ -183,14 +183,14 @@ func (s *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) boo
 
 // Abandon ends the request with a cause, which the peer is told, unless it has
 // been answered.
-func (s *PendingCall) Abandon(cause error) {
-	p := s.c.forget(s.n)
-	if p == nil {
+func (p *PendingCall) Abandon(cause error) {
+	waiting := p.c.forget(p.n)
+	if waiting == nil {
 		return
 	}
-	s.c.cancelled.Add(1)
-	s.c.cancelPeer(s.n, cause)
-	p.finish(outcome{err: cause})
+	p.c.cancelled.Add(1)
+	p.c.cancelPeer(p.n, cause)
+	waiting.finish(outcome{err: cause})
 }
 
 // finish hands the outcome to whoever waits for it.
