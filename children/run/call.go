@@ -83,6 +83,9 @@ func (r *Run) failed(ctx context.Context, err error) error {
 // gone is the error of a call whose run has ended.
 func (r *Run) gone(cause error) *UnavailableError {
 	e := Unavailable(r.spec, cause.Error(), r.Facts().Stderr, cause)
+	if closed, ok := errors.AsType[*jsonrpc.ClosedError](cause); ok {
+		e.Unsent = closed.Unsent
+	}
 	switch {
 	case r.hung.Load():
 		e.Reason, e.Err = ErrHung.Error()+"; the next call starts it again", ErrHung

@@ -20,6 +20,7 @@ type UnavailableError struct {
 	Stderr     string        // tail of its stderr, plain text, may be ""; for the operator
 	RetryAfter time.Duration // 0: the next call starts it again
 	Err        error         // the cause, where there is one
+	Unsent     bool          // it ended before the call was written to it
 
 	own bool // it is one session's own child: Error quotes Stderr
 }

@@ -101,7 +101,7 @@ func Outcome(err error) string {
 }
 
 // A SentError says why a request that its server was given has no answer. It may have run all the
-// same.
+// same, unless the server was gone by then (run.UnavailableError.Unsent).
 type SentError struct{ Err error }
 
 func (e *SentError) Error() string { return e.Err.Error() }
@@ -153,10 +153,10 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 
 // withSent adds to the text of a failure that the request may have run, where it was sent.
 func withSent(kind Kind, err error, text string) string {
-	if (kind == NotAvailable || kind == TimedOut) && is[*SentError](err) {
-		text += "\n" + mayHaveRun
+	if gone, ok := errors.AsType[*run.UnavailableError](err); ok && gone.Unsent || kind != NotAvailable && kind != TimedOut || !is[*SentError](err) {
+		return text
 	}
-	return text
+	return text + "\n" + mayHaveRun
 }
 
 // AnswerRequest answers another request that was not judged, or that the child did not answer.

@@ -79,6 +79,7 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 	}{
 		"its server ended":           {&SentError{ended}, true},
 		"its server was silent":      {&SentError{&run.TimeoutError{Child: "kid"}}, true},
+		"it was gone by then":        {&SentError{&run.UnavailableError{Child: "kid", Reason: "exited with status 1", Unsent: true}}, false},
 		"there was no server":        {ended, false},
 		"its answer is of no use":    {&SentError{&jsonrpc.BrokenError{}}, false},
 		"it was refused unlooked at": {&SentError{errors.New("401")}, false},

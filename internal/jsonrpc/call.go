@@ -40,7 +40,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	if err := c.tabs.closed; err != nil {
 		c.mu.Unlock()
 		c.calls.Put(p)
-		return nil, err
+		return nil, closedBy(err, false)
 	}
 	c.tabs.pending[n] = p
 	c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	}
 	c.calls.Put(p)
 	if ctx.Err() == nil {
-		return nil, closedBy(err)
+		return nil, closedBy(err, queued)
 	}
 	c.cancelled.Add(1)
 	err = context.Cause(ctx)
@@ -75,12 +75,15 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	return nil, err
 }
 
-// closedBy makes an error of the Writer one that matches ErrClosed.
-func closedBy(err error) error {
-	if err == nil || errors.Is(err, ErrClosed) {
-		return err
+// closedBy makes an error of the Writer one that matches ErrClosed. queued is what the Writer said of the message.
+func closedBy(err error, queued bool) error {
+	if err == nil {
+		return nil
 	}
-	return &ClosedError{err}
+	if closed, ok := errors.AsType[*ClosedError](err); ok {
+		err = closed.Reason
+	}
+	return &ClosedError{err, !queued}
 }
 
 // cancelPeer tells the peer that nobody waits for its answer any more.
@@ -141,7 +144,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 	f.notification(method, params)
 	if _, err := c.w.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
-			err = closedBy(err)
+			err = closedBy(err, false)
 		}
 		return err
 	}

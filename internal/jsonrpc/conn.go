@@ -174,8 +174,8 @@ func (c *Conn) Run(ctx context.Context) error {
 	if err == nil && c.o.Grace > 0 {
 		c.drain(ctx)
 	}
-	c.cancelServed(&ClosedError{err})
-	c.w.Close(&ClosedError{err})
+	c.cancelServed(&ClosedError{Reason: err})
+	c.w.Close(&ClosedError{Reason: err})
 	_ = c.r.Close()
 	if closer, ok := c.out.(io.Closer); ok {
 		_ = closer.Close() // frees a writer that blocks
@@ -199,7 +199,7 @@ func (c *Conn) watch(ctx context.Context, over <-chan struct{}) {
 	case <-c.w.Failed():
 		c.mu.Lock()
 		if c.tabs.closed == nil {
-			c.tabs.closed = &ClosedError{c.w.Broken()}
+			c.tabs.closed = &ClosedError{Reason: c.w.Broken()}
 		}
 		c.mu.Unlock()
 		select {
@@ -228,7 +228,7 @@ func (c *Conn) drain(ctx context.Context) {
 	case <-idle:
 		_ = c.w.Flush(ctx)
 	case <-ctx.Done():
-		c.cancelServed(&ClosedError{context.Cause(ctx)})
+		c.cancelServed(&ClosedError{Reason: context.Cause(ctx)})
 		<-idle
 	}
 }
@@ -244,12 +244,12 @@ func (c *Conn) Stats() Stats {
 // failPending ends all calls: nothing will answer them.
 func (c *Conn) failPending(reason error) {
 	c.mu.Lock()
-	c.tabs.closed = &ClosedError{reason}
+	c.tabs.closed = &ClosedError{Reason: reason}
 	pending := c.tabs.pending
 	c.tabs.pending = nil
 	c.mu.Unlock()
 	for _, p := range pending {
-		p.finish(outcome{err: &ClosedError{reason}})
+		p.finish(outcome{err: &ClosedError{Reason: reason}})
 	}
 }
 

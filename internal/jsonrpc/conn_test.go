@@ -320,13 +320,17 @@ func TestEndOfInput(t *testing.T) {
 	got := p.call(t.Context(), "x")
 	p.read()
 	_ = p.in.Close()
-	if r := <-got; !errors.Is(r.err, ErrClosed) {
+	unsent := func(err error) bool {
+		closed, ok := errors.AsType[*ClosedError](err)
+		return ok && closed.Unsent
+	}
+	if r := <-got; !errors.Is(r.err, ErrClosed) || unsent(r.err) {
 		t.Fatalf("got %+v", r)
 	}
 	if err := <-p.err; err != nil {
 		t.Fatalf("Run returned %v at the end of the input", err)
 	}
-	if _, err := p.conn.Call(t.Context(), "x"); !errors.Is(err, ErrClosed) {
+	if _, err := p.conn.Call(t.Context(), "x"); !errors.Is(err, ErrClosed) || !unsent(err) {
 		t.Fatalf("got %v", err)
 	}
 	if err := p.conn.Notify(t.Context(), "x"); !errors.Is(err, ErrClosed) {

@@ -171,8 +171,11 @@ func AppendMember(b []byte, name string, value []byte) []byte {
 // ErrClosed is matched by every error that means that the peer is gone.
 var ErrClosed = errors.New("connection closed")
 
-// A ClosedError is returned by calls on a Conn that has ended; Reason is why.
-type ClosedError struct{ Reason error }
+// A ClosedError is returned by calls on a Conn that has ended.
+type ClosedError struct {
+	Reason error // why
+	Unsent bool  // it had ended before the request was written: the peer has seen nothing of it
+}
 
 func (e *ClosedError) Error() string {
 	if e.Reason == nil {

@@ -131,7 +131,7 @@ func TestReadingHelpers(t *testing.T) {
 			t.Errorf("%s: %+v", bad, e)
 		}
 	}
-	if err := (&ClosedError{errors.New("why")}); !errors.Is(err, ErrClosed) || err.Error() != "connection closed: why" {
+	if err := (&ClosedError{Reason: errors.New("why")}); !errors.Is(err, ErrClosed) || err.Error() != "connection closed: why" {
 		t.Error(err)
 	}
 }
