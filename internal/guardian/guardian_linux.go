@@ -81,7 +81,7 @@ func ClientPID() int {
 	return p.Parent
 }
 
-// guarded reports whether these arguments run a hub. A guardian where none is
+// guarded reports whether these arguments start servers, as a hub or to try them. A guardian where none is
 // needed does no harm; what a hub starts by the hundred must not have one.
 func guarded(args []string) bool {
 	if len(args) < 2 || strings.HasSuffix(args[0], ".test") {
@@ -96,7 +96,7 @@ func guarded(args []string) bool {
 	}
 	for _, a := range args[1:] {
 		switch a {
-		case "serve", "call", "explain", "demo", "warm", "tools", "learn", "doctor":
+		case "serve", "call", "explain", "demo", "warm", "tools", "learn", "doctor", "add", "import", "init":
 			return true
 		case "-h", "--help", "--":
 			return false

@@ -18,6 +18,9 @@ func TestGuarded(t *testing.T) {
 		{[]string{"demo"}, true},
 		{[]string{"tools", "git"}, true},
 		{[]string{"warm", "--root", "."}, true},
+		{[]string{"add", "fs", "--", "server"}, true},
+		{[]string{"import", "cursor"}, true},
+		{[]string{"init"}, true},
 		{nil, false},
 		{[]string{"files"}, false},
 		{[]string{"files", "serve"}, false}, // a directory of that name
