@@ -68,7 +68,7 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(m.base) || j.touchesName(f, m))
 	}
 	if info.IsDir() {
-		j.keepDir(f, m.path)
+		j.noteHintedDir(f, m.path)
 		return f.Role == access.Delete && f.Operand || j.touchesName(f, m)
 	}
 	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(m.base) || j.touchesName(f, m)

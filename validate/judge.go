@@ -19,26 +19,26 @@ import (
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
-	c             *Checker
-	machine       *machine.Machine // as the call sees it
-	work          *budget.Budget   // of the call
-	view          machine.View
-	callCtx       CallContext
-	roots         rootsmgr.View
-	guard         *guard.Guard
-	container     *machine.Container
-	startsAtFirst bool              // of the directories that the child is served, the first is where its relative paths start
-	ownDirs       []string          // directories among the call's own arguments
-	starts        []string          // memo of bases
-	secondPass    bool              // bases are directories that the call itself names
-	elsewhere     bool              // the call names the directory inside the boundary that it works in
-	givenRoots    map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
-	longestRoot   int               // bytes of a root in it
-	watched       []fs.FileInfo     // protected files as they are now; nil: not looked at
-	lists         map[string][]fs.DirEntry
-	strayDirs     map[string]bool // memo of strays
-	secret        bool            // a variable was expanded whose value must not be shown
-	hintedDirs    []string        // directories among the names that count only under a condition
+	c               *Checker
+	machine         *machine.Machine // as the call sees it
+	work            *budget.Budget   // of the call
+	view            machine.View
+	callCtx         CallContext
+	roots           rootsmgr.View
+	guard           *guard.Guard
+	container       *machine.Container
+	startsAtFirst   bool              // of the directories that the child is served, the first is where its relative paths start
+	ownDirs         []string          // directories among the call's own arguments
+	starts          []string          // memo of bases
+	secondPass      bool              // bases are directories that the call itself names
+	callSetsWorkdir bool              // the call names the directory inside the boundary that it works in
+	givenRoots      map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	longestRoot     int               // bytes of a root in it
+	watched         []fs.FileInfo     // protected files as they are now; nil: not looked at
+	lists           map[string][]fs.DirEntry
+	strayDirs       map[string]bool // memo of strays
+	secret          bool            // a variable was expanded whose value must not be shown
+	hintedDirs      []string        // directories among the names that count only under a condition
 
 	rules     policy.Evaluation   // of the policy, as they are asked about this call
 	oddRoots  map[string]*oddRoot // memo of oddRootOf
@@ -113,7 +113,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	case len(f.Value) > detect.MaxValue:
 		consider(meaning{code: CodeUnresolvable, err: "longer than any path"})
 	case f.Form == detect.FormURI, f.Form == detect.FormText:
-		j.uri(f, consider)
+		j.uriMeanings(f, consider)
 	case f.Form == detect.FormGlob:
 		j.globWord(f, consider)
 	default:
@@ -192,9 +192,9 @@ func (j *judge) addReading(out *FindingVerdict, r Reading, d policy.Decision) {
 	}
 }
 
-// uri yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
+// uriMeanings yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
 // some programs do that.
-func (j *judge) uri(f *detect.Finding, yield func(meaning)) {
+func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 	paths, err := j.machine.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
@@ -245,8 +245,8 @@ func (j *judge) decideWithoutDisk(f *detect.Finding, m meaning, candidate *polic
 	return policy.Deny, true, false
 }
 
-// reading checks one absolute path. counts is false where a conditional finding does not apply. u is filled with what
-// the rules of the policy ask about.
+// reading checks one absolute path. counts is false where a conditional finding does not apply. candidate is filled
+// with what the rules of the policy ask about.
 func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
@@ -256,7 +256,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 	}
 	place, err := j.resolve(m.path)
 	if place.Dir && conditional && m.glob == "" && (err == nil || isBase(f)) {
-		j.keepDir(f, m.path)
+		j.noteHintedDir(f, m.path)
 	}
 	candidate.Place, candidate.Known, candidate.Hard = place, place.Path != "", place.Path == ""
 	escape := j.describe(&r, &place, err)
@@ -273,7 +273,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			r.Code, candidate.Hard = code, true
 			return r, policy.Deny, true
 		}
-		if j.idle(f, m, &place) {
+		if j.irrelevant(f, m, &place) {
 			return r, policy.Allow, false
 		}
 	}
@@ -380,8 +380,8 @@ func (j *judge) judgeFindings(findings []detect.Finding) []FindingVerdict {
 // pass came across.
 func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 	list := make([]FindingVerdict, 0, len(findings))
-	var again []int
-	j.elsewhere = j.worksElsewhere(findings)
+	var relative []relativeFinding
+	j.callSetsWorkdir = j.worksElsewhere(findings)
 	for i := range findings {
 		out, ok := j.judgeFinding(&findings[i])
 		if j.work.Spent() {
@@ -392,20 +392,20 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.machine.Platform.IsAbs(f.Value)
 		if !ok {
 			if isRelative {
-				again = append(again, -i-1)
+				relative = append(relative, relativeFinding{f, -1})
 			}
 			continue
 		}
 		j.work.Spend(budget.JudgeSteps)
 		list = append(list, out)
 		if isRelative {
-			again = append(again, len(list)-1)
+			relative = append(relative, relativeFinding{f, len(list) - 1})
 		}
 		if !f.Conditional() {
-			j.keepDirs(&out)
+			j.noteOwnDirs(&out)
 		}
 	}
-	if len(again) == 0 || len(findings) < 2 {
+	if len(relative) == 0 || len(findings) < 2 {
 		return list
 	}
 	// A directory may be named relative to another one that was: three deep is as far as honest calls go.
@@ -430,37 +430,39 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 				j.namedDirs[dir] = true
 			}
 		}
-		list = j.readAgain(findings, list, again)
+		list = j.readAgain(findings, list, relative)
 	}
 	return list
 }
 
-// readAgain judges the relative findings from j.starts. again are positions in list, or -1-i of a finding that did not
-// count so far.
-func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, again []int) []FindingVerdict {
-	for i, at := range again {
+// A relativeFinding is one that is judged from each directory that the call names.
+type relativeFinding struct {
+	finding *detect.Finding
+	verdict int // its place among the verdicts; -1: it has not counted so far
+}
+
+// readAgain judges the relative findings from j.starts, and adds what comes of it to their verdicts.
+func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, relative []relativeFinding) []FindingVerdict {
+	for i := range relative {
 		if j.work.Spent() {
 			return append(list, j.overspent(&findings[0]))
 		}
-		if at < 0 {
-			if out, ok := j.judgeFinding(&findings[-at-1]); ok {
-				out.borrowed = true
-				list = append(list, out)
-				again[i] = len(list) - 1
-				j.keepDirs(&out)
-			}
-			continue
-		}
-		more, ok := j.judgeFinding(&list[at].Finding)
+		again, ok := j.judgeFinding(relative[i].finding)
 		if !ok {
 			continue
 		}
-		j.keepDirs(&more)
-		list[at].borrowed = list[at].borrowed || list[at].Decision == policy.Allow && more.Decision != policy.Allow
-		list[at].join(&more)
-		for _, r := range more.Readings {
+		j.noteOwnDirs(&again)
+		at := relative[i].verdict
+		if at < 0 {
+			again.borrowed = true
+			relative[i].verdict, list = len(list), append(list, again)
+			continue
+		}
+		list[at].borrowed = list[at].borrowed || list[at].Decision == policy.Allow && again.Decision != policy.Allow
+		list[at].join(&again)
+		for _, r := range again.Readings {
 			d := policy.Allow
-			if more.Decision == policy.Deny && r.Code == more.Code {
+			if again.Decision == policy.Deny && r.Code == again.Code {
 				d = policy.Deny
 			}
 			j.addReading(&list[at], r, d)
@@ -474,21 +476,21 @@ func (j *judge) overspent(f *detect.Finding) FindingVerdict {
 	return FindingVerdict{Finding: *f, Decision: policy.Deny, Code: CodeBudget}
 }
 
-// maxHinted bounds how many directories keepDir notes.
+// maxHinted bounds how many directories noteHintedDir notes.
 const maxHinted = 16
 
 // isBase reports a directory that a query names for later words to start from; it counts for nothing else.
 func isBase(f *detect.Finding) bool { return f.Form == detect.FormLink && f.How == detect.HowLiteral }
 
-// keepDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
-func (j *judge) keepDir(f *detect.Finding, dir string) {
+// noteHintedDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
+func (j *judge) noteHintedDir(f *detect.Finding, dir string) {
 	if dir = j.machine.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }
 
-// keepDirs notes the directories among the call's own arguments: a relative path may start from any of them.
-func (j *judge) keepDirs(out *FindingVerdict) {
+// noteOwnDirs notes the directories among the call's own arguments: a relative path may start from any of them.
+func (j *judge) noteOwnDirs(out *FindingVerdict) {
 	for _, r := range out.Readings {
 		dir := r.Path
 		if !chars.Climbs(dir) {

@@ -91,7 +91,7 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 			j.absolute(meaning{text: text, path: j.machine.Platform.Join(dir, text), base: dir, led: true}, yield)
 			continue
 		}
-		weak := j.elsewhere // what is only read has to be there
+		weak := j.callSetsWorkdir // what is only read has to be there
 		if j.secondPass {
 			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
 		}

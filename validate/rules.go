@@ -97,9 +97,9 @@ func (j *judge) passesBy(s meaning) bool {
 	return stays
 }
 
-// idle reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
+// irrelevant reports a reading of a relative path from a directory beside the roots that does not count: nothing exists there, or the
 // server does not try that directory.
-func (j *judge) idle(f *detect.Finding, s meaning, p *guard.Place) bool {
+func (j *judge) irrelevant(f *detect.Finding, s meaning, p *guard.Place) bool {
 	if s.glob != "" || s.led || !j.beside(s.base) || !slices.ContainsFunc(j.bases(), func(b string) bool { return !j.beside(b) }) {
 		return false
 	}

@@ -87,12 +87,15 @@ func (k Kind) Code() string {
 	return record.CodeUnjudged
 }
 
-// Outcome is the record's word for a request that was sent, and that no answer came to.
+// Outcome is the record's word for a request that was let through, and that no answer came to.
 func Outcome(err error) string {
 	switch KindOf(context.Background(), err) {
 	case TimedOut:
 		return audit.ResultTimeout
 	case NotAvailable:
+		if unsent(err) {
+			return audit.ResultNotSent
+		}
 		return audit.ResultUnavailable
 	case Cancelled:
 		return audit.ResultCancelled
@@ -100,8 +103,8 @@ func Outcome(err error) string {
 	return audit.ResultError
 }
 
-// A SentError says why a request that its server was given has no answer. It may have run all the
-// same, unless the server was gone by then (run.UnavailableError.Unsent).
+// A SentError says why a request that was handed to its server's connection has no answer. It may have run all the
+// same, unless that connection had ended before: see unsent.
 type SentError struct{ Err error }
 
 func (e *SentError) Error() string { return e.Err.Error() }
@@ -153,10 +156,16 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 
 // withSent adds to the text of a failure that the request may have run, where it was sent.
 func withSent(kind Kind, err error, text string) string {
-	if gone, ok := errors.AsType[*run.UnavailableError](err); ok && gone.Unsent || kind != NotAvailable && kind != TimedOut || !is[*SentError](err) {
-		return text
+	if (kind == NotAvailable || kind == TimedOut) && is[*SentError](err) && !unsent(err) {
+		text += "\n" + mayHaveRun
 	}
-	return text + "\n" + mayHaveRun
+	return text
+}
+
+// unsent reports whether the server had ended before anything of the request was written to it.
+func unsent(err error) bool {
+	gone, ok := errors.AsType[*run.UnavailableError](err)
+	return ok && gone.Unsent
 }
 
 // AnswerRequest answers another request that was not judged, or that the child did not answer.

@@ -42,7 +42,7 @@ const (
 	ResultCancelled   = "cancelled"  // by the client, or it has gone
 	ResultTimeout     = "timeout"    // nothing was heard of the server for too long
 	ResultUnavailable = "unavailable"
-	ResultNotSent     = "not-sent" // the record of the decision could not be written, or the server was gone before
+	ResultNotSent     = "not-sent" // the record of the decision could not be written, or the server had ended before the call was
 )
 
 // Bounds of one line.
