@@ -123,7 +123,7 @@ type child struct {
 
 // history is what an instance's goroutine remembers of its runs.
 type history struct {
-	hist     health.History
+	failures health.History
 	starts   int
 	next     time.Time // no start before
 	asked    bool      // somebody has wanted it to run
@@ -436,7 +436,7 @@ func (c *child) publish(change func(v *view)) {
 	if v.status.State != old.status.State {
 		v.status.Since = time.Now()
 	}
-	v.status.Failures, v.status.CircuitOpen = c.history.hist.Failures, c.history.hist.Open()
+	v.status.Failures, v.status.CircuitOpen = c.history.failures.Failures, c.history.failures.Open()
 	v.status.Restarts, v.status.Listed = max(0, c.history.starts-1), c.history.listed
 	v.status.Lives = c.history.lives
 	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
@@ -566,7 +566,7 @@ func (c *child) finish() {
 // startsByItself reports whether the child is started once more without a call: one that
 // was asked for and has never been ready yet, unless it fails again and again.
 func (c *child) startsByItself() bool {
-	return !c.lazy() && c.history.asked && !c.history.wasReady && !c.history.hist.Open()
+	return !c.lazy() && c.history.asked && !c.history.wasReady && !c.history.failures.Open()
 }
 
 // next is what the life of an instance goes on with.
@@ -632,8 +632,8 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	if s != nil {
 		lived = time.Since(s.since)
 	}
-	c.history.hist.Failed(lived)
-	delay := c.history.hist.Delay(c.common.jitter())
+	c.history.failures.Failed(lived)
+	delay := c.history.failures.Delay(c.common.jitter())
 	var refused *link.StatusError
 	login := errors.As(err, &refused) && refused.Advice != ""
 	if login { // a person may log in at any time, and then calls at once
@@ -642,11 +642,11 @@ func (c *child) backOff(err *run.UnavailableError, s *serving) {
 	c.history.next = time.Now().Add(delay)
 	c.updateWanted(func(w *want) bool { w.demand, w.wish = false, false; return false })
 	why := err.Reason
-	if c.history.hist.Open() && !login {
-		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.hist.Failures, why)
+	if c.history.failures.Open() && !login {
+		why = fmt.Sprintf("crash loop, %d failures in a row: %s", c.history.failures.Failures, why)
 	}
 	c.history.last = "failed before: " + err.Reason
-	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.hist.Failures).Dur("delay", delay).Msg("child failed")
+	c.log.Warn().Str("reason", err.Reason).Int("failures", c.history.failures.Failures).Dur("delay", delay).Msg("child failed")
 	c.publish(func(v *view) {
 		v.status.State, v.status.Err, v.status.PID = BackingOff, why, 0
 		v.status.Stderr, v.status.NextStart, v.status.ByItself = err.Stderr, c.history.next, c.startsByItself()

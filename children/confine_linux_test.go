@@ -442,7 +442,7 @@ func TestRequiredRefuses(t *testing.T) {
 				g := newGrounds(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}})
 				if tc.change != nil {
 					tc.change(&g.spec)
-					g.s.Apply([]spec.Spec{g.spec}, g.s.Look([]spec.Spec{g.spec}))
+					g.s.Apply([]spec.Spec{g.spec}, g.s.Inspect([]spec.Spec{g.spec}))
 				}
 				g.s.WithBoundary(tc.boundary(g)).Ensure(one, nil)
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -11,10 +11,10 @@ import (
 // InspectedPaths is what was seen on the disk of what Specs name. The zero value is of none.
 type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 
-// Look looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
+// Inspect looks at what Specs name, and remembers where that leads before any server of theirs runs: what is
 // relinked afterwards opens nothing more. It may take as long as the disk does. Apply and SetSpecs look at nothing, so
 // they want that it was done for each Spec that they bring.
-func (s *Supervisor) Look(specs []spec.Spec) InspectedPaths {
+func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
 	for i := range specs {
 		one := &specs[i]
@@ -30,13 +30,13 @@ func (s *Supervisor) Look(specs []spec.Spec) InspectedPaths {
 	return seen
 }
 
-// LookAtNew is Look, but for what is in force already: of that it has what was seen then.
-func (s *Supervisor) LookAtNew(specs []spec.Spec) InspectedPaths {
+// InspectNew is Inspect, but for what is in force already: of that it has what was seen then.
+func (s *Supervisor) InspectNew(specs []spec.Spec) InspectedPaths {
 	s.mu.Lock()
 	seen := maps.Clone(s.looked)
 	s.mu.Unlock()
 	news := slices.DeleteFunc(slices.Clone(specs), func(one spec.Spec) bool { _, known := seen[one.Entry()]; return known })
-	out := s.Look(news)
+	out := s.Inspect(news)
 	for i := range specs {
 		if o, known := seen[specs[i].Entry()]; known {
 			out[specs[i].Entry()] = o

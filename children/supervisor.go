@@ -76,7 +76,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	s.mu.Lock()
 	specs := slices.Collect(maps.Values(s.specs))
 	s.mu.Unlock()
-	seen := s.Look(specs)
+	seen := s.Inspect(specs)
 	s.mu.Lock()
 	s.setSpecsLocked(slices.Collect(maps.Values(s.specs)), []InspectedPaths{seen}) // a reload may have come before
 	s.mu.Unlock()

@@ -227,7 +227,7 @@ func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {
 		}
 		a.Free()
 		if replaced {
-			before := offering.New(list.By, &h.current, func(string) bool { return false })
+			before := offering.New(list.Conf, &h.current, func(string) bool { return false })
 			before.Take(&children.Status{Key: spec.Key{Child: "kid"}, State: children.Ready}, offered)
 			stale := &call.Sender{
 				Main: s.main, Current: &h.current, Offering: before, Instances: s.member, Roots: s.roots, Approvals: s.approvals, Records: s.records, Progress: &h.progress, Log: s.log,

@@ -40,7 +40,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	switch kind := failure.KindOf(context.Background(), err); {
 	case err == nil:
 		e.Judged(f)
-		e.Share = tool.By.Child(tool.Child).Spec.Share.String()
+		e.Share = tool.Conf.Child(tool.Child).Spec.Share.String()
 	case kind == failure.Arguments:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()
 	case kind == failure.Schema:

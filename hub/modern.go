@@ -98,8 +98,8 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 		return how.modern(s, client.NewContext(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
-	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.Asks, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
-		if how.Asks {
+	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
+		if how.MayAsk {
 			if level != 0 {
 				s.hear(end.Context(), level)
 			}

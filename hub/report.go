@@ -100,5 +100,5 @@ func (s *Session) childRoots(conf *configuration.Configuration, name string, vie
 
 func (s *Session) serversReport(only string) status.Servers {
 	c := s.Catalog()
-	return status.ServersOf(c.Catalog, c.By, only, s.ChildStatus, s.sender.StderrOf)
+	return status.ServersOf(c.Catalog, c.Conf, only, s.ChildStatus, s.sender.StderrOf)
 }

@@ -70,7 +70,7 @@ func (s subscribeSession) At(child, uri string) subscribe.Source {
 	if conf.Child(child) == nil {
 		return nil
 	}
-	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, By: conf}}
+	return source{s.Session, offering.Source{Source: catalog.Source{Child: child, URI: uri}, Conf: conf}}
 }
 
 func (s subscribeSession) Denies(child string) bool {
@@ -91,7 +91,7 @@ func (s *Session) subscribableSources(ctx context.Context, uri string) (list []o
 	}
 	tells := s.Catalog()
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
-		return !tells.Subscribable(from.Child) && !from.By.Denied(from.Child) // that is denied, and recorded
+		return !tells.Subscribable(from.Child) && !from.Conf.Denied(from.Child) // that is denied, and recorded
 	})
 	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
 }

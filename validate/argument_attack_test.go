@@ -141,7 +141,7 @@ func TestArgumentAttacks(t *testing.T) {
 			continue
 		}
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
+			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
 		}
 	}
 }
@@ -222,7 +222,7 @@ func TestBelowDeclared(t *testing.T) {
 		}
 	}
 	if _, v := w.call(c, tool, `{"free":"/etc/passwd","other":{"outfile":"flink"},"opts":{"outFile":"a.txt"}}`); v.Decision != policy.Allow {
-		t.Errorf("denied: %+v", v.First)
+		t.Errorf("denied: %+v", v.Deciding)
 	}
 	// In strict mode a name of the schema counts at every depth, whatever its case.
 	strict := w.checker()
@@ -295,7 +295,7 @@ func TestCallAttacks(t *testing.T) {
 	}
 	for _, args := range callHonest {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
+			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
 		}
 	}
 }
@@ -323,11 +323,11 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 				for _, key := range []string{"path", "x", "command", "args"} {
 					text := strings.ReplaceAll(form, "V", name)
 					_, v := w.call(c, tool, `{"`+key+`":`+string(quoteJSON(text))+`}`)
-					if v.First == nil {
+					if v.Deciding == nil {
 						continue
 					}
-					told := v.First.Leads + v.First.Value + v.First.Raw + v.Why
-					for _, r := range v.First.Readings {
+					told := v.Deciding.Leads + v.Deciding.Value + v.Deciding.Raw + v.Why
+					for _, r := range v.Deciding.Readings {
 						told += r.Err
 					}
 					if strings.Contains(told, secret) {
@@ -343,12 +343,12 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	if _, v := w.call(c, tool, `{"x":"$MINE"}`); v.Decision != policy.Deny {
 		t.Error("a variable of the child is not judged")
 	}
-	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != policy.Deny || v.First.Leads != w.outside {
-		t.Errorf("%+v", v.First)
+	if _, v := w.call(c, tool, `{"x":"$HOME/outside"}`); v.Decision != policy.Deny || v.Deciding.Leads != w.outside {
+		t.Errorf("%+v", v.Deciding)
 	}
 	// The control: written out, the value would be in the denial.
-	if _, v := w.call(c, tool, `{"path":"/`+secret+`"}`); !strings.Contains(v.First.Leads, secret) {
-		t.Errorf("%+v", v.First)
+	if _, v := w.call(c, tool, `{"path":"/`+secret+`"}`); !strings.Contains(v.Deciding.Leads, secret) {
+		t.Errorf("%+v", v.Deciding)
 	}
 }
 
@@ -419,7 +419,7 @@ func TestVectorsThatDelete(t *testing.T) {
 	}
 	for _, args := range []string{`{"args":["ls","config"]}`, `{"args":["rm","-rf","outside"]}`, `{"command":"find config -name x"}`, `{"command":"git clean -fdx outside"}`, `{"command":"git add config"}`} {
 		if v := judge(args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied: %+v", args, v.First)
+			t.Errorf("%s: denied: %+v", args, v.Deciding)
 		}
 	}
 }
@@ -432,7 +432,7 @@ func TestLinkCalledFile(t *testing.T) {
 	calls := []string{`{"path":"file://{project}/a.txt"}`, `{"file":"file:{project}/a.txt"}`, `{"command":"cat file://{project}/a.txt"}`}
 	for _, args := range calls {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied without the link: %+v", args, v.First)
+			t.Errorf("%s: denied without the link: %+v", args, v.Deciding)
 		}
 	}
 	w.must(os.Symlink("../outside", filepath.Join(w.project, "file:")))

@@ -252,11 +252,11 @@ func TestAttacks(t *testing.T) {
 			if !s.NeedsBoundary() {
 				t.Fatal("nothing found")
 			}
-			if v.Decision != policy.Deny || v.First == nil {
+			if v.Decision != policy.Deny || v.Deciding == nil {
 				t.Fatalf("allowed: %+v", v.Findings)
 			}
-			if _, ok := explain(v.First.Code); !ok {
-				t.Errorf("code %q is not explained", v.First.Code)
+			if _, ok := explain(v.Deciding.Code); !ok {
+				t.Errorf("code %q is not explained", v.Deciding.Code)
 			}
 		})
 		if naive(w, w.fill(a.args)) {
@@ -326,8 +326,8 @@ func TestManyDocuments(t *testing.T) {
 	list := func(n int) string {
 		return `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, n) + `"{\"a\":\"/etc/passwd\"}"]}`
 	}
-	if _, v := w.call(c, tool, list(5_000)); v.Decision != policy.Deny || v.First.Pointer != "/list/5000/a" || v.First.Value != "/etc/passwd" {
-		t.Errorf("%v at %+v", v.Decision, v.First)
+	if _, v := w.call(c, tool, list(5_000)); v.Decision != policy.Deny || v.Deciding.Pointer != "/list/5000/a" || v.Deciding.Value != "/etc/passwd" {
+		t.Errorf("%v at %+v", v.Decision, v.Deciding)
 	}
 	var e *strictjson.Error
 	if _, err := c.Scan(tool, []byte(list(70_000))); !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {

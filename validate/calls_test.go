@@ -49,7 +49,7 @@ func TestHonestCalls(t *testing.T) {
 		}
 		if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow {
 			refused[name]++
-			t.Logf("refused: %s %s: %q as %s: %s", name, args, v.First.Value, v.First.How, v.First.Code)
+			t.Logf("refused: %s %s: %q as %s: %s", name, args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code)
 		}
 	}
 	for _, call := range everyday.Calls {

@@ -90,7 +90,7 @@ func TestCarriers(t *testing.T) {
 					t.Errorf("%s under %s passes: %s", s.name, key, text)
 				}
 				if _, v := w.call(c, tool, call(s.control)); v.Decision != policy.Allow {
-					t.Errorf("%s under %s inside is refused: %s: %q %s", s.name, key, text, v.First.Value, v.First.How)
+					t.Errorf("%s under %s inside is refused: %s: %q %s", s.name, key, text, v.Deciding.Value, v.Deciding.How)
 				}
 			}
 		}
@@ -177,7 +177,7 @@ func TestHonestValues(t *testing.T) {
 			refused++
 		}
 		if want := e.Debatable == ""; (v.Decision == policy.Allow) != want {
-			t.Errorf("%s %s: %v, want allowed: %v; %+v", e.Kind, strings.Join(strings.Fields(args), " "), v.Decision, want, v.First)
+			t.Errorf("%s %s: %v, want allowed: %v; %+v", e.Kind, strings.Join(strings.Fields(args), " "), v.Decision, want, v.Deciding)
 		}
 	}
 	t.Logf("%d of %d honest values are refused", refused, len(list))

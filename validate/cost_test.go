@@ -144,11 +144,11 @@ func TestHonestWork(t *testing.T) {
 	}
 	_, v := w.call(c, tool, `{"paths":[`+strings.Join(paths, ",")+`]}`)
 	if v.Decision != policy.Allow {
-		t.Errorf("3,000 paths: %+v", v.First)
+		t.Errorf("3,000 paths: %+v", v.Deciding)
 	}
 	content := strings.Repeat(`see /etc/passwd and ../x in 'quotes' {a: [b]}\n`, (20<<20)/46)
 	if _, v := w.call(c, tool, `{"path":"src/big.txt","content":"`+content+`"}`); v.Decision != policy.Allow {
-		t.Errorf("20 MiB of content: %+v", v.First)
+		t.Errorf("20 MiB of content: %+v", v.Deciding)
 	}
 }
 

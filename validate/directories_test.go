@@ -143,7 +143,7 @@ func TestServedBeside(t *testing.T) {
 		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
 		w.must(err)
 		if v := c.Judge(s, where, w.view()); v.Decision != e.want {
-			t.Errorf("%s %s: %v by %q, want %v: %+v", e.tool, e.args, v.Decision, v.Rule, e.want, v.First)
+			t.Errorf("%s %s: %v by %q, want %v: %+v", e.tool, e.args, v.Decision, v.Rule, e.want, v.Deciding)
 		}
 	}
 	// The control: a root that no rule names counts whole.
@@ -195,7 +195,7 @@ func TestServedBesideOfAKnownServer(t *testing.T) {
 			s, err := c.Scan(w.tool(c, of.server, e.tool), []byte(w.fill(e.args)))
 			w.must(err)
 			if v := c.Judge(s, where, w.view()); v.Decision != of.want {
-				t.Errorf("%s: %v %q: %v by %q, want %v: %+v", e.name, of.command, of.server, v.Decision, v.Rule, of.want, v.First)
+				t.Errorf("%s: %v %q: %v by %q, want %v: %+v", e.name, of.command, of.server, v.Decision, v.Rule, of.want, v.Deciding)
 			}
 		}
 	}

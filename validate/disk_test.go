@@ -96,8 +96,8 @@ func TestWindowsForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := c.Judge(s, CallContext{Cwd: `C:\p`}, rootsmgr.View{})
-		if v.Decision != policy.Deny || v.First.Code != code {
-			t.Errorf("%s: %v %+v, want %s", args, v.Decision, v.First, code)
+		if v.Decision != policy.Deny || v.Deciding.Code != code {
+			t.Errorf("%s: %v %+v, want %s", args, v.Decision, v.Deciding, code)
 		}
 	}
 }

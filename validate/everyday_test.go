@@ -155,7 +155,7 @@ func TestEverydayCalls(t *testing.T) {
 			continue
 		}
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
-			t.Errorf("%s %s %s: denied %s %s %q as %s: %+v", e.server, e.tool, e.args, v.Rule, v.First.Pointer, v.First.Value, v.First.How, v.First.Readings)
+			t.Errorf("%s %s %s: denied %s %s %q as %s: %+v", e.server, e.tool, e.args, v.Rule, v.Deciding.Pointer, v.Deciding.Value, v.Deciding.How, v.Deciding.Readings)
 		}
 	}
 }

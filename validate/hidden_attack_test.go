@@ -119,7 +119,7 @@ func TestHiddenAttacks(t *testing.T) {
 	for _, a := range hiddenAttacks {
 		t.Run(a.name, func(t *testing.T) {
 			s, v := w.call(c, tool, a.args)
-			if !s.NeedsBoundary() || v.Decision != policy.Deny || v.First == nil {
+			if !s.NeedsBoundary() || v.Decision != policy.Deny || v.Deciding == nil {
 				t.Fatalf("allowed: %+v", v.Findings)
 			}
 		})
@@ -162,7 +162,7 @@ func TestNoneLooksAtOptions(t *testing.T) {
 	}
 	for _, args := range []string{`{"zz":"dangling"}`, `{"zz":"/etc/passwd"}`, `{"zz":"--verbose"}`, `{"zz":"x=link/secret.txt"}`} {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %+v", args, v.First)
+			t.Errorf("%s: denied %+v", args, v.Deciding)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestTooLongForALook(t *testing.T) {
 	s, err := c.Scan(tool, []byte(`{"image":"/9j/`+strings.Repeat("4AAQ/SkZ", 4<<20/8)+`=="}`))
 	w.must(err)
 	if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Allow {
-		t.Errorf("base64: %+v", v.First.Code)
+		t.Errorf("base64: %+v", v.Deciding.Code)
 	}
 }
 
@@ -202,11 +202,11 @@ func TestAboveProtected(t *testing.T) {
 		{"move_file", `{"source":"{home}/config","destination":"x"}`, CodeProtectedBelow},
 	} {
 		_, v := w.call(c, w.tool(c, "", `{"name":"`+e.tool+`"}`), e.args)
-		if v.Decision != policy.Deny || v.First.Code != e.code {
-			t.Errorf("%s %s: %v %+v, want %s", e.tool, e.args, v.Decision, v.First, e.code)
+		if v.Decision != policy.Deny || v.Deciding.Code != e.code {
+			t.Errorf("%s %s: %v %+v, want %s", e.tool, e.args, v.Decision, v.Deciding, e.code)
 		}
-		if e.code == CodeOutside && (v.Rule != RuleBoundary || v.First.Hint == "") {
-			t.Errorf("%s %s: rule %s, hint %q", e.tool, e.args, v.Rule, v.First.Hint)
+		if e.code == CodeOutside && (v.Rule != RuleBoundary || v.Deciding.Hint == "") {
+			t.Errorf("%s %s: rule %s, hint %q", e.tool, e.args, v.Rule, v.Deciding.Hint)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestHiddenHonestCalls(t *testing.T) {
 		`{"zz":"a\u0000b"}`,
 	} {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%.200s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
+			t.Errorf("%.200s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
 		}
 	}
 	// PWD is the child's, not the hub's.

@@ -29,7 +29,7 @@ type judge struct {
 	container       *machine.Container
 	startsAtFirst   bool              // of the directories that the child is served, the first is where its relative paths start
 	ownDirs         []string          // directories among the call's own arguments
-	starts          []string          // memo of bases
+	baseDirs        []string          // memo of bases
 	secondPass      bool              // bases are directories that the call itself names
 	callSetsWorkdir bool              // the call names the directory inside the boundary that it works in
 	givenRoots      map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
@@ -47,8 +47,8 @@ type judge struct {
 
 // bases are the directories that a relative path may start from.
 func (j *judge) bases() []string {
-	if j.starts != nil {
-		return j.starts
+	if j.baseDirs != nil {
+		return j.baseDirs
 	}
 	var list []string
 	switch {
@@ -70,7 +70,7 @@ func (j *judge) bases() []string {
 	if len(list) == 0 && j.container == nil && j.roots.Snapshot != nil {
 		list = j.roots.Snapshot.Paths()
 	}
-	j.starts = list
+	j.baseDirs = list
 	return list
 }
 
@@ -412,17 +412,17 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 	all := j.bases()
 	j.secondPass = true
 	for round := range 3 {
-		j.starts = nil
+		j.baseDirs = nil
 		for _, dir := range append(j.ownDirs, j.hintedDirs...) {
-			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.starts, dir) {
-				j.starts = append(j.starts, dir)
+			if (!slices.Contains(all, dir) || j.beside(dir)) && !slices.Contains(j.baseDirs, dir) {
+				j.baseDirs = append(j.baseDirs, dir)
 			}
 		}
-		if len(j.starts) == 0 || round > 0 && len(j.starts) > maxHinted {
+		if len(j.baseDirs) == 0 || round > 0 && len(j.baseDirs) > maxHinted {
 			break
 		}
-		all = append(slices.Clip(all), j.starts...)
-		for _, dir := range j.starts {
+		all = append(slices.Clip(all), j.baseDirs...)
+		for _, dir := range j.baseDirs {
 			if j.beside(dir) {
 				if j.namedDirs == nil {
 					j.namedDirs = make(map[string]bool)
@@ -454,11 +454,11 @@ func (j *judge) readAgain(findings []detect.Finding, list []FindingVerdict, rela
 		j.noteOwnDirs(&again)
 		at := relative[i].verdict
 		if at < 0 {
-			again.borrowed = true
+			again.onlyFromNamedDir = true
 			relative[i].verdict, list = len(list), append(list, again)
 			continue
 		}
-		list[at].borrowed = list[at].borrowed || list[at].Decision == policy.Allow && again.Decision != policy.Allow
+		list[at].onlyFromNamedDir = list[at].onlyFromNamedDir || list[at].Decision == policy.Allow && again.Decision != policy.Allow
 		list[at].join(&again)
 		for _, r := range again.Readings {
 			d := policy.Allow

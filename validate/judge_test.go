@@ -61,7 +61,7 @@ func TestModes(t *testing.T) {
 	} {
 		c := w.checker(e.child)
 		if _, v := w.call(c, w.tool(c, "", anyTool), e.args); v.Decision != e.want {
-			t.Errorf("mode %v url %q: %s: %v, want %v: %+v", e.child.Mode, e.child.URL, e.args, v.Decision, e.want, v.First)
+			t.Errorf("mode %v url %q: %s: %v, want %v: %+v", e.child.Mode, e.child.URL, e.args, v.Decision, e.want, v.Deciding)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestOperatorWins(t *testing.T) {
 		t.Fatalf("profile %q", tool.ProfileName())
 	}
 	if _, v := w.call(c, tool, `{"path":"/etc/passwd"}`); v.Decision != policy.Allow {
-		t.Errorf("the operator's exemption does not hold: %+v", v.First)
+		t.Errorf("the operator's exemption does not hold: %+v", v.Deciding)
 	}
 	if _, v := w.call(c, w.tool(c, "", `{"name":"write_file"}`), `{"path":"/etc/passwd"}`); v.Decision != policy.Deny {
 		t.Error("the profile does not hold for the other tools")
@@ -108,7 +108,7 @@ func TestBase(t *testing.T) {
 		{`{"jobs":[{"dir":"{project}/src","file":"x"},{"dir":"{project}","file":"../a.txt"}]}`, policy.Deny},
 	} {
 		if _, v := w.call(c, tool, e.args); v.Decision != e.want {
-			t.Errorf("%s: %v, want %v: %+v", e.args, v.Decision, e.want, v.First)
+			t.Errorf("%s: %v, want %v: %+v", e.args, v.Decision, e.want, v.Deciding)
 		}
 	}
 	s, _ := w.call(c, tool, `{"repo":"{project}","files":["a"]}`)
@@ -183,8 +183,8 @@ func TestProtected(t *testing.T) {
 			v.Open = open
 			got := c.Judge(s, w.where(), v)
 			code := ""
-			if got.First != nil {
-				code = got.First.Code
+			if got.Deciding != nil {
+				code = got.Deciding.Code
 			}
 			if code != e.code || (got.Decision == policy.Deny) != (e.code != "") {
 				t.Errorf("%s %s, open %v: %v %q, want %q", e.tool, e.args, open, got.Decision, code, e.code)
@@ -288,8 +288,8 @@ func TestManyPaths(t *testing.T) {
 	if _, v := w.call(c, tool, `{"paths":[`+list+`"a.txt"]}`); v.Decision != policy.Allow || len(v.Findings) != 5000 {
 		t.Errorf("%v with %d findings", v.Decision, len(v.Findings))
 	}
-	if _, v := w.call(c, tool, `{"paths":[`+list+`"link/x"]}`); v.Decision != policy.Deny || v.First.Pointer != "/paths/4999" {
-		t.Errorf("%v at %+v", v.Decision, v.First)
+	if _, v := w.call(c, tool, `{"paths":[`+list+`"link/x"]}`); v.Decision != policy.Deny || v.Deciding.Pointer != "/paths/4999" {
+		t.Errorf("%v at %+v", v.Decision, v.Deciding)
 	}
 }
 
@@ -318,7 +318,7 @@ func TestContainer(t *testing.T) {
 		`{"out":"/dev/null"}`:                      policy.Allow,
 	} {
 		if _, v := w.call(c, tool, args); v.Decision != want {
-			t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
+			t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.Deciding)
 		}
 	}
 	if machine.ReadContainer("npx", []string{"run", "-v", "/a:/b"}) != nil {
@@ -356,11 +356,11 @@ func TestFindingsOfACall(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if v.Decision != policy.Deny || v.First.Pointer != "/list/1" || v.First.Code != CodeOutsideLink || v.First.Leads != w.outside+"/secret.txt" {
-		t.Errorf("verdict %+v", v.First)
+	if v.Decision != policy.Deny || v.Deciding.Pointer != "/list/1" || v.Deciding.Code != CodeOutsideLink || v.Deciding.Leads != w.outside+"/secret.txt" {
+		t.Errorf("verdict %+v", v.Deciding)
 	}
-	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.First.Hint != want {
-		t.Errorf("hint %s, want %s", v.First.Hint, want)
+	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.Deciding.Hint != want {
+		t.Errorf("hint %s, want %s", v.Deciding.Hint, want)
 	}
 	if len(v.Roots) != 1 || v.Rule != RuleBoundary || v.Why == "" || v.Generation != 1 {
 		t.Errorf("verdict %+v", v)
@@ -409,7 +409,7 @@ func TestOther(t *testing.T) {
 			continue
 		}
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != e.want {
-			t.Errorf("%s with %q: %v, want %v: %+v", e.uri, e.template, v.Decision, e.want, v.First)
+			t.Errorf("%s with %q: %v, want %v: %+v", e.uri, e.template, v.Decision, e.want, v.Deciding)
 		}
 	}
 	if _, err := c.ScanURI("child", "file:///\xff"); err == nil {

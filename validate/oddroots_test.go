@@ -95,11 +95,11 @@ func TestOddRoots(t *testing.T) {
 		for _, file := range []string{"f.txt", "sub/g.txt", "new.txt", "sub", "sub/new"} {
 			for _, key := range []string{"path", "thing"} {
 				if v := w.judge(rt, "read_it", fmt.Sprintf("{%q:%s}", key, quotedJSON(filepath.Join(w.root, file)))); v.Decision != policy.Allow {
-					rt.Errorf("root %q, %s %s: %+v", name, key, file, v.First)
+					rt.Errorf("root %q, %s %s: %+v", name, key, file, v.Deciding)
 				}
 			}
 			if v := w.judge(rt, "read_it", fmt.Sprintf(`{"uri":%s}`, quotedJSON(platform.Host().FormatURI(filepath.Join(w.root, file))))); v.Decision != policy.Allow {
-				rt.Errorf("root %q, URI %s: %+v", name, file, v.First)
+				rt.Errorf("root %q, URI %s: %+v", name, file, v.Deciding)
 			}
 		}
 		for _, out := range []string{w.root + "/../out.txt", w.root + "/sub/../../out.txt", w.root + "/{sub,..}/../out.txt", w.root + "/%2e%2e/out.txt", w.top + "/out.txt", w.root + "x", w.root + "x/f.txt"} {
@@ -137,7 +137,7 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 			for _, path := range []string{w.root + "/f.txt", w.root + "/new.txt"} {
 				raw := fmt.Sprintf(`{"path":%s}`, quotedJSON(path))
 				if v := w.judge(t, "read_it", raw); v.Decision != policy.Allow {
-					t.Errorf("control: %s: %+v", path, v.First)
+					t.Errorf("control: %s: %+v", path, v.Deciding)
 				}
 			}
 			makeDir(t, w.top, neighbour)
@@ -150,7 +150,7 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 	w := newOddWorld(t, t.TempDir(), "c:")
 	secret := filepath.Join(w.top, "secret")
 	if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(w.root+secret))); v.Decision != policy.Allow {
-		t.Errorf("control: %+v", v.First)
+		t.Errorf("control: %+v", v.Deciding)
 	}
 	if err := os.WriteFile(secret, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -168,11 +168,11 @@ func TestOddRootsInShellStrings(t *testing.T) {
 		w := newOddWorld(t, t.TempDir(), name)
 		for _, command := range []string{"cat '%s/f.txt'", `cat "%s/f.txt" | wc -l`, `cd "%s" && make`, "ls -l '%s/sub' '%[1]s/f.txt'", "echo x > '%s/new.txt'"} {
 			if v := w.judge(t, "run", fmt.Sprintf(`{"command":%s}`, quotedJSON(fmt.Sprintf(command, w.root)))); v.Decision != policy.Allow {
-				t.Errorf("%q: %s: %+v", name, command, v.First)
+				t.Errorf("%q: %s: %+v", name, command, v.Deciding)
 			}
 		}
 		if v := w.judge(t, "run", fmt.Sprintf(`{"args":["cat",%s]}`, quotedJSON(w.root+"/f.txt"))); v.Decision != policy.Allow {
-			t.Errorf("%q in a vector: %+v", name, v.First)
+			t.Errorf("%q in a vector: %+v", name, v.Deciding)
 		}
 	}
 	w := newOddWorld(t, t.TempDir(), "a b")
@@ -198,7 +198,7 @@ func TestOddRootInAList(t *testing.T) {
 	for _, rest := range []string{"/f.txt", "/f.txt,"} {
 		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)
 		if v := w.judge(t, "read_it", fmt.Sprintf(`{"path":%s}`, quotedJSON(value))); v.Decision != policy.Allow {
-			t.Errorf("%s is refused: %+v", value, v.First)
+			t.Errorf("%s is refused: %+v", value, v.Deciding)
 		}
 	}
 }

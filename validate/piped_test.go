@@ -26,7 +26,7 @@ func TestWhatACommandIsFed(t *testing.T) {
 		`{"command":"node -","stdin":"console.log(1 / 2)"}`, `{"command":"ls","stdin":""}`, `{"command":"wc -l","stdin":"a\nEND\nb/c\n"}`,
 	} {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s is refused: %+v", args, v.First)
+			t.Errorf("%s is refused: %+v", args, v.Deciding)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestRulesAndShellStrings(t *testing.T) {
 			t.Errorf("%s: %v by %q", command, v.Decision, v.Rule)
 		}
 		if _, v := w.call(bare, w.tool(bare, "", shellTool), shell(command)); v.Decision != policy.Allow {
-			t.Errorf("control: %s: %v", command, v.First)
+			t.Errorf("control: %s: %v", command, v.Deciding)
 		}
 	}
 }

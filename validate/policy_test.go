@@ -63,7 +63,7 @@ func (e *policyCase) run(t *testing.T, w *world) {
 	}
 	c := w.rules("", e.rules...)
 	if _, v := w.call(c, w.tool(c, "", def), e.args); v.Decision != e.want || e.rule != "" && v.Rule != e.rule {
-		t.Errorf("%s: %s: %v by %q, want %v by %q: %+v", e.name, e.args, v.Decision, v.Rule, e.want, e.rule, v.First)
+		t.Errorf("%s: %s: %v by %q, want %v by %q: %+v", e.name, e.args, v.Decision, v.Rule, e.want, e.rule, v.Deciding)
 	}
 	bare := w.checker()
 	if _, v := w.call(bare, w.tool(bare, "", def), e.args); v.Decision != e.control {
@@ -236,7 +236,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		s, err := c.Scan(w.tool(c, "", anyTool), []byte(w.fill(e.args)))
 		w.must(err)
 		if v := c.Judge(s, CallContext{Cwd: w.project}, e.View); v.Decision != e.want {
-			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.First)
+			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.Deciding)
 		}
 	}
 }
@@ -354,7 +354,7 @@ func TestGrants(t *testing.T) {
 		where := w.where()
 		where.Grants = e.grants
 		if v := c.Judge(s, where, w.view()); v.Decision != e.want {
-			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.First)
+			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.Deciding)
 		}
 	}
 	// A rule about calls is approved call by call: what a grant covers may stand beside anything.
@@ -364,8 +364,8 @@ func TestGrants(t *testing.T) {
 		w.must(err)
 		where := w.where()
 		where.Grants, where.Approved = []policy.Grant{{Path: w.project, Roles: policy.AnyRole}}, approved
-		if v := shell.Judge(s, where, w.view()); v.Decision != want || v.First != nil {
-			t.Errorf("a shell string approved under %q: %v %+v", approved, v.Decision, v.First)
+		if v := shell.Judge(s, where, w.view()); v.Decision != want || v.Deciding != nil {
+			t.Errorf("a shell string approved under %q: %v %+v", approved, v.Decision, v.Deciding)
 		}
 	}
 	// Readings say what a grant is missing for.
@@ -375,7 +375,7 @@ func TestGrants(t *testing.T) {
 	wide := w.where()
 	wide.Served = append(slices.Clone(w.roots), w.outside) // from there it is inside nothing, and asked about as well
 	v := asked.Judge(s, wide, w.view())
-	for _, r := range v.First.Readings {
+	for _, r := range v.Deciding.Readings {
 		if !r.Asks || !strings.HasPrefix(r.Leads, w.home+"/projects") {
 			t.Errorf("reading %+v", r)
 		}
@@ -408,7 +408,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 			t.Errorf("control: %s: %v by %q without a ceiling", path, v.Decision, v.Rule)
 		}
 		view.Ceiling = ceiling
-		if v := c.Judge(s, where, view); v.Decision != policy.Deny || v.Rule != RuleCeiling || v.First.Code != CodeCeiling {
+		if v := c.Judge(s, where, view); v.Decision != policy.Deny || v.Rule != RuleCeiling || v.Deciding.Code != CodeCeiling {
 			t.Errorf("%s: %v by %q under a ceiling", path, v.Decision, v.Rule)
 		}
 	}

@@ -134,7 +134,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for _, args := range honest {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s", args, v.First.Value, v.First.Role, v.First.Code)
+			t.Errorf("%s: denied %q as %s: %s", args, v.Deciding.Value, v.Deciding.Role, v.Deciding.Code)
 		}
 	}
 	for _, args := range vectorAttacks {
@@ -157,13 +157,13 @@ func TestShellRoles(t *testing.T) {
 		"mv /etc/passwd .": access.Delete, "mv a.txt /etc/passwd": access.Write, "sudo rm -rf /etc/passwd": access.Delete, "find /etc -delete": access.Delete, "find /etc -exec rm {} +": access.Delete, "find /etc -name x": access.Read,
 		"curl -o /etc/passwd http://x": access.Write, "tool -o /etc/passwd": access.Write, "tool /etc/passwd": access.Write, "grep x /etc/passwd": access.Read, "bash -c 'cat /etc/passwd'": access.Read, "cd /etc": access.Read, "cat() { rm $1; }; cat /etc/passwd": access.Write,
 	} {
-		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(s))+`}`); v.First == nil || v.First.Role != want {
-			t.Errorf("%s: %+v, want %s", s, v.First, want)
+		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(s))+`}`); v.Deciding == nil || v.Deciding.Role != want {
+			t.Errorf("%s: %+v, want %s", s, v.Deciding, want)
 		}
 	}
 	for args, want := range map[string]access.Role{`{"args":["cat","/etc/passwd"]}`: access.Read, `{"command":"rm","args":["/etc/passwd"]}`: access.Delete, `{"command":["cp","a","/etc/passwd"]}`: access.Write, `{"args":["x","/etc/passwd"]}`: access.Write} {
-		if _, v := w.call(c, tool, args); v.First == nil || v.First.Role != want {
-			t.Errorf("%s: %+v, want %s", args, v.First, want)
+		if _, v := w.call(c, tool, args); v.Deciding == nil || v.Deciding.Role != want {
+			t.Errorf("%s: %+v, want %s", args, v.Deciding, want)
 		}
 	}
 }

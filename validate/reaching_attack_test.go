@@ -120,7 +120,7 @@ func TestNamedDirectory(t *testing.T) {
 		`{"cwd":"{project}/d/d","query":"ATTACH '../../a.db'"}`,
 	} {
 		if _, v := w.call(c, tool, fill(args)); v.Decision != policy.Allow {
-			t.Errorf("%s: %+v", args, v.First)
+			t.Errorf("%s: %+v", args, v.Deciding)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestThisHost(t *testing.T) {
 		"docker run localhost/image cat {outside}/secret.txt",
 	} {
 		if _, v := w.call(c, tool, `{"command":"`+s+`"}`); v.Decision != policy.Allow {
-			t.Errorf("%s: %+v", s, v.First)
+			t.Errorf("%s: %+v", s, v.Deciding)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestOtherHostsFile(t *testing.T) {
 	}
 	for _, s := range []string{"git clone file://{project}/src new", "sqlite3 'file:a.db?mode=ro' .dump", "npm i file:src#main"} {
 		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != policy.Allow {
-			t.Errorf("%s: %+v", s, v.First)
+			t.Errorf("%s: %+v", s, v.Deciding)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestHonestPrograms(t *testing.T) {
 		"for d in src docs; do (cd $d && ls); done", "cd \"$(git rev-parse --show-toplevel)\" && ls", "find . -name '*.go' -execdir gofmt -l {} +", "cd {deep} && cat ../../d/f", "D=src; cd $D && cat main.go", "python3 tool.py src/../a.txt",
 	} {
 		if _, v := w.call(c, tool, `{"command":`+string(quoteJSON(fill(s)))+`}`); v.Decision != policy.Allow {
-			t.Errorf("%s: %+v", s, v.First)
+			t.Errorf("%s: %+v", s, v.Deciding)
 		}
 	}
 }

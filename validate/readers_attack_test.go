@@ -101,7 +101,7 @@ func TestReadersHonestCalls(t *testing.T) {
 	}
 	for _, args := range calls {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q as %s: %s %+v", args, v.First.Value, v.First.How, v.First.Code, v.First.Readings)
+			t.Errorf("%s: denied %q as %s: %s %+v", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code, v.Deciding.Readings)
 		}
 	}
 }

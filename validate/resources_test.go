@@ -73,14 +73,14 @@ func TestResources(t *testing.T) {
 		if v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v", e.args, v.Decision, v.Rule, e.want)
 		}
-		if e.want == policy.Deny && (v.First == nil || v.First.Code != CodeOutsideResource || v.First.How != detect.HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
+		if e.want == policy.Deny && (v.Deciding == nil || v.Deciding.Code != CodeOutsideResource || v.Deciding.How != detect.HowResource || v.Rule != RuleBoundary || !slices.Equal(v.Roots, []string{"https://api.example.com/v1/"})) {
 			t.Errorf("%s: %+v", e.args, v)
 		}
 		if strings.Contains(e.args, `"//`) {
 			continue // a path too
 		}
 		if _, v := w.call(without, w.tool(without, "", uriTool), e.args); v.Decision != policy.Allow {
-			t.Errorf("%s: denied without a prefix: %+v", e.args, v.First)
+			t.Errorf("%s: denied without a prefix: %+v", e.args, v.Deciding)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 		s, err := c.ScanURI("child", uri)
 		w.must(err)
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
-			t.Errorf("%s: %v, want %v: %+v", uri, v.Decision, want, v.First)
+			t.Errorf("%s: %v, want %v: %+v", uri, v.Decision, want, v.Deciding)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestResourcesOfTheClient(t *testing.T) {
 		w.must(err)
 		v := c.Judge(s, w.where(), view)
 		if v.Decision != e.want || s.NeedsBoundary() != e.needs {
-			t.Errorf("%v %s: %v, needs %v, want %v: %+v", e.byClient, e.uri, v.Decision, s.NeedsBoundary(), e.want, v.First)
+			t.Errorf("%v %s: %v, needs %v, want %v: %+v", e.byClient, e.uri, v.Decision, s.NeedsBoundary(), e.want, v.Deciding)
 		}
 		if v.RootsMatter() != (e.want == policy.Deny && e.byClient) {
 			t.Errorf("%v %s: other roots matter: %v", e.byClient, e.uri, v.RootsMatter())

@@ -54,8 +54,8 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 	switch {
 	case trial.Decision != policy.Allow:
 		out.Decision, out.Rule, out.Fired, out.Why, out.Roots = trial.Decision, trial.Rule, trial.Fired, trial.Why, trial.Roots
-		if trial.First != nil {
-			out.Findings, out.First = trial.Findings, trial.First
+		if trial.Deciding != nil {
+			out.Findings, out.Deciding = trial.Findings, trial.Deciding
 		}
 		return
 	case misfit != nil:

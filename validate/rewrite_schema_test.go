@@ -35,8 +35,8 @@ func TestRewriteFitsSchema(t *testing.T) {
 		if got != e.rewrites || (v.Decision == policy.Deny) != (e.code != "") {
 			t.Errorf("%s: %v, rewritten to %q, want %q", name, v.Decision, got, e.rewrites)
 		}
-		if e.code != "" && (v.First == nil || v.First.Code != e.code || !strings.Contains(v.First.Readings[len(v.First.Readings)-1].Err, "schema")) {
-			t.Errorf("%s: %+v", name, v.First)
+		if e.code != "" && (v.Deciding == nil || v.Deciding.Code != e.code || !strings.Contains(v.Deciding.Readings[len(v.Deciding.Readings)-1].Err, "schema")) {
+			t.Errorf("%s: %+v", name, v.Deciding)
 		}
 		// A second judgement of the same scan sees the arguments as they came.
 		if again := c.Judge(s, w.where(), w.view()); again.Decision != v.Decision || len(again.Rewrites) != len(v.Rewrites) {

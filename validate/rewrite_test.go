@@ -124,7 +124,7 @@ func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where CallCont
 		t.Fatalf("%s: %v", sent, err)
 	}
 	if v2 := c.Judge(again, where, v); v2.Decision != policy.Allow || len(v2.Rewrites) != 0 {
-		t.Fatalf("%s was allowed; what is sent, %s: %v %+v, rewrites %+v", raw, sent, v2.Decision, v2.First, v2.Rewrites)
+		t.Fatalf("%s was allowed; what is sent, %s: %v %+v, rewrites %+v", raw, sent, v2.Decision, v2.Deciding, v2.Rewrites)
 	}
 	return out
 }
@@ -221,11 +221,11 @@ func TestRewrite(t *testing.T) {
 			}
 			v := judgeAndResend(t, c, tool, []byte(w.fill(e.args)), w.where(), w.view())
 			if _, isCode := explain(e.want); isCode {
-				if v.Decision != policy.Deny || v.First == nil || v.First.Code != e.want || len(v.Rewrites) != 0 {
-					t.Fatalf("%v %+v %+v, want %s", v.Decision, v.First, v.Rewrites, e.want)
+				if v.Decision != policy.Deny || v.Deciding == nil || v.Deciding.Code != e.want || len(v.Rewrites) != 0 {
+					t.Fatalf("%v %+v %+v, want %s", v.Decision, v.Deciding, v.Rewrites, e.want)
 				}
-				if !slices.ContainsFunc(v.First.Readings, func(r Reading) bool { return r.Code == e.want }) {
-					t.Errorf("no reading says why: %+v", v.First.Readings)
+				if !slices.ContainsFunc(v.Deciding.Readings, func(r Reading) bool { return r.Code == e.want }) {
+					t.Errorf("no reading says why: %+v", v.Deciding.Readings)
 				}
 				return
 			}
@@ -234,7 +234,7 @@ func TestRewrite(t *testing.T) {
 				got = append(got, r.Pointer+">"+r.To+">"+r.Why)
 			}
 			if v.Decision != policy.Allow || strings.Join(got, "\n") != w.fill(e.want) {
-				t.Fatalf("%v %+v\ngot  %q\nwant %q", v.Decision, v.First, got, w.fill(e.want))
+				t.Fatalf("%v %+v\ngot  %q\nwant %q", v.Decision, v.Deciding, got, w.fill(e.want))
 			}
 		})
 	}
@@ -265,8 +265,8 @@ func TestRewriteNewTextOutside(t *testing.T) {
 		for _, r := range v.Rewrites {
 			got += r.Pointer + ">" + r.To + ">" + r.Why
 		}
-		if v.Decision == policy.Deny && v.First != nil {
-			got = v.First.Code
+		if v.Decision == policy.Deny && v.Deciding != nil {
+			got = v.Deciding.Code
 		}
 		if got != w.fill(want) {
 			t.Errorf("%s: %v %q, want %q", args, v.Decision, got, w.fill(want))
@@ -326,7 +326,7 @@ func TestRewriteWho(t *testing.T) {
 			got = append(got, r.Pointer)
 		}
 		if v.Decision != policy.Allow || strings.Join(got, " ") != e.want {
-			t.Errorf("%s: %v %v %+v, want %q", e.name, v.Decision, got, v.First, e.want)
+			t.Errorf("%s: %v %v %+v, want %q", e.name, v.Decision, got, v.Deciding, e.want)
 		}
 	}
 	// What is asked of a child that is no tool is sent as it came.
@@ -347,7 +347,7 @@ func TestRewriteWho(t *testing.T) {
 		CommandArgs: strings.Fields(w.fill("run -i -v {project}:{home}/given -v {project}:/projects mcp/filesystem /projects"))})
 	v := judgeAndResend(t, c, w.tool(c, "", officialTool), []byte(w.fill(`{"paths":["{home}/given/a.txt","file:///projects/a.txt"]}`)), w.where(), w.view())
 	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != "/projects/a.txt" {
-		t.Errorf("container: %v %+v %+v", v.Decision, v.First, v.Rewrites)
+		t.Errorf("container: %v %+v %+v", v.Decision, v.Deciding, v.Rewrites)
 	}
 }
 
@@ -361,14 +361,14 @@ func TestRewriteBase(t *testing.T) {
 	tool := w.tool(c, fsServer, officialTool)
 	v := judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/given/src","name":"../a.txt"}`)), w.where(), w.view())
 	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != w.project+"/src" {
-		t.Errorf("%v %+v %+v", v.Decision, v.First, v.Rewrites)
+		t.Errorf("%v %+v %+v", v.Decision, v.Deciding, v.Rewrites)
 	}
 	// From "given" the name is inside as text; from the resolved root it is not, so the root stays as it is.
 	w.roots = []string{w.home + "/deep/given"}
 	for name, want := range map[string]int{"../given/a.txt": 0, "src/main.go": 1} {
 		v = judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/deep/given","name":"`+name+`"}`)), w.where(), w.view())
 		if v.Decision != policy.Allow || len(v.Rewrites) != want {
-			t.Errorf("%s: %v %+v %+v", name, v.Decision, v.First, v.Rewrites)
+			t.Errorf("%s: %v %+v %+v", name, v.Decision, v.Deciding, v.Rewrites)
 		}
 	}
 }
@@ -405,7 +405,7 @@ func TestRewritePlatforms(t *testing.T) {
 			to = got.Rewrites[0].To
 		}
 		if got.Decision != policy.Allow || to != e.to {
-			t.Errorf("%s with root %s: %v %q, want %q (%+v)", e.args, e.root, got.Decision, to, e.to, got.First)
+			t.Errorf("%s with root %s: %v %q, want %q (%+v)", e.args, e.root, got.Decision, to, e.to, got.Deciding)
 		}
 	}
 }
@@ -449,7 +449,7 @@ func TestFurtherURIs(t *testing.T) {
 			}
 		}
 		if _, v := w.call(c, tool, `{"x":"file://{project}/My Docs/a.txt","y":"file://{project}/a.txt\nfile://{project}/b.txt","z":"jar:file://{project}/a.jar!/b"}`); v.Decision != policy.Allow {
-			t.Errorf("%s: honest ones are denied: %+v", server, v.First)
+			t.Errorf("%s: honest ones are denied: %+v", server, v.Deciding)
 		}
 	}
 }

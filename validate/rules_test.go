@@ -21,8 +21,8 @@ func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want policy.Decisi
 		}
 		if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
 			why := ""
-			if v.First != nil {
-				why = v.First.Pointer + " " + v.First.Value + " " + v.First.How + " " + v.First.Code
+			if v.Deciding != nil {
+				why = v.Deciding.Pointer + " " + v.Deciding.Value + " " + v.Deciding.How + " " + v.Deciding.Code
 			}
 			t.Errorf("%.300s: %v %s", args, v.Decision, why)
 		}
@@ -123,8 +123,8 @@ func TestSchemaPaths(t *testing.T) {
 	}
 	s, err := c.Scan(define(`{"properties":{"dir":{"default":"/etc"}}}`), []byte(`{}`))
 	w.must(err)
-	if v := c.Judge(s, w.where(), w.view()); v.First.How != detect.HowDefault || v.First.Pointer != "/dir" {
-		t.Errorf("%+v", v.First)
+	if v := c.Judge(s, w.where(), w.view()); v.Deciding.How != detect.HowDefault || v.Deciding.Pointer != "/dir" {
+		t.Errorf("%+v", v.Deciding)
 	}
 }
 
@@ -207,19 +207,19 @@ func TestBlamedArgument(t *testing.T) {
 		`{"file":"secret.txt","path":"a.txt","dir":"{outside}"}`: "/dir",
 	} {
 		_, v := w.call(c, tool, args)
-		if v.Decision != policy.Deny || v.First.Pointer != want {
-			t.Errorf("%s: %v at %+v, want %s", args, v.Decision, v.First, want)
+		if v.Decision != policy.Deny || v.Deciding.Pointer != want {
+			t.Errorf("%s: %v at %+v, want %s", args, v.Decision, v.Deciding, want)
 		}
-		if !strings.HasPrefix(v.First.Hint, `"mcpServers": { "child": { "paths": { "args": { "search_files": { "`+want+`"`) {
-			t.Errorf("%s: hint %s", args, v.First.Hint)
+		if !strings.HasPrefix(v.Deciding.Hint, `"mcpServers": { "child": { "paths": { "args": { "search_files": { "`+want+`"`) {
+			t.Errorf("%s: hint %s", args, v.Deciding.Hint)
 		}
 	}
-	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"cat /etc/passwd"}`); v.First == nil || v.First.Does() != "read" ||
-		v.First.Hint != `"mcpServers": { "child": { "paths": { "args": { "run": { "/command": "none" } } } } }` {
-		t.Errorf("a shell string: %+v", v.First)
+	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"cat /etc/passwd"}`); v.Deciding == nil || v.Deciding.Does() != "read" ||
+		v.Deciding.Hint != `"mcpServers": { "child": { "paths": { "args": { "run": { "/command": "none" } } } } }` {
+		t.Errorf("a shell string: %+v", v.Deciding)
 	}
-	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"echo x > {outside}/new"}`); v.First == nil || v.First.Does() != "write" {
-		t.Errorf("a redirection: %+v", v.First)
+	if _, v := w.call(c, w.tool(c, "", `{"name":"run"}`), `{"command":"echo x > {outside}/new"}`); v.Deciding == nil || v.Deciding.Does() != "write" {
+		t.Errorf("a redirection: %+v", v.Deciding)
 	}
 }
 

@@ -111,7 +111,7 @@ func judgeCommands(t *testing.T, attacks map[string][]string, honest []string) {
 	}
 	for _, s := range honest { // the link called "https:" leads to the home folder, which * matches
 		if _, v := w.call(c, tool, command(s)); v.Decision != policy.Allow {
-			t.Errorf("%s: denied %q: %s %+v", s, v.First.Value, v.First.Code, v.First.Readings)
+			t.Errorf("%s: denied %q: %s %+v", s, v.Deciding.Value, v.Deciding.Code, v.Deciding.Readings)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestGlobBudget(t *testing.T) {
 		w.must(os.MkdirAll(filepath.Join(w.project, "many", string(rune('A'+i)), "x/y"), 0o755))
 	}
 	if _, v := w.call(c, tool, `{"command":"ls many/*/*/*"}`); v.Decision != policy.Allow {
-		t.Errorf("denied: %+v", v.First)
+		t.Errorf("denied: %+v", v.Deciding)
 	}
 	j := &judge{c: c, machine: &c.m, callCtx: w.where(), roots: w.view(), work: budget.New(0)}
 	j.work.Spend(budget.CallSteps - 40)
@@ -159,14 +159,14 @@ func TestGlobBudget(t *testing.T) {
 		w.must(os.Symlink(".", filepath.Join(w.project, "loops", string(rune('a'+i)))))
 	}
 	if _, v := w.call(c, tool, `{"command":"ls loops/*/*/nosuch"}`); v.Decision != policy.Allow {
-		t.Errorf("a hundred directories: %+v", v.First)
+		t.Errorf("a hundred directories: %+v", v.Deciding)
 	}
 	for _, command := range []string{"ls loops/*/*/*/*/*/*/*/nosuch", "ls loops/" + strings.Repeat("*/", 1900), "ls loops/*/*/*/*/*/nosuch loops/*/*/*/*/*/other"} {
-		if _, v := w.call(c, tool, `{"command":"`+command+`"}`); v.Decision != policy.Deny || v.First.Code != CodeBudget {
+		if _, v := w.call(c, tool, `{"command":"`+command+`"}`); v.Decision != policy.Deny || v.Deciding.Code != CodeBudget {
 			t.Errorf("%.40s: %+v", command, v)
 		}
 	}
-	if _, v := w.call(c, tool, `{"command":"touch `+strings.Repeat("{a,b}", 8)+`"}`); v.Decision != policy.Deny || v.First.Code != CodeGlob {
+	if _, v := w.call(c, tool, `{"command":"touch `+strings.Repeat("{a,b}", 8)+`"}`); v.Decision != policy.Deny || v.Deciding.Code != CodeGlob {
 		t.Errorf("256 alternatives: %+v", v)
 	}
 }

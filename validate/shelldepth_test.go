@@ -83,7 +83,7 @@ func TestShellDepthIsRefused(t *testing.T) {
 		}
 	}
 	if _, v := w.call(c, tool, `{"command":"`+strings.Repeat("$(", 30)+"ls"+strings.Repeat(")", 30)+`"}`); v.Decision != policy.Allow {
-		t.Errorf("30 deep: %+v", v.First)
+		t.Errorf("30 deep: %+v", v.Deciding)
 	}
 }
 

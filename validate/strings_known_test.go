@@ -28,8 +28,8 @@ func TestKnownStrings(t *testing.T) {
 	judgeAll(t, w, c, tool, policy.Allow, `{"yaml":"volumes:\n- data:/var/lib/postgresql/data\n"}`, `{"volumes":["data:/etc"]}`, `{"url":"https://host/etc/passwd"}`, `{"package":"file:./x"}`, `{"pattern":"\\/home\\/[a-z]+"}`, `{"command":"scp h:/path ."}`, `{"subject":"see ../README.md"}`, `{"caption":"see ../README.md"}`, `{"answer":"see ../README.md"}`,
 		`{"query":"SELECT 1 WHERE p LIKE '/home/%'"}`, `{"defaultShell":"/bin/bash"}`, `{"command":"date +/etc/passwd"}`, `{"command":"git log --format=/etc/passwd | head -n 1"}`, `{"command":"docker run --pid=container:x alpine"}`)
 	for uri, code := range map[string]string{"file:///home%2Fghost/x": CodeBadURI, "file:///a%zz/host": CodeBadURI, "file://ghost/x": CodeForeignHost} {
-		if _, v := w.call(c, tool, `{"x":`+quotedJSON(uri)+`}`); v.Decision != policy.Deny || v.First.Code != code {
-			t.Errorf("%s: %v, want %s", uri, v.First, code)
+		if _, v := w.call(c, tool, `{"x":`+quotedJSON(uri)+`}`); v.Decision != policy.Deny || v.Deciding.Code != code {
+			t.Errorf("%s: %v, want %s", uri, v.Deciding, code)
 		}
 	}
 }

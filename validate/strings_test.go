@@ -455,7 +455,7 @@ func TestStringClasses(t *testing.T) {
 				args := class.honest(g)
 				if _, v := w.call(c, tool, args); v.Decision != policy.Allow {
 					if refused++; refused < 12 {
-						t.Logf("refused: %s: %q as %s: %s", args, v.First.Value, v.First.How, v.First.Code)
+						t.Logf("refused: %s: %q as %s: %s", args, v.Deciding.Value, v.Deciding.How, v.Deciding.Code)
 					}
 				}
 			}

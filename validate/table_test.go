@@ -245,7 +245,7 @@ func TestRealServers(t *testing.T) {
 			}
 			if v.Decision != policy.Allow {
 				wrong++
-				t.Errorf("row %d %s %s: honest call %s denied: %+v", r.n, r.server, name, r.args, v.First)
+				t.Errorf("row %d %s %s: honest call %s denied: %+v", r.n, r.server, name, r.args, v.Deciding)
 			}
 			if r.want == "" {
 				continue

@@ -186,7 +186,7 @@ func TestRootsWithBlanks(t *testing.T) {
 			s, err := c.Scan(w.tool(c, "", anyTool), []byte(args))
 			w.must(err)
 			if v := c.Judge(s, w.where(), w.view()); v.Decision != want {
-				t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.First)
+				t.Errorf("%s: %v, want %v: %+v", args, v.Decision, want, v.Deciding)
 			}
 		}
 	}

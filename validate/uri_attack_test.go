@@ -65,7 +65,7 @@ func TestURISpellings(t *testing.T) {
 	for template, list := range uriHonest {
 		for _, uri := range list {
 			if v := judge(template, uri); v.Decision != policy.Allow {
-				t.Errorf("%q of %s: denied %q: %s", uri, template, v.First.Value, v.First.Code)
+				t.Errorf("%q of %s: denied %q: %s", uri, template, v.Deciding.Value, v.Deciding.Code)
 			}
 		}
 	}

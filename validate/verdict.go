@@ -53,11 +53,11 @@ type FindingVerdict struct {
 	Outside  bool   // some reading leads outside the boundary
 	Hint     string // the lines of hub.json that would declare the argument to be no path, "" where that cannot help
 
-	borrowed   bool // it is denied only from a directory that another argument names
-	fired      *policy.Rule
-	candidates *policy.Candidates // nil where no rule is about the tool
-	bounds     []string           // of a URI that is outside: the prefixes of its scheme
-	byClient   bool               // a URI, and the client's roots are among the prefixes
+	onlyFromNamedDir bool // it is denied only from a directory that another argument names
+	fired            *policy.Rule
+	candidates       *policy.Candidates // nil where no rule is about the tool
+	bounds           []string           // of a URI that is outside: the prefixes of its scheme
+	byClient         bool               // a URI, and the client's roots are among the prefixes
 }
 
 const maxReadings = 16
@@ -74,7 +74,7 @@ type Verdict struct {
 	Findings   []FindingVerdict
 	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name
 	Fired      *policy.Rule    // the rule of the policy that decided, nil where none did
-	First      *FindingVerdict // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
+	Deciding   *FindingVerdict // the finding that denied or escalated the call; nil where it is allowed, or a rule about calls decided
 	Case       rootsmgr.Case   // why no boundary is known, where none is
 	Why        string          // the view's sentence for a denial that roots could cure
 	Roots      []string        // canonical URIs of the boundary, for the text of a denial
@@ -135,7 +135,7 @@ func redactReadings(out *FindingVerdict) {
 // decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
 func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view rootsmgr.View) {
-	v.Decision, v.Rule, v.Fired, v.First = policy.Allow, RuleInside, nil, nil
+	v.Decision, v.Rule, v.Fired, v.Deciding = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f FindingVerdict) bool { return f.How != detect.HowResource }) {
 		if r := ruling.WithoutPaths(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
@@ -163,15 +163,15 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view roo
 			continue
 		}
 		shielded := f.Code == CodeProtected || f.Code == CodeProtectedBelow
-		if v.First == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected || v.First.borrowed && !f.borrowed && f.Decision == v.Decision {
-			v.First, v.Fired = f, f.fired
+		if v.Deciding == nil || f.Decision < v.Decision || shielded && v.Rule != RuleProtected || v.Deciding.onlyFromNamedDir && !f.onlyFromNamedDir && f.Decision == v.Decision {
+			v.Deciding, v.Fired = f, f.fired
 			v.Decision, v.Rule = f.Decision, ruleOf(f.Code)
 			if f.fired != nil {
 				v.Rule = f.fired.Name
 			}
 		}
 	}
-	if v.First != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == policy.Escalate {
+	if v.Deciding != nil && (v.Fired == nil || v.Fired.Paths != nil) && v.Decision == policy.Escalate {
 		// A person is asked about the call as a whole where a rule about calls is among those that ask.
 		for i := range v.Findings {
 			if f := &v.Findings[i]; f.Decision == policy.Escalate && f.fired.Paths == nil {
@@ -180,15 +180,15 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view roo
 		}
 	}
 	if v.Fired != nil && v.Fired.Paths == nil {
-		v.First = nil
+		v.Deciding = nil
 	}
 	v.Why, v.Roots = "", nil
-	if v.First != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = view.WhyNot(v.First.paths()...)
+	if v.Deciding != nil && v.Rule != RuleProtected && v.Fired == nil {
+		v.Why = view.WhyNot(v.Deciding.paths()...)
 	}
 	switch {
-	case v.First != nil && v.First.How == detect.HowResource:
-		v.Why, v.Roots = whyResource, v.First.bounds
+	case v.Deciding != nil && v.Deciding.How == detect.HowResource:
+		v.Why, v.Roots = whyResource, v.Deciding.bounds
 	case v.Decision != policy.Allow && view.Snapshot != nil:
 		v.Roots = view.Snapshot.URIs()
 	}
@@ -224,7 +224,7 @@ func (v *Verdict) RootsMatter() bool {
 	case v.Fired != nil:
 		return v.Fired.Paths != nil && v.Fired.Paths.Outside
 	}
-	return v.First != nil && (v.First.How != detect.HowResource || v.First.byClient)
+	return v.Deciding != nil && (v.Deciding.How != detect.HowResource || v.Deciding.byClient)
 }
 
 // quoteJSON writes a text for people to copy.

@@ -47,23 +47,23 @@ func (f ExpireFunc) Expired() { f() }
 
 // NewCallTimers returns CallTimers whose Slow delivers at this interval while calls wait.
 func NewCallTimers(look time.Duration) *CallTimers {
-	p := &CallTimers{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
-	p.ring.next, p.ring.prev = &p.ring, &p.ring
-	return p
+	t := &CallTimers{every: look, calls: map[string]*WaitingCall{}, slow: make(chan struct{}, 1)}
+	t.ring.next, t.ring.prev = &t.ring, &t.ring
+	return t
 }
 
 // Start starts a call's idle timeout: it is told once, unless it has ended before,
 // when nothing was heard of it for limit, where that is not 0. token is the raw progress token,
 // "" for none.
-func (t *CallTimers) Start(s *WaitingCall, limit time.Duration, token string, call Expirer) {
+func (t *CallTimers) Start(w *WaitingCall, limit time.Duration, token string, call Expirer) {
 	now := time.Now()
-	s.started, s.until, s.limit, s.token, s.call = now, now.Add(limit), limit, token, call
+	w.started, w.until, w.limit, w.token, w.call = now, now.Add(limit), limit, token, call
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.next, s.prev = &t.ring, t.ring.prev
-	s.next.prev, s.prev.next = s, s
+	w.next, w.prev = &t.ring, t.ring.prev
+	w.next.prev, w.prev.next = w, w
 	if token != "" {
-		t.calls[token] = s
+		t.calls[token] = w
 	}
 	next := t.every
 	if limit > 0 {
@@ -108,12 +108,12 @@ func (t *CallTimers) set(until time.Time, d time.Duration) {
 }
 
 // End forgets a call.
-func (t *CallTimers) End(s *WaitingCall) {
+func (t *CallTimers) End(w *WaitingCall) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s.unlink()
-	if s.token != "" && t.calls[s.token] == s {
-		delete(t.calls, s.token)
+	w.unlink()
+	if w.token != "" && t.calls[w.token] == w {
+		delete(t.calls, w.token)
 	}
 }
 

@@ -223,7 +223,7 @@ func (m *Meta) check(method string, res *jsonrpc.Response) error {
 		return &jsonrpc.BrokenError{Reason: "the result has two members resultType"}
 	case kind == nil, isText && text == link.ResultComplete:
 		return nil
-	case isText && text == link.ResultInput && methods.Of(method).Asks:
+	case isText && text == link.ResultInput && methods.Of(method).MayAsk:
 		return nil
 	case isText && text == link.ResultTask && methods.Of(method).Tasks && m.tasks:
 		return nil

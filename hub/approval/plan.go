@@ -102,7 +102,7 @@ func uselessFile(spec *spec.Spec, role access.Role) string {
 // reason that it can be allowed by nobody, "" where it can be.
 func (p planner) propose(v *validate.Verdict, args []byte) (out *proposal, why string) {
 	out = &proposal{plain: true}
-	if v.First == nil || v.Fired != nil && v.Fired.Paths == nil {
+	if v.Deciding == nil || v.Fired != nil && v.Fired.Paths == nil {
 		if v.Fired == nil {
 			return nil, "no rule says what would have to be allowed"
 		}

@@ -24,7 +24,7 @@ type Options[S any] struct {
 	Session    S
 	ID         string
 	Principal  string                 // whom the session belongs to, as principal.Principal.Key tells
-	Rights     string                 // and what rules know of it, as principal.Principal.Rights tells
+	Rights     string                 // and what rules know of it, as principal.Principal.RightsKey tells
 	Current    *configuration.Current // what it goes by
 	PerRequest bool                   // it serves requests that have nothing in common but their token
 	Offering   *offering.Offering

@@ -27,15 +27,15 @@ type Call struct {
 	notification bool   // it is a notification: nothing is answered
 	// build, where set, builds what the child is sent in the place of request: see
 	// params.
-	build    func(own []byte, edits []jsonrpc.Edit) [][]byte
-	splicing splicing
-	scanned  scanned            // by an earlier attempt
-	approval *approval.Approval // a person's, of this very call; nil: none
-	offered  bool               // a login was offered on account of what its server answered
-	wait     *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
+	build        func(own []byte, edits []jsonrpc.Edit) [][]byte
+	splicing     splicing
+	scanned      scanned            // by an earlier attempt
+	approval     *approval.Approval // a person's, of this very call; nil: none
+	loginOffered bool               // a login was offered on account of what its server answered
+	wait         *rootsmgr.Wait     // the time that it may wait for roots, over all attempts
 
-	fast  bool     // on the fast path: an attempt ends with errWouldBlock where it would have to wait
-	spare *attempt // for the next attempt; nil: none
+	fast         bool     // on the fast path: an attempt ends with errWouldBlock where it would have to wait
+	spareAttempt *attempt // for the next attempt; nil: none
 
 	inFlight Request
 }
@@ -62,9 +62,9 @@ type target interface {
 	renew(ctx context.Context, s *Sender) error
 	// scan finds what is to be judged.
 	scan(ctx context.Context, c *Call) (*validate.Scan, error)
-	// fits returns an error if the child of a lease has it otherwise than it was scanned. If
+	// checkDefinition returns an error if the child of a lease has it otherwise than it was scanned. If
 	// scanning once more may help, the error is an errRetry.
-	fits(c *Call, lease *children.Lease) error
+	checkDefinition(c *Call, lease *children.Lease) error
 	// beforeSend is asked just before it is sent.
 	beforeSend(lease *children.Lease) error
 	// edits are what the verdict makes of the params.

@@ -80,12 +80,12 @@ func (e *exchange) move(ctx context.Context) error {
 		return err
 	}
 	if att.lease.Ended() {
-		return errOther
+		return errReplaced
 	}
 	return nil
 }
 
-var errOther = errors.New("it was replaced by another while it waited for input; make the request again")
+var errReplaced = errors.New("it was replaced by another while it waited for input; make the request again")
 
 // A deniedError is a request that was denied when it was judged once more.
 type deniedError struct {

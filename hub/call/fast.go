@@ -67,8 +67,8 @@ type asyncCall struct {
 	ticket     record.Ticket
 	timing     telemetry.Call
 	resultWord string    // the record's, of what the child has answered; "" before
-	max        int       // bytes of text that its result may have: see Sender.shorten
-	number     uint64    // of the configuration that it was judged by
+	maxResult  int       // bytes of text that its result may have: see Sender.shorten
+	confNumber uint64    // of the configuration that it was judged by
 	args       []byte    // a copy, where max is set and there was something to judge: see origin
 	followUp   *followUp // nil: the child cannot ask for more by its result
 
@@ -118,7 +118,7 @@ func (p *pooledCall) free() {
 // read makes it a call of the request m, of a tool that was looked up.
 func (p *pooledCall) read(s *Sender, m *jsonrpc.Message, quoted []byte, tool offering.Tool) {
 	p.splicing = splicingOf(m, quoted, tool.Remote)
-	p.sender, p.target, p.token, p.spare = s, &p.tool, p.splicing.token, &p.first
+	p.sender, p.target, p.token, p.spareAttempt = s, &p.tool, p.splicing.token, &p.first
 	p.tool = toolTarget{listed: tool, tool: tool, args: m.Param("arguments"), task: m.Param("task") != nil}
 }
 
@@ -132,8 +132,8 @@ func (s *Sender) CallTool(ctx context.Context, m *jsonrpc.Message, quoted []byte
 
 // TryCallTool makes a tools/call if nothing has to be waited for: the tool is known, its child is
 // ready, and the roots and paths that decide are in memory. The caller has seen that the call is
-// small. false: nothing was done for it. briefly: what may take its time is not begun either.
-func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, briefly bool) bool {
+// small. false: nothing was done for it. onReadLoop: what may take its time is not begun either.
+func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, onReadLoop bool) bool {
 	if m.Method != methods.CallTool || params.Check(m) != nil {
 		return false
 	}
@@ -146,8 +146,8 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		timing = from.StartTiming(t)
 	}
 	list := s.Offering.Catalog()
-	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), By: list.By}
-	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !allowsFastPath(from, tool, nil) || briefly && tool.Costly || list.Renames(tool.Child) {
+	tool := offering.Tool{Tool: list.ToolNamed(quoted[1 : len(quoted)-1]), Conf: list.Conf}
+	if tool.Tool == nil || tool.Child == "" || m.Param("task") != nil || !allowsFastPath(from, tool, nil) || onReadLoop && tool.Costly || list.Renames(tool.Child) {
 		return false
 	}
 	p := pooledCalls.Get().(*pooledCall)
@@ -164,7 +164,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		p.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: p.tool.tool.Tool, lease: att.lease, reply: r, pooled: p, max: list.By.ResultMax(tool.Child), number: list.By.Number}
+	c := &asyncCall{s: s, tool: p.tool.tool.Tool, lease: att.lease, reply: r, pooled: p, maxResult: list.Conf.ResultMax(tool.Child), confNumber: list.Conf.Number}
 	c.timing = timing
 	c.timing.SetOperation(methods.CallTool, c.tool.Child, c.tool.Remote)
 	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
@@ -173,7 +173,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	if att.scan.NeedsJudge() {
 		c.verdict = att.verdict
 	}
-	if c.max > 0 && len(p.tool.args) <= maxKeptArguments {
+	if c.maxResult > 0 && len(p.tool.args) <= maxKeptArguments {
 		c.args = append([]byte{}, p.tool.args...)
 	}
 	c.recordAndSend(m)
@@ -182,7 +182,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 
 // allowsFastPath asks a client whether a call of tool may be made without waiting.
 func allowsFastPath(c client.Client, tool offering.Tool, lease *children.Lease) bool {
-	return c.AllowsFastPath(tool.By.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
+	return c.AllowsFastPath(tool.Conf.Child(tool.Child).Spec.Share, len(tool.Mirrors) > 0, lease)
 }
 
 // maySendAtOnce reports whether an attempt let a call through that is sent without waiting.
@@ -238,9 +238,9 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
 	if c.verdict == nil {
-		rec.Encoded = c.tool.Plain(p.first.scan).Form(c.lease.KernelState())
+		rec.Encoded = c.tool.Plain(p.first.scan).Encoded(c.lease.KernelState())
 	} else {
-		rec.Encoded = p.first.decision().Form()
+		rec.Encoded = p.first.decision().Encoded()
 	}
 	s.Records.Enqueue(rec, c, batch, len(p.held))
 }
@@ -283,7 +283,7 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 func (c *asyncCall) settle(a jsonrpc.Answer) {
 	c.resultWord = c.ticket.Answered(a)
 	kernels := failure.MayBeKernelRefusal(c.lease, c.resultWord, a)
-	if !kernels && !shortens(a, c.max) {
+	if !kernels && !shortens(a, c.maxResult) {
 		c.end(a, nil)
 		return
 	}
@@ -298,7 +298,7 @@ func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
 		if kernels {
 			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.resultWord, failure.NamedPaths(c.verdict), a)
 		}
-		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.max, c.origin), nil)
+		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.maxResult, c.origin), nil)
 	})
 }
 

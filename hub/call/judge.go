@@ -70,8 +70,8 @@ func (c *Call) prepare(ctx context.Context) (*attempt, error) {
 
 // newAttempt makes one attempt. With an error, its lease was released.
 func (c *Call) newAttempt(ctx context.Context) (*attempt, error) {
-	att := c.spare
-	if c.spare = nil; att == nil {
+	att := c.spareAttempt
+	if c.spareAttempt = nil; att == nil {
 		att = &attempt{}
 	}
 	*att = attempt{call: c, client: c.sender.ClientOf(ctx), approval: c.approval, rootsWait: c.wait}
@@ -233,9 +233,9 @@ func (att *attempt) judge(ctx context.Context) error {
 	if att.rootsWait == nil || !att.verdict.RootsMatter() {
 		return nil
 	}
-	back := att.client.AllowHubQuestions()
+	forbidAgain := att.client.AllowHubQuestions()
 	again, newer, err := att.refreshRoots(ctx)
-	back()
+	forbidAgain()
 	if err != nil || !newer {
 		return err
 	}
@@ -319,7 +319,7 @@ func (att *attempt) checkCurrent(ctx context.Context) error {
 }
 
 // acquire gets the right to call the child, where it is not there yet. It also returns the error of
-// target.fits.
+// target.checkDefinition.
 func (att *attempt) acquire(ctx context.Context) (err error) {
 	c := att.call
 	if att.lease != nil && mustRecheckRoots(c.target.owner()) && att.lease.PathsReplaced() {
@@ -335,7 +335,7 @@ func (att *attempt) acquire(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return c.target.fits(c, att.lease)
+	return c.target.checkDefinition(c, att.lease)
 }
 
 // acquireAgain is acquire by another lease.
@@ -357,7 +357,7 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	if now := s.Offering.Catalog().OfChild(tool.Child, tool.Remote); now.Tool != nil {
 		return now, nil
 	}
-	if s.Current.Superseded(tool.By, tool.Child) {
+	if s.Current.Superseded(tool.Conf, tool.Child) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}

@@ -63,7 +63,7 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
 	if conf := s.Current.Now(); conf.Denied(child) {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
-			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
+			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}
 		return offering.Tool{}, s.noServer(child)
 	}

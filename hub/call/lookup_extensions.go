@@ -64,7 +64,7 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 	if m.Params != nil && !jsonrpc.IsObject(m.Params) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the params of "+printable.Quote(m.Method)+" are to be an object"), nil
 	}
-	return s.sendExtension(ctx, c.By, among[0], m, edits)
+	return s.sendExtension(ctx, c.Conf, among[0], m, edits)
 }
 
 // routeExtensionByURI answers a request of an extension about what a URI names, as ServeResource does: of the children that have the
@@ -75,7 +75,7 @@ func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, ex
 	owners := c.Extensions().Owners(extension)
 	list = slices.DeleteFunc(list, func(from offering.Source) bool { return !slices.Contains(owners, from.Child) })
 	if len(owners) == 1 && len(list) == 0 && !sure { // it does not say that it has resources, as it should
-		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, By: c.By}}
+		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "no server behind this hub that offers "+extension+" has "+printable.Quote(uri)), nil
@@ -85,7 +85,7 @@ func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, ex
 		if from.URI != uri {
 			edits = []jsonrpc.Edit{{Old: m.Param("uri"), With: jsonrpc.AppendString(nil, from.URI)}}
 		}
-		return s.sendExtension(ctx, from.By, from.Child, m, edits)
+		return s.sendExtension(ctx, from.Conf, from.Child, m, edits)
 	})
 	if err == nil && a.Error == nil {
 		a = c.WithURIs(from.Child, uri, from.URI, a)

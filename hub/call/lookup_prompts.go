@@ -37,9 +37,9 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 		listed = ""
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		conf: it.By, child: it.Child, name: m.Method, prompt: listed,
+		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed,
 		scanWith: func([]string) (*validate.Scan, error) {
-			return it.By.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
+			return it.Conf.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},
 	})
 }
@@ -49,7 +49,7 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item, refusal jsonrpc.Answer) {
 	find := func() bool {
 		l := s.Offering.Catalog()
-		it = offering.Item{Item: l.Item(offers.Prompts, name), By: l.By}
+		it = offering.Item{Item: l.Item(offers.Prompts, name), Conf: l.Conf}
 		return it.Item != nil
 	}
 	found, down := s.awaitListed(ctx, func() []string { return s.owners(name) }, find)
@@ -63,7 +63,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 	}
 	conf := s.Current.Now()
 	if child, remote, is := conf.Offers.Prefixed(name, conf.Denied); is {
-		return offering.Item{Item: conf.Offers.UnlistedPrompt(child, remote), By: conf}, jsonrpc.Answer{}
+		return offering.Item{Item: conf.Offers.UnlistedItem(child, remote), Conf: conf}, jsonrpc.Answer{}
 	}
 	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }
@@ -107,9 +107,9 @@ func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answ
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		conf: it.By, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
+		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",
 		scanWith: func([]string) (*validate.Scan, error) {
-			return it.By.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
+			return it.Conf.Checker.ScanCompletion(it.Child, template, name, value, jsonrpc.Get(m.Param("context"), "arguments"))
 		},
 	})
 }

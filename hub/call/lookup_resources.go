@@ -31,7 +31,7 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 	l := s.Offering.Catalog()
 	w := l.Sources(uri)
 	for _, at := range slices.Concat(w.Likely, w.SameScheme, w.Others) {
-		list = append(list, offering.Source{Source: at, By: l.By})
+		list = append(list, offering.Source{Source: at, Conf: l.Conf})
 	}
 	return list, w.Certain
 }
@@ -46,7 +46,7 @@ func (s *Sender) findTemplate(ctx context.Context, uri string) offering.Item {
 	if it == nil {
 		it = l.Addressed(uri)
 	}
-	return offering.Item{Item: it, By: l.By}
+	return offering.Item{Item: it, Conf: l.Conf}
 }
 
 // maxSources bounds how many children are asked for one resource.
@@ -106,14 +106,14 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 // as the child is the same.
 func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
 	for {
-		conf := from.By
+		conf := from.Conf
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, name: m.Method, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},
 		})
-		if from.By = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.By == conf || s.Current.Superseded(conf, from.Child) {
+		if from.Conf = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.Superseded(conf, from.Child) {
 			return a, err
 		}
 	}

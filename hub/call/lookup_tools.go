@@ -71,7 +71,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	l := s.Offering.Catalog()
 	switch of := l.AppTools(name); {
 	case len(of) == 1:
-		return offering.Tool{Tool: of[0], By: l.By}, jsonrpc.Answer{}
+		return offering.Tool{Tool: of[0], Conf: l.Conf}, jsonrpc.Answer{}
 	case len(of) > 1:
 		names := make([]string, len(of))
 		for i, t := range of {
@@ -85,7 +85,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	conf := s.Current.Now()
 	if child, remote, is := conf.Offers.Prefixed(name, conf.Denied); is {
 		if t := conf.Offers.Unlisted(child, remote); t != nil {
-			return offering.Tool{Tool: t, By: conf}, jsonrpc.Answer{}
+			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
 	for _, b := range s.Current.Now().Broken {

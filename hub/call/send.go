@@ -59,8 +59,8 @@ func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (js
 		drop()
 		ticket.Outcome(failure.Outcome(err))
 		att.lease.Release() // a person may take long
-		if !c.offered && s.logIn(ctx, att.conf, att.child, err) {
-			c.offered = true
+		if !c.loginOffered && s.logIn(ctx, att.conf, att.child, err) {
+			c.loginOffered = true
 			return c.Do(ctx) // its server has refused it without looking at it
 		}
 		return t.fail(ctx, &failure.SentError{Err: err}), nil

@@ -29,7 +29,7 @@ type origin struct {
 
 // origin is what is kept of the call. It is asked for where the result is too large.
 func (t *toolTarget) origin(approved bool) *origin {
-	o := &origin{number: t.tool.By.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
+	o := &origin{number: t.tool.Conf.Number, child: t.tool.Child, tool: t.tool.Remote, approved: approved}
 	if len(t.args) <= maxKeptArguments {
 		o.args = append([]byte{}, t.args...)
 	}
@@ -38,7 +38,7 @@ func (t *toolTarget) origin(approved bool) *origin {
 
 // origin is likewise for a call on the fast path, whose arguments are kept where results are cut.
 func (c *asyncCall) origin() *origin {
-	return &origin{number: c.number, child: c.tool.Child, tool: c.tool.Remote, args: c.args}
+	return &origin{number: c.confNumber, child: c.tool.Child, tool: c.tool.Remote, args: c.args}
 }
 
 // shortens reports whether an answer may be too large. max is that of shorten.

@@ -24,7 +24,7 @@ type requestTarget struct {
 	// scanWith finds what is to be judged, by these templates of the child.
 	scanWith      func(templates []string) (*validate.Scan, error)
 	templates     []string
-	usesTemplates bool // what scanWith finds depends on the child's templates: see fits
+	usesTemplates bool // what scanWith finds depends on the child's templates: see checkDefinition
 	// before, where set, is called with the right to call the instance that is sent
 	// the request, and then nothing is sent where it returns an error.
 	before func(*children.Lease) error
@@ -61,9 +61,9 @@ func (t *requestTarget) scan(context.Context, *Call) (*validate.Scan, error) {
 	return t.scanWith(t.templates)
 }
 
-// fits returns an error unless the child of a lease has the templates by which the request
+// checkDefinition returns an error unless the child of a lease has the templates by which the request
 // was scanned: those may have been remembered.
-func (t *requestTarget) fits(_ *Call, lease *children.Lease) error {
+func (t *requestTarget) checkDefinition(_ *Call, lease *children.Lease) error {
 	if !t.usesTemplates {
 		return nil
 	}

@@ -28,7 +28,7 @@ type toolTarget struct {
 	current bool          // tool is what the child's instance defines, and not the catalogue
 }
 
-func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.By, t.tool.Child }
+func (t *toolTarget) owner() (*configuration.Configuration, string) { return t.tool.Conf, t.tool.Child }
 
 func (t *toolTarget) method() string { return methods.CallTool }
 
@@ -69,12 +69,12 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 	if c.scanned.scan != nil && c.scanned.tool == t.tool.Checked {
 		return c.scanned.scan, nil
 	}
-	scan, err := t.tool.By.Checker.Scan(t.tool.Checked, t.args)
+	scan, err := t.tool.Conf.Checker.Scan(t.tool.Checked, t.args)
 	switch {
 	case err != nil && c.fast: // the refusal has to be recorded
 		return nil, errWouldBlock
 	case err != nil:
-		return nil, t.confirm(ctx, c, err)
+		return nil, t.recheckSchemaRefusal(ctx, c, err)
 	}
 	c.scanned = scanned{t.tool.Checked, scan}
 	return scan, nil
@@ -91,7 +91,7 @@ func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a json
 		drop()
 	}
 	approved := att.approval != nil
-	return s.shorten(s.ClientOf(ctx), a, t.tool.By.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })
+	return s.shorten(s.ClientOf(ctx), a, t.tool.Conf.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })
 }
 
 func (t *toolTarget) deny(att *attempt) jsonrpc.Answer {
@@ -114,10 +114,10 @@ func (t *toolTarget) edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit {
 	return edits
 }
 
-// fits returns an error unless the tool is as the child of the lease defines it. A call
+// checkDefinition returns an error unless the tool is as the child of the lease defines it. A call
 // that was scanned by another definition must not be made: the error is a
 // *failure.ChangedToolError, and the tool the one to judge by, or a *failure.MissingToolError.
-func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
+func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 	s, raw, tool := c.sender, lease.Offer(), t.tool
 	switch {
 	case raw == tool.Offer:
@@ -125,7 +125,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	case c.fast: // reading it may take a while
 		return errWouldBlock
 	}
-	now := tool.By.ReadOffer(tool.By.Child(tool.Child), raw)
+	now := tool.Conf.ReadOffer(tool.Conf.Child(tool.Child), raw)
 	for _, o := range now.Tools {
 		switch {
 		case o.Remote != tool.Remote:
@@ -133,7 +133,7 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 			return nil
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
-			t.tool, t.current = offering.Tool{Tool: o, By: tool.By}, true
+			t.tool, t.current = offering.Tool{Tool: o, Conf: tool.Conf}, true
 			return retryError{&failure.ChangedToolError{Server: o.Child, Tool: o.Remote}}
 		}
 	}
@@ -145,18 +145,18 @@ func (t *toolTarget) fits(c *Call, lease *children.Lease) error {
 	return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote}
 }
 
-// confirm is asked before a call is refused by a tool's schema: while the child
+// recheckSchemaRefusal is asked before a call is refused by a tool's schema: while the child
 // has not listed its tools in this session, that may be one of an earlier time.
-// It returns the refusal, the error of fits, or ErrSuperseded.
-func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error {
+// It returns the refusal, the error of checkDefinition, or ErrSuperseded.
+func (t *toolTarget) recheckSchemaRefusal(ctx context.Context, c *Call, refusal error) error {
 	s, tool := c.sender, t.tool
-	if s.Current.Superseded(tool.By, tool.Child) {
+	if s.Current.Superseded(tool.Conf, tool.Child) {
 		return configuration.ErrSuperseded
 	}
 	if st := s.Offering.ChildStatus(tool.Child); st.Listed || !errors.As(refusal, new(*schema.Error)) {
 		return refusal
 	}
-	lease, err := s.Acquire(ctx, tool.By, tool.Child)
+	lease, err := s.Acquire(ctx, tool.Conf, tool.Child)
 	switch {
 	case errors.Is(err, configuration.ErrSuperseded):
 		return err
@@ -164,7 +164,7 @@ func (t *toolTarget) confirm(ctx context.Context, c *Call, refusal error) error 
 		return refusal
 	}
 	defer lease.Release()
-	if err := t.fits(c, lease); err != nil {
+	if err := t.checkDefinition(c, lease); err != nil {
 		return err
 	}
 	return refusal

@@ -87,8 +87,8 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 	return &Tool{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Def: def, Checked: checked, Made: true, entry: def, by: b, plain: &Plain{}}
 }
 
-// UnlistedPrompt is Unlisted for a prompt.
-func (b *Builder) UnlistedPrompt(child, remote string) *Item {
+// UnlistedItem is Unlisted for a prompt, or another thing that is known by a name.
+func (b *Builder) UnlistedItem(child, remote string) *Item {
 	c := b.byName[child]
 	if c == nil {
 		return nil

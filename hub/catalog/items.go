@@ -13,7 +13,7 @@ type Item struct {
 	Child  string
 	Remote string // the child's own
 	Def    []byte // definition towards the client
-	Made   bool   // of a name that a client made up: see Builder.UnlistedPrompt
+	Made   bool   // of a name that a client made up: see Builder.UnlistedItem
 
 	by *Builder // that read it
 }

@@ -145,8 +145,8 @@ type Plain struct {
 	forms map[string]audit.EncodedDecision // by what the kernel holds; not changed once it is made
 }
 
-// Form returns the encoded decision of a call to a child that the kernel holds as far as kernel says.
-func (p *Plain) Form(kernel string) audit.EncodedDecision { return p.forms[kernel] }
+// Encoded returns the encoded decision of a call to a child that the kernel holds as far as kernel says.
+func (p *Plain) Encoded(kernel string) audit.EncodedDecision { return p.forms[kernel] }
 
 // Plain returns what holds for a call in which there is nothing to judge. The first
 // such call makes it, for all that follow. The tool must not be one of the hub's own.

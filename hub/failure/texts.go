@@ -42,7 +42,7 @@ const maxRoots = 20
 // Denied is the text for a call that was denied: the text that a model reads, then where the path stands in the arguments and
 // where it leads, which case without a boundary holds, and what would change it.
 func Denied(v *validate.Verdict, at string) string {
-	first := v.First
+	first := v.Deciding
 	if first == nil {
 		first = &validate.FindingVerdict{} // a verdict that nobody reached denies all the same
 	}
@@ -123,7 +123,7 @@ func ruleText(r *policy.Rule) string {
 // the call itself was denied.
 func ruleDenial(v *validate.Verdict, path string) string {
 	subject := fmt.Sprintf("Path '%s'", printable.Escape(path, 200))
-	if v.First == nil {
+	if v.Deciding == nil {
 		subject = "This call"
 	}
 	if v.Decision == policy.Escalate {
@@ -160,7 +160,7 @@ func Unapproved(v *validate.Verdict, at, why string) string {
 	if v.Fired != nil {
 		rule = " by " + ruleText(v.Fired)
 	}
-	if f := v.First; f != nil {
+	if f := v.Deciding; f != nil {
 		fmt.Fprintf(&b, "Access denied: Path '%s' needs the approval of a person%s, and it was not given: %s.", printable.Escape(f.Raw, 200), rule, why)
 		writeFound(&b, f, at, f.Raw)
 	} else {

@@ -134,7 +134,7 @@ func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Resp
 	if !lease.Modern() || a.Error != nil {
 		return a
 	}
-	return a.Edited(modern.HandshakeEdits(a.Result, methods.Of(method).Keeps)...)
+	return a.Edited(modern.HandshakeEdits(a.Result, methods.Of(method).Cacheable)...)
 }
 
 // KeepResultType does nothing: answers of this era do not say what they are.

@@ -270,7 +270,7 @@ var refusedMessage = &refusal{status: http.StatusBadRequest, text: "a message ne
 func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message) *refusal {
 	switch {
 	case m.Method == methods.Cancelled:
-		c.cancelled(m)
+		c.cancelRequest(m)
 	case m.IsNotification():
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
@@ -279,7 +279,7 @@ func (f *Front) told(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc
 		c.session.Notify(m)
 		c.share.End(k)
 	case m.IsResponse() && (m.Result == nil) != (m.Error == nil):
-		c.answered(m)
+		c.takeAnswer(m)
 	default:
 		return refusedMessage
 	}
@@ -315,7 +315,7 @@ func (f *Front) find(w http.ResponseWriter, r *http.Request, who admission.Calle
 		refusedUnknown.answer(w, nil)
 		return nil
 	}
-	c.validUntil(who.Expires)
+	c.extendTo(who.Expires)
 	return c
 }
 
@@ -336,7 +336,7 @@ func (f *Front) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		refused.answer(w, m.ID)
 		return
 	}
-	c.validUntil(who.Expires)
+	c.extendTo(who.Expires)
 	c.session = f.hub.Open(who, c)
 	f.run(c)
 	a := c.session.Initialize(c.ctx, m)

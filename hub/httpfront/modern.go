@@ -153,7 +153,7 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 		}
 		defer t.end()
 	}
-	mr := &ModernReply{header: r.Header, base: Reply{c: c, id: m.ID, events: events, unresumable: true}}
+	mr := &ModernReply{header: r.Header, base: Reply{peer: c, id: m.ID, events: events, unresumable: true}}
 	mr.base.start(r.Context(), w, headers.ModernVersion)
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil

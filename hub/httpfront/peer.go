@@ -90,9 +90,9 @@ func (c *Peer) isOf(who admission.Caller) bool {
 	return c.who.Basis == who.Basis && c.owner == who.Owner()
 }
 
-// validUntil notes that the client has shown a token that expires then. The session
+// extendTo notes that the client has shown a token that expires then. The session
 // ends with the last of its tokens.
-func (c *Peer) validUntil(t time.Time) {
+func (c *Peer) extendTo(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !t.After(c.until) {
@@ -336,9 +336,9 @@ func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params
 	return r, err
 }
 
-// answered hands over what the client answered. One that nobody waits for, late
+// takeAnswer hands over what the client answered. One that nobody waits for, late
 // or forged, is dropped.
-func (c *Peer) answered(m *jsonrpc.Message) {
+func (c *Peer) takeAnswer(m *jsonrpc.Message) {
 	c.mu.Lock()
 	answer := c.asked[string(m.ID)]
 	delete(c.asked, string(m.ID))
@@ -348,8 +348,8 @@ func (c *Peer) answered(m *jsonrpc.Message) {
 	}
 }
 
-// admit registers a request of the client, so that it can be ended.
-func (c *Peer) admit(id string) (*activeRequest, *refusal) {
+// register notes a request of the client, so that it can be ended.
+func (c *Peer) register(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -387,8 +387,8 @@ func (c *Peer) unregister(u *activeRequest) {
 	u.Free()
 }
 
-// cancelled ends a request that the client no longer wants.
-func (c *Peer) cancelled(m *jsonrpc.Message) {
+// cancelRequest ends a request that the client no longer wants.
+func (c *Peer) cancelRequest(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
 	c.mu.Lock()
@@ -399,8 +399,8 @@ func (c *Peer) cancelled(m *jsonrpc.Message) {
 	}
 }
 
-// flow makes a stream for one request.
-func (c *Peer) flow() *events.Stream {
+// newRequestStream makes a stream for one request.
+func (c *Peer) newRequestStream() *events.Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lastFlow++

@@ -22,7 +22,7 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 		if _, err := c.answerTo(context.Background(), answer); !errors.Is(err, errAway) || time.Since(began) != awayTime {
 			t.Errorf("a client without a connection: %v after %s", err, time.Since(began))
 		}
-		st := c.flow()
+		st := c.newRequestStream()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {

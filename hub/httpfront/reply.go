@@ -16,7 +16,7 @@ import (
 // its account. The goroutine of the POST serves the request; what has to be said
 // before the answer opens a stream, written by a goroutine of its own.
 type Reply struct {
-	c           *Peer
+	peer        *Peer
 	id          []byte          // raw
 	events      bool            // the client takes a stream of events as the answer
 	unresumable bool            // what was said is not kept for a client that comes back
@@ -37,7 +37,7 @@ type Reply struct {
 // start gives the reply the connection that its request came on.
 func (reply *Reply) start(ctx context.Context, w http.ResponseWriter, protocol string) {
 	reply.ctx, reply.w, reply.protocol, reply.started = ctx, w, protocol, time.Now()
-	reply.c.slow.add(reply)
+	reply.peer.slow.add(reply)
 }
 
 // extendWrite gives an answer that comes late its time to be written.
@@ -72,9 +72,9 @@ func (reply *Reply) ensureStream() *events.Stream {
 		return nil
 	}
 	if reply.unresumable {
-		reply.st = events.New("", &reply.c.unsent)
+		reply.st = events.New("", &reply.peer.unsent)
 	} else {
-		reply.st = reply.c.flow()
+		reply.st = reply.peer.newRequestStream()
 	}
 	reply.written = make(chan struct{})
 	go reply.write()
@@ -85,7 +85,7 @@ func (reply *Reply) ensureStream() *events.Stream {
 // is written or the connection gone; false: there is none. Nothing is said for
 // a request that was cancelled.
 func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
-	reply.c.slow.remove(reply)
+	reply.peer.slow.remove(reply)
 	reply.mu.Lock()
 	reply.over = true
 	st := reply.st
@@ -102,7 +102,7 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 	if reply.unresumable {
 		st.Drop()
 	} else {
-		reply.c.finish(st)
+		reply.peer.finish(st)
 	}
 	return true
 }
@@ -110,15 +110,15 @@ func (reply *Reply) finish(a jsonrpc.Answer, cancelled bool) bool {
 // AllowHubQuestions lets the hub's own questions go on this reply, where the client has no stream
 // of its own, until back is called.
 func (reply *Reply) AllowHubQuestions() (back func()) {
-	reply.c.mu.Lock()
-	reply.c.lentReplies = append(reply.c.lentReplies, reply)
-	reply.c.mu.Unlock()
-	reply.c.signalReachable()
+	reply.peer.mu.Lock()
+	reply.peer.lentReplies = append(reply.peer.lentReplies, reply)
+	reply.peer.mu.Unlock()
+	reply.peer.signalReachable()
 	return func() {
-		reply.c.mu.Lock()
-		defer reply.c.mu.Unlock()
-		if i := slices.Index(reply.c.lentReplies, reply); i >= 0 { // it may be lent more than once
-			reply.c.lentReplies = slices.Delete(reply.c.lentReplies, i, i+1)
+		reply.peer.mu.Lock()
+		defer reply.peer.mu.Unlock()
+		if i := slices.Index(reply.peer.lentReplies, reply); i >= 0 { // it may be lent more than once
+			reply.peer.lentReplies = slices.Delete(reply.peer.lentReplies, i, i+1)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (reply *Reply) TryNotify(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.Put(events.Message(nil, method, params), events.Note)
 	}
-	return reply.c.TryNotify(method, params...)
+	return reply.peer.TryNotify(method, params...)
 }
 
 // Notify is TryNotify for one that must arrive.
@@ -141,7 +141,7 @@ func (reply *Reply) Notify(ctx context.Context, method string, params ...[]byte)
 	if st := reply.ensureStream(); st != nil && st.Put(events.Message(nil, method, params), events.Question) {
 		return nil
 	}
-	return reply.c.Notify(ctx, method, params...)
+	return reply.peer.Notify(ctx, method, params...)
 }
 
 // TryNotifyLeavingRoom is TryNotify where half of the room of the stream is free.
@@ -149,16 +149,16 @@ func (reply *Reply) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
 	if st := reply.ensureStream(); st != nil {
 		return st.Spare() && st.Put(events.Message(nil, method, params), events.Note)
 	}
-	return reply.c.TryNotifyLeavingRoom(method, params...)
+	return reply.peer.TryNotifyLeavingRoom(method, params...)
 }
 
 // Call asks the client before the answer; where the request can have no stream, on
 // the client's own.
 func (reply *Reply) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	if st := reply.ensureStream(); st != nil {
-		return reply.c.ask(ctx, st, method, params)
+		return reply.peer.ask(ctx, st, method, params)
 	}
-	return reply.c.Call(ctx, method, params...)
+	return reply.peer.Call(ctx, method, params...)
 }
 
 // A stream may be polled (2025-11-25, Sending Messages to the Server, 6; SEP-1699): its connection ends before it does.

@@ -20,7 +20,7 @@ type activeRequest struct {
 // the end of the request: only notifications/cancelled is (2025-11-25). detached:
 // it goes on without the connection and gives back what is held when it ends.
 func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *jsonrpc.Message, events bool, held *bodyReservation) (detached bool) {
-	u, refused := c.admit(string(m.ID))
+	u, refused := c.register(string(m.ID))
 	if refused != nil {
 		refused.answer(w, m.ID)
 		return false
@@ -37,7 +37,7 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
 		return false
 	}
-	reply := &Reply{c: c, id: m.ID, events: events, poll: f.now.Load().Poll}
+	reply := &Reply{peer: c, id: m.ID, events: events, poll: f.now.Load().Poll}
 	if reply.poll > 0 {
 		reply.left = make(chan struct{})
 	}
@@ -70,7 +70,7 @@ func (f *Front) detach(reply *Reply, release, serve func()) {
 // serveRequest answers a request that has its turn. prefers: as a stream from
 // the start.
 func (f *Front) serveRequest(w http.ResponseWriter, reply *Reply, u *activeRequest, m *jsonrpc.Message, t turn, prefers bool) {
-	c := reply.c
+	c := reply.peer
 	defer c.share.Uncount()
 	if prefers {
 		reply.ensureStream()

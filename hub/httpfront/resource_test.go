@@ -126,10 +126,10 @@ func TestExpiry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newPeer("id", admission.Caller{Principal: principal.Principal{Name: "alice"}}, 1, nil)
 				start := time.Now()
-				c.validUntil(start.Add(60 * time.Second))
+				c.extendTo(start.Add(60 * time.Second))
 				if tc.later {
-					c.validUntil(start.Add(90 * time.Second))
-					c.validUntil(start.Add(30 * time.Second)) // the older of two that are shown in turn
+					c.extendTo(start.Add(90 * time.Second))
+					c.extendTo(start.Add(30 * time.Second)) // the older of two that are shown in turn
 				}
 				<-c.ctx.Done()
 				if got := time.Since(start); got != tc.lives {

@@ -336,7 +336,7 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 		return c.rootsQuestion()
 	}
 	var keep *Caching
-	if methods.Of(c.request.Method).Keeps && !typed {
+	if methods.Of(c.request.Method).Cacheable && !typed {
 		keep = &Caching{}
 	}
 	return c.server.Result(a, keep, typed)

@@ -9,33 +9,33 @@ import (
 // whatever is looked up in it is judged and run by that one.
 type Catalog struct {
 	*catalog.Catalog
-	By *configuration.Configuration
+	Conf *configuration.Configuration
 }
 
 // A Tool is one of a Catalog. Tool is nil where there is none.
 type Tool struct {
 	*catalog.Tool
-	By *configuration.Configuration
+	Conf *configuration.Configuration
 }
 
 // Named finds a tool by its name towards the client.
-func (l *Catalog) Named(name string) Tool { return Tool{l.Tool(name), l.By} }
+func (l *Catalog) Named(name string) Tool { return Tool{l.Tool(name), l.Conf} }
 
 // OfChild finds a tool by its child and the child's own name for it.
 func (l *Catalog) OfChild(child, remote string) Tool {
-	return Tool{l.ToolOf(child, remote), l.By}
+	return Tool{l.ToolOf(child, remote), l.Conf}
 }
 
 // An Item is a prompt, resource or template of a Catalog. Item is nil where
 // there is none.
 type Item struct {
 	*catalog.Item
-	By *configuration.Configuration
+	Conf *configuration.Configuration
 }
 
 // A Source is one child of a configuration that may have a resource, under the
 // child's own URI.
 type Source struct {
 	catalog.Source
-	By *configuration.Configuration
+	Conf *configuration.Configuration
 }

@@ -53,13 +53,13 @@ func findingsOf(v *validate.Verdict, at string) (list []audit.Finding, unnamed i
 		}
 		list = append(list, audit.Finding{At: at + f.Pointer, Role: f.Role.String(), Path: path, Inside: !f.Outside && path != "", Ways: waysOf(f, path)})
 	}
-	if v.First != nil {
-		add(v.First)
+	if v.Deciding != nil {
+		add(v.Deciding)
 	}
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		switch {
-		case v.First != nil && f.Pointer == v.First.Pointer && f.Value == v.First.Value:
+		case v.Deciding != nil && f.Pointer == v.Deciding.Pointer && f.Value == v.Deciding.Value:
 		case len(list) == audit.MaxFindings:
 			unnamed++
 		default:

@@ -46,9 +46,9 @@ func (s *Settings) Status() Status {
 	return st
 }
 
-// may takes the error of recording a request. It returns an error if the request must not be sent,
+// sendError takes the error of recording a request. It returns an error if the request must not be sent,
 // and nil if it may: it was recorded, or the record is not required.
-func (s *Settings) may(err error) error {
+func (s *Settings) sendError(err error) error {
 	switch {
 	case err == audit.ErrGroup:
 		return err
@@ -132,13 +132,13 @@ func (r *Writer) CheckRequired() error {
 	if r.Enabled() {
 		return nil
 	}
-	return r.now().may(errNoLog)
+	return r.now().sendError(errNoLog)
 }
 
 // MaySend decides, by how writing the line of a call went, whether the call may be sent.
 // If not, the record says so, and there is no ticket.
 func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
-	if err = r.now().may(err); err != nil {
+	if err = r.now().sendError(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
 		return audit.Ticket{}, err
 	}
@@ -205,8 +205,8 @@ func (d Decision) fill(rec *audit.DecisionFields, at string) {
 	}
 }
 
-// Form is the part of the line that a call of a tool has by this decision.
-func (d Decision) Form() audit.EncodedDecision {
+// Encoded is the part of the line that a call of a tool has by this decision.
+func (d Decision) Encoded() audit.EncodedDecision {
 	of := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
 	d.fill(&of, "")
 	return audit.EncodeDecision(&of)
@@ -278,8 +278,8 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 	case v.Decision == policy.Allow:
 		rec.Decision, rec.Code = policy.Deny.String(), codeApproval
 	default:
-		if rec.Code = v.Rule; v.First != nil && v.First.Code != "" {
-			rec.Code = v.First.Code
+		if rec.Code = v.Rule; v.Deciding != nil && v.Deciding.Code != "" {
+			rec.Code = v.Deciding.Code
 		}
 	}
 	if !d.Allowed() && d.View.Snapshot != nil {

@@ -59,7 +59,7 @@ func (t *Table) Prepare(ctx context.Context, s configuration.Surroundings) (*Att
 }
 
 func (a *Attachment) prepare(ctx context.Context) (err error) {
-	a.prepared, err = a.read(ctx, LookTime, a.table.InForce(), a.table.sup.LookAtNew)
+	a.prepared, err = a.read(ctx, LookTime, a.table.InForce(), a.table.sup.InspectNew)
 	return err
 }
 

@@ -35,12 +35,12 @@ func NewTable(own *configuration.Current, sup *children.Supervisor, ownTools []c
 // enters. A session for which conf cannot be ends, and ended is told why. No two calls run at a time. The disk is read before
 // the lock is taken: who enters meanwhile is read in the next round.
 func (t *Table) Follow(conf *configuration.Configuration, replace func(map[*configuration.Current]*configuration.Configuration), ended func(*Attachment, error)) {
-	seen, read := []children.InspectedPaths{t.sup.Look(conf.Specs())}, map[*Attachment]rereadConfig{}
+	seen, read := []children.InspectedPaths{t.sup.Inspect(conf.Specs())}, map[*Attachment]rereadConfig{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for missing := t.unread(read); len(missing) > 0; missing = t.unread(read) {
 		t.mu.Unlock()
-		maps.Copy(read, t.readFor(conf, missing, t.sup.Look))
+		maps.Copy(read, t.readFor(conf, missing, t.sup.Inspect))
 		t.mu.Lock()
 	}
 	next := t.forEach(conf, read, func(a *Attachment, why error) {

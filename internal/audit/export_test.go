@@ -47,7 +47,7 @@ func (l *Log) See() error {
 // Overlook makes it time to look at the file again.
 func (l *Log) Overlook() {
 	l.mu.Lock()
-	l.looked = time.Time{}
+	l.checkedAt = time.Time{}
 	l.mu.Unlock()
 }
 

@@ -29,11 +29,11 @@ type GroupCommit struct {
 
 	writing written
 
-	mu      sync.Mutex // guards what follows
-	waiting gathered
-	spare   gathered
-	led     bool // there is a leader
-	company int  // how often the leader still yields to others, since some came lately
+	mu         sync.Mutex // guards what follows
+	waiting    gathered
+	spare      gathered
+	hasLeader  bool // there is a leader
+	yieldsLeft int  // how often the leader still yields to others, since some came lately
 }
 
 // A GroupMember is one decision in a GroupCommit.
@@ -112,21 +112,21 @@ func (g *GroupCommit) Waiting() int {
 // Flush has all members recorded: it leads, or leaves it to the present leader.
 func (g *GroupCommit) Flush() {
 	g.mu.Lock()
-	if g.led {
-		g.company = yields
+	if g.hasLeader {
+		g.yieldsLeft = yields
 		g.mu.Unlock()
 		return
 	}
-	g.led = true
+	g.hasLeader = true
 	alone := len(g.waiting.members) == 1
-	yield := alone && g.company > 0
+	yield := alone && g.yieldsLeft > 0
 	g.mu.Unlock()
 	if yield {
 		// On a busy machine each caller would otherwise write its own line at once.
 		runtime.Gosched()
 		g.mu.Lock()
 		if len(g.waiting.members) == 1 {
-			g.company--
+			g.yieldsLeft--
 		}
 		g.mu.Unlock()
 	}
@@ -152,7 +152,7 @@ func (g *GroupCommit) take() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting.members) == 0 {
-		g.led = false
+		g.hasLeader = false
 		return false
 	}
 	now := &g.writing.all

@@ -70,23 +70,23 @@ type Log struct {
 
 	writeMu sync.Mutex // held by the writer; taken before mu, under mu only by TryLock
 
-	mu       sync.Mutex // guards what follows: the chain as far as it was made, which is ahead of the file by what is in pending
-	stamp    stamp
-	made     link   // the last line
-	written  link   // the last that the file holds
-	pending  []byte // lines that are not in the file yet
-	spare    []byte // the buffer that was written last
-	waiting  []chan error
-	outcomes []Outcome // that no line holds yet
-	soon     bool      // Run knows that there are some
-	overdue  bool      // they have waited for long enough
-	dropped  uint64    // lines dropped because too many waited
-	looked   time.Time // when the file was seen to be there
-	seen     os.FileInfo
-	failure  error // of the last write; nil: it went well
-	failedAt time.Time
-	ended    error  // why nothing can be appended any more
-	marked   uint64 // number of the last checkpoint
+	mu             sync.Mutex // guards what follows: the chain as far as it was made, which is ahead of the file by what is in pending
+	stamp          stamp
+	made           link   // the last line
+	written        link   // the last that the file holds
+	pending        []byte // lines that are not in the file yet
+	spare          []byte // the buffer that was written last
+	waiting        []chan error
+	outcomes       []Outcome // that no line holds yet
+	writeScheduled bool      // Run knows that there are some
+	overdue        bool      // they have waited for long enough
+	dropped        uint64    // lines dropped because too many waited
+	checkedAt      time.Time // when the file was seen to be there
+	lastInfo       os.FileInfo
+	failure        error // of the last write; nil: it went well
+	failedAt       time.Time
+	ended          error  // why nothing can be appended any more
+	marked         uint64 // number of the last checkpoint
 }
 
 // A link of the chain: a line's number and its hash.
@@ -100,13 +100,13 @@ func (l *Log) ID() string { return l.id }
 
 // putSoon makes a line that is written soon, without waiting for it.
 func (l *Log) putSoon(kind string, r *Record) error {
-	if err := l.enter(); err != nil {
+	if err := l.lockForLine(); err != nil {
 		return err
 	}
 	defer l.mu.Unlock()
 	from := l.startLine(kind, time.Now())
 	l.endLine(from, r.members(l.pending, nil))
-	l.hurry()
+	l.scheduleWrite()
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 		c := &calls[0]
 		return l.Put(KindDecision, &Record{Session: c.Session, Principal: c.Principal, Request: c.Request, Trace: c.Trace, Arguments: c.Arguments}, c.Encoded, now)
 	}
-	if err := l.enter(); err != nil {
+	if err := l.lockForLine(); err != nil {
 		return 0, err
 	}
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 // Put makes a line of what happens at now, and returns its number. Commit writes it, with
 // others in one write.
 func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (uint64, error) {
-	if err := l.enter(); err != nil {
+	if err := l.lockForLine(); err != nil {
 		return 0, err
 	}
 	defer l.mu.Unlock()
@@ -138,10 +138,10 @@ func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (
 	return l.made.number, nil
 }
 
-// enter takes mu where there is room for a line of a decision.
-func (l *Log) enter() error {
+// lockForLine takes mu where there is room for a line of a decision.
+func (l *Log) lockForLine() error {
 	l.mu.Lock()
-	err := l.room()
+	err := l.makeRoom()
 	if err == nil {
 		return nil
 	}
@@ -153,8 +153,9 @@ func (l *Log) enter() error {
 	return err
 }
 
-// room says why there is none for another line, and counts it. The caller holds mu.
-func (l *Log) room() error {
+// makeRoom sees whether another line may be made. Where too much waits it counts the line as dropped, and returns why. Once there is
+// room again it first makes the line that says how many were. The caller holds mu.
+func (l *Log) makeRoom() error {
 	switch {
 	case l.ended != nil:
 		return l.ended
@@ -196,15 +197,15 @@ func (l *Log) Outcome(o Outcome) {
 	if len(l.outcomes) >= maxOutcomes {
 		l.putOutcomes()
 	}
-	l.hurry()
+	l.scheduleWrite()
 }
 
-// hurry has Run write what is pending soon. The caller holds mu.
-func (l *Log) hurry() {
-	if l.soon {
+// scheduleWrite has Run write what is pending soon. The caller holds mu.
+func (l *Log) scheduleWrite() {
+	if l.writeScheduled {
 		return
 	}
-	l.soon = true
+	l.writeScheduled = true
 	worker.Signal(l.news)
 }
 
@@ -252,7 +253,7 @@ func (l *Log) Commit(ctx context.Context) error {
 // putOwn adds a line of the log itself.
 func (l *Log) putOwn(kind string, body func(line) line) error {
 	l.mu.Lock()
-	if err := l.room(); err != nil {
+	if err := l.makeRoom(); err != nil {
 		l.mu.Unlock()
 		return err
 	}
@@ -304,7 +305,7 @@ func (l *Log) writePending() error {
 	}
 	b, made := l.pending, l.made
 	l.pending, l.spare = l.spare[:0], nil
-	look := now.Sub(l.looked) >= lookEvery || now.Before(l.looked)
+	look := now.Sub(l.checkedAt) >= lookEvery || now.Before(l.checkedAt)
 	l.mu.Unlock()
 	n := 0
 	if look {
@@ -355,7 +356,7 @@ func (l *Log) look(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil && l.same(fi) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.looked = now
+		l.checkedAt = now
 		return nil
 	}
 	l.ended = l.lost()

@@ -43,7 +43,7 @@ func Open(o Options) (*Log, error) {
 		return nil, err
 	}
 	l.file = newLogFile(l.path, o.MaxSize)
-	l.looked = time.Now()
+	l.checkedAt = time.Now()
 	err = l.putOwn(KindOpen, func(b line) line {
 		return b.text("log", l.id).text("program", o.Program).number("pid", int64(os.Getpid()))
 	})

@@ -22,9 +22,9 @@ func (l *Log) unrotated(more int) bool {
 // was seen last, no shorter than then, or one that was started when that was
 // rotated out. The caller holds mu and writeMu.
 func (l *Log) same(fi os.FileInfo) bool {
-	was := l.seen
+	was := l.lastInfo
 	ok := fi.Mode().IsRegular() && (was == nil || os.SameFile(was, fi) && was.Size() <= fi.Size() || !os.SameFile(was, fi) && l.rotated(was))
-	l.seen = fi
+	l.lastInfo = fi
 	os.SameFile(fi, fi) // on Windows this looks up the file's identity now, and not at a later comparison
 	return ok
 }

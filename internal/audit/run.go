@@ -20,7 +20,7 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-late:
 			late = nil
 			l.mu.Lock()
-			l.soon, l.overdue = false, true
+			l.writeScheduled, l.overdue = false, true
 			l.mu.Unlock()
 			l.sweep()
 		case <-tick.C:

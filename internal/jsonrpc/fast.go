@@ -151,7 +151,7 @@ type PendingCall struct {
 	call call
 }
 
-// Prepare makes s a request that Start will send. handler is told of its outcome
+// Prepare makes p a request that Start will send. handler is told of its outcome
 // once, if Start returns true.
 func (c *Conn) Prepare(p *PendingCall, handler ResponseHandler) {
 	p.c, p.n, p.call.handler = c, c.next.Add(1), handler

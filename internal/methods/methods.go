@@ -66,24 +66,24 @@ const (
 
 // A Method is what the protocol says of one.
 type Method struct {
-	Name   string
-	Kind   Kind
-	Header string // the member of params that the header Mcp-Name repeats; "" where there is no such header
-	Asks   bool   // its result may ask for input (2026-07-28)
-	Tasks  bool   // its result may be a task (2026-07-28)
-	Keeps  bool   // its result, made by a child, says how long it may be kept (2026-07-28)
+	Name      string
+	Kind      Kind
+	Header    string // the member of params that the header Mcp-Name repeats; "" where there is no such header
+	MayAsk    bool   // its result may ask for input (2026-07-28)
+	Tasks     bool   // its result may be a task (2026-07-28)
+	Cacheable bool   // its result, made by a child, says how long it may be kept (2026-07-28)
 
 	Extension string // the key of the extension that it is of; "" where it is the protocol's, or that is not known
 }
 
 // table has the methods that come often first: it is searched from there.
 var table = [...]Method{
-	{Name: CallTool, Kind: Call, Header: "name", Asks: true, Tasks: true},
+	{Name: CallTool, Kind: Call, Header: "name", MayAsk: true, Tasks: true},
 	{Name: Progress, Kind: Notification},
 	{Name: Message, Kind: Notification},
 	{Name: Ping, Kind: Hub},
-	{Name: GetPrompt, Kind: Call, Header: "name", Asks: true},
-	{Name: ReadResource, Kind: Call, Header: "uri", Asks: true, Keeps: true},
+	{Name: GetPrompt, Kind: Call, Header: "name", MayAsk: true},
+	{Name: ReadResource, Kind: Call, Header: "uri", MayAsk: true, Cacheable: true},
 	{Name: Subscribe, Kind: Call},
 	{Name: Unsubscribe, Kind: Call},
 	{Name: Complete, Kind: Call},
@@ -152,7 +152,7 @@ const (
 // uri in its params goes to whoever has that.
 var extensions = [...]Method{
 	{Name: ListSkills, Extension: ExtensionSkills},
-	{Name: GetSkill, Extension: ExtensionSkills, Keeps: true},
+	{Name: GetSkill, Extension: ExtensionSkills, Cacheable: true},
 	{Name: ReadDirectory, Extension: ExtensionSkills},
 }
 

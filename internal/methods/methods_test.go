@@ -14,7 +14,7 @@ func TestRows(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 		seen[m.Name] = true
-		if (m.Asks || m.Tasks || m.Keeps) && m.Kind != Call || m.Header != "" && m.Kind != Call && m.Kind != Task {
+		if (m.MayAsk || m.Tasks || m.Cacheable) && m.Kind != Call || m.Header != "" && m.Kind != Call && m.Kind != Task {
 			t.Errorf("%+v", m)
 		}
 	}
