@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
+	"mcphub/rootsmgr/platform"
 )
 
 // This file tells clients what the children offer: the lists, for how long they may be
@@ -152,7 +153,10 @@ func (s *Session) withInstructions(result []byte) []byte {
 		if offer == nil || offer.Raw.Instructions == "" {
 			continue
 		}
-		said := clipText(printable.Clean(offer.Raw.Instructions), maxInstructions)
+		said := printable.Clean(offer.Raw.Instructions)
+		if cut := platform.Clip(said, maxInstructions); cut != said {
+			said = cut + " ..."
+		}
 		if len(text)+len(said) > maxAllInstructions {
 			break
 		}
@@ -169,14 +173,3 @@ const (
 	maxInstructions    = 8 << 10
 	maxAllInstructions = 64 << 10
 )
-
-// clipText cuts a text at a bound, at the end of a rune.
-func clipText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xc0 == 0x80 {
-		most--
-	}
-	return s[:most] + " ..."
-}

@@ -104,8 +104,7 @@ func (l *Log) putSoon(kind string, r *Record) error {
 		return err
 	}
 	defer l.mu.Unlock()
-	from := l.startLine(kind, time.Now())
-	l.endLine(from, r.members(l.pending, nil))
+	l.addLine(kind, time.Now(), func(b line) line { return r.members(b, nil) })
 	l.scheduleWrite()
 	return nil
 }
@@ -121,8 +120,7 @@ func (l *Log) PutCalls(calls []CallRecord, now time.Time) (uint64, error) {
 		return 0, err
 	}
 	defer l.mu.Unlock()
-	from := l.startLine(KindDecision, now)
-	l.endLine(from, membersOfCalls(l.pending, calls))
+	l.addLine(KindDecision, now, func(b line) line { return membersOfCalls(b, calls) })
 	return l.made.number, nil
 }
 
@@ -133,8 +131,7 @@ func (l *Log) Put(kind string, r *Record, form EncodedDecision, now time.Time) (
 		return 0, err
 	}
 	defer l.mu.Unlock()
-	from := l.startLine(kind, now)
-	l.endLine(from, r.members(l.pending, form))
+	l.addLine(kind, now, func(b line) line { return r.members(b, form) })
 	return l.made.number, nil
 }
 
@@ -165,21 +162,18 @@ func (l *Log) makeRoom() error {
 	case l.dropped > 0:
 		lost := l.dropped
 		l.dropped = 0
-		from := l.startLine(KindLost, time.Now())
-		l.endLine(from, line(l.pending).number("lines", int64(lost)))
+		l.addLine(KindLost, time.Now(), func(b line) line { return b.number("lines", int64(lost)) })
 	}
 	return nil
 }
 
-// startLine starts a line, in pending. The caller holds mu, and ends the line.
-func (l *Log) startLine(kind string, now time.Time) (from int) {
-	from = len(l.pending)
+// addLine adds a line to pending, of which body writes the members. The caller holds mu.
+func (l *Log) addLine(kind string, now time.Time, body func(line) line) {
+	from := len(l.pending)
 	l.made.number++
-	l.pending = line(l.pending).start(l.made.number, &l.made.head, l.stamp.at(now), kind)
-	return from
+	b := line(l.pending).start(l.made.number, &l.made.head, l.stamp.at(now), kind)
+	l.pending = body(b).appendHash(from, &l.made.head)
 }
-
-func (l *Log) endLine(from int, b line) { l.pending = b.appendHash(from, &l.made.head) }
 
 // Outcome notes what became of a request. It does not wait: it is written soon,
 // with others in one line.
@@ -217,8 +211,7 @@ func (l *Log) putOutcomes() {
 	if len(l.outcomes) == 0 {
 		return
 	}
-	from := l.startLine(KindOutcome, time.Now())
-	l.endLine(from, outcomes(l.pending, l.outcomes))
+	l.addLine(KindOutcome, time.Now(), func(b line) line { return outcomes(b, l.outcomes) })
 	l.outcomes, l.overdue = l.outcomes[:0], false
 }
 
@@ -258,8 +251,7 @@ func (l *Log) putOwn(kind string, body func(line) line) error {
 		return err
 	}
 	l.putOutcomes()
-	from := l.startLine(kind, time.Now())
-	l.endLine(from, body(l.pending))
+	l.addLine(kind, time.Now(), body)
 	l.mu.Unlock()
 	return l.Commit(context.Background())
 }

@@ -1,5 +1,7 @@
 package lines
 
+import "slices"
+
 // A Batch gathers small frames, so that what came in one read leaves in one write.
 // It belongs to a read loop. While that has further lines in its buffer, the frames
 // that are sent by its batch are held back. They are sent before the loop reads again
@@ -36,12 +38,9 @@ func (b *Batch) Send(w *Writer, parts [][]byte) bool {
 	}
 	b.frames++
 	b.bytes += n
-	for _, other := range b.writers {
-		if other == w {
-			return true
-		}
+	if !slices.Contains(b.writers, w) {
+		b.writers = append(b.writers, w)
 	}
-	b.writers = append(b.writers, w)
 	return true
 }
 
@@ -57,12 +56,9 @@ type Deferred interface {
 func (b *Batch) Defer(l Deferred, bytes int) {
 	b.frames++
 	b.bytes += bytes
-	for _, other := range b.later {
-		if other == l {
-			return
-		}
+	if !slices.Contains(b.later, l) {
+		b.later = append(b.later, l)
 	}
-	b.later = append(b.later, l)
 }
 
 // Do calls f and then sends what f has sent with b. It is for callers without a
