@@ -290,20 +290,20 @@ func (f *Front) unlisten(c *Peer) {
 }
 
 // listen counts a client that listens, where fewer than most do.
-func (c *Peer) listen(most int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listens >= most {
+func (p *Peer) listen(most int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.listens >= most {
 		return false
 	}
-	c.listens++
-	c.noteUse()
+	p.listens++
+	p.noteUse()
 	return true
 }
 
-func (c *Peer) unlisten() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listens--
-	c.noteUse()
+func (p *Peer) unlisten() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listens--
+	p.noteUse()
 }

@@ -73,50 +73,50 @@ type Peer struct {
 }
 
 func newPeer(id string, who admission.Caller, limit int, slow *slowReplies) *Peer {
-	c := &Peer{
+	p := &Peer{
 		id: id, who: who, owner: who.Owner(), principal: who.Principal.Key(), slow: slow, slots: make(chan struct{}, limit),
 		streams: map[string]*events.Stream{}, changed: make(chan struct{}), asked: map[string]chan *jsonrpc.Response{},
 		serving: map[string]*activeRequest{}, used: time.Now(),
 	}
-	c.getStream = events.New("0", &c.unsent)
-	c.getStream.UnfollowedLimit = events.MaxAlone
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	context.AfterFunc(c.ctx, c.endServing)
-	return c
+	p.getStream = events.New("0", &p.unsent)
+	p.getStream.UnfollowedLimit = events.MaxAlone
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	context.AfterFunc(p.ctx, p.endServing)
+	return p
 }
 
 // isOf reports whether it belongs to a caller, and that one is admitted as it was then.
-func (c *Peer) isOf(who admission.Caller) bool {
-	return c.who.Basis == who.Basis && c.owner == who.Owner()
+func (p *Peer) isOf(who admission.Caller) bool {
+	return p.who.Basis == who.Basis && p.owner == who.Owner()
 }
 
 // extendTo notes that the client has shown a token that expires then. The session
 // ends with the last of its tokens.
-func (c *Peer) extendTo(t time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !t.After(c.until) {
+func (p *Peer) extendTo(t time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !t.After(p.until) {
 		return
 	}
-	c.until = t
-	if c.expiry == nil {
-		c.expiry = time.AfterFunc(time.Until(t), func() { c.cancel(errExpired) })
+	p.until = t
+	if p.expiry == nil {
+		p.expiry = time.AfterFunc(time.Until(t), func() { p.cancel(errExpired) })
 		return
 	}
-	c.expiry.Reset(time.Until(t))
+	p.expiry.Reset(time.Until(t))
 }
 
 // batches reports whether the client may send several messages in one array: only
 // 2025-03-26 has that (basic, Batching).
-func (c *Peer) batches() bool {
-	return c.session != nil && c.session.Protocol() == mcp.ProtocolVersion20250326
+func (p *Peer) batches() bool {
+	return p.session != nil && p.session.Protocol() == mcp.ProtocolVersion20250326
 }
 
 // Serving counts the requests under way.
-func (c *Peer) Serving() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.serving)
+func (p *Peer) Serving() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.serving)
 }
 
 // A connection is what a request of a client is for.
@@ -129,144 +129,144 @@ const (
 
 // enter counts a connection of the client, leave ends it. There is room for
 // more than requests may wait: a client must be able to answer what they wait for.
-func (c *Peer) enter(k connection) (refused *refusal) {
-	c.share.AddUser() // before it is seen that the session goes on, which has the share
+func (p *Peer) enter(k connection) (refused *refusal) {
+	p.share.AddUser() // before it is seen that the session goes on, which has the share
 	defer func() {
 		if refused != nil {
-			c.share.RemoveUser()
+			p.share.RemoveUser()
 		}
 	}()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
-	case c.ended, c.ctx.Err() != nil:
+	case p.ended, p.ctx.Err() != nil:
 		return refusedUnknown
-	case c.open >= (quota.Waiting+2)*cap(c.slots):
+	case p.open >= (quota.Waiting+2)*cap(p.slots):
 		return busy("too many requests of this session, or of this token without one, are open at once")
 	}
-	c.open++
+	p.open++
 	if k == isPost {
-		c.posts++
+		p.posts++
 	}
-	c.noteUse()
+	p.noteUse()
 	return nil
 }
 
-func (c *Peer) leave(k connection) {
-	defer c.share.RemoveUser()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open--
+func (p *Peer) leave(k connection) {
+	defer p.share.RemoveUser()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
 	if k == isPost {
-		c.posts--
+		p.posts--
 	}
-	if c.posts == 0 && c.noPosts != nil {
-		close(c.noPosts)
-		c.noPosts = nil
+	if p.posts == 0 && p.noPosts != nil {
+		close(p.noPosts)
+		p.noPosts = nil
 	}
-	c.noteUse()
+	p.noteUse()
 }
 
 // awaitPosts waits, for a limited time, until what the client has sent is answered: an
 // ended session is told why its requests come to nothing.
-func (c *Peer) awaitPosts(limit time.Duration) {
-	c.mu.Lock()
-	if c.posts == 0 {
-		c.mu.Unlock()
+func (p *Peer) awaitPosts(limit time.Duration) {
+	p.mu.Lock()
+	if p.posts == 0 {
+		p.mu.Unlock()
 		return
 	}
-	if c.noPosts == nil {
-		c.noPosts = make(chan struct{})
+	if p.noPosts == nil {
+		p.noPosts = make(chan struct{})
 	}
-	none := c.noPosts
-	c.mu.Unlock()
+	none := p.noPosts
+	p.mu.Unlock()
 	worker.Within(none, limit)
 }
 
 // unusedSince tells since when the session has had no connection and no request; ok
 // is false while it has one.
-func (c *Peer) unusedSince() (since time.Time, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.used, !c.busy
+func (p *Peer) unusedSince() (since time.Time, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used, !p.busy
 }
 
 // Yield ends the session where it has no connection and no request, for another principal that
 // needs what it holds; false: it is in use.
-func (c *Peer) Yield() bool {
-	if _, idle := c.unusedSince(); !idle || c.modernSession != nil && c.modernSession.Busy() {
+func (p *Peer) Yield() bool {
+	if _, idle := p.unusedSince(); !idle || p.modernSession != nil && p.modernSession.Busy() {
 		return false
 	}
-	c.cancel(errYielded)
+	p.cancel(errYielded)
 	return true
 }
 
 // noteUse notes whether the session is used, after each change of what uses it.
 // The caller holds mu.
-func (c *Peer) noteUse() {
-	busy := c.open > 0 || c.listens > 0 || len(c.serving) > 0
-	if busy == c.busy {
+func (p *Peer) noteUse() {
+	busy := p.open > 0 || p.listens > 0 || len(p.serving) > 0
+	if busy == p.busy {
 		return
 	}
-	c.busy = busy
+	p.busy = busy
 	if !busy {
-		c.used = time.Now()
+		p.used = time.Now()
 	}
 	switch {
-	case c.idlers == nil:
+	case p.idlers == nil:
 	case busy:
-		c.idlers.remove(c)
+		p.idlers.remove(p)
 	default:
-		c.idlers.add(c, c.used)
+		p.idlers.add(p, p.used)
 	}
 }
 
 // TryNotify puts a notification on the client's own stream. Until the client
 // opens one it waits there, as far as there is room.
-func (c *Peer) TryNotify(method string, params ...[]byte) bool {
-	return c.getStream.Put(events.Message(nil, method, params), events.Note)
+func (p *Peer) TryNotify(method string, params ...[]byte) bool {
+	return p.getStream.Put(events.Message(nil, method, params), events.Note)
 }
 
 // Notify is TryNotify for one that must arrive.
-func (c *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
-	if !c.getStream.Put(events.Message(nil, method, params), events.Question) {
-		return c.deliveryError()
+func (p *Peer) Notify(_ context.Context, method string, params ...[]byte) error {
+	if !p.getStream.Put(events.Message(nil, method, params), events.Question) {
+		return p.deliveryError()
 	}
 	return nil
 }
 
 // deliveryError is why nothing can be said.
-func (c *Peer) deliveryError() error {
-	if c.ctx.Err() != nil {
+func (p *Peer) deliveryError() error {
+	if p.ctx.Err() != nil {
 		return errSessionOver
 	}
 	return errNotReading
 }
 
 // TryNotifyLeavingRoom is TryNotify where half of the room of the client's own stream is free.
-func (c *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
-	return c.getStream.Spare() && c.TryNotify(method, params...)
+func (p *Peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	return p.getStream.Spare() && p.TryNotify(method, params...)
 }
 
 // Connected reports whether the client follows its own stream.
-func (c *Peer) Connected() bool { return c.getStream.HasFollower() }
+func (p *Peer) Connected() bool { return p.getStream.HasFollower() }
 
 // AwaitReady waits until there is a stream that a question can go on.
-func (c *Peer) AwaitReady(ctx context.Context) error {
-	_, err := c.openStream(ctx)
+func (p *Peer) AwaitReady(ctx context.Context) error {
+	_, err := p.openStream(ctx)
 	return err
 }
 
 // Call asks the client on its own stream, or where it has none open, on one that
 // was lent. A stream that is not opened in time ends the question.
-func (c *Peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+func (p *Peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	wait, cancel := context.WithTimeout(ctx, streamWait)
-	st, err := c.openStream(wait)
+	st, err := p.openStream(wait)
 	cancel()
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(ctx, st, method, params)
+	return p.ask(ctx, st, method, params)
 }
 
 var (
@@ -280,14 +280,14 @@ var (
 )
 
 // openStream waits for a stream that a question of the hub can go on.
-func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
+func (p *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 	for {
-		c.mu.Lock()
-		changed := c.changed
-		lent := append([]*Reply(nil), c.lentReplies...)
-		c.mu.Unlock()
-		if c.getStream.HasFollower() {
-			return c.getStream, nil
+		p.mu.Lock()
+		changed := p.changed
+		lent := append([]*Reply(nil), p.lentReplies...)
+		p.mu.Unlock()
+		if p.getStream.HasFollower() {
+			return p.getStream, nil
 		}
 		for _, reply := range lent {
 			if st := reply.ensureStream(); st != nil {
@@ -298,38 +298,38 @@ func (c *Peer) openStream(ctx context.Context) (*events.Stream, error) {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, errors.Join(errNoStream, context.Cause(ctx))
-		case <-c.ctx.Done():
+		case <-p.ctx.Done():
 			return nil, errSessionOver
 		}
 	}
 }
 
 // signalReachable wakes who waits for a way to the client.
-func (c *Peer) signalReachable() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	close(c.changed)
-	c.changed = make(chan struct{})
+func (p *Peer) signalReachable() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
 // ask puts a request on a stream and waits for the answer, which comes as a
 // POST of its own.
-func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
+func (p *Peer) ask(ctx context.Context, st *events.Stream, method string, params [][]byte) (*jsonrpc.Response, error) {
 	answer := make(chan *jsonrpc.Response, 1)
-	c.mu.Lock()
-	c.lastID++
-	id := strconv.FormatUint(c.lastID, 10)
-	c.asked[id] = answer
-	c.mu.Unlock()
+	p.mu.Lock()
+	p.lastID++
+	id := strconv.FormatUint(p.lastID, 10)
+	p.asked[id] = answer
+	p.mu.Unlock()
 	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.asked, id)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.asked, id)
 	}()
 	if !st.Put(events.Message([]byte(id), method, params), events.Question) {
-		return nil, c.deliveryError()
+		return nil, p.deliveryError()
 	}
-	r, err := c.answerTo(ctx, answer)
+	r, err := p.answerTo(ctx, answer)
 	if err != nil {
 		st.Put(events.Message(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(id), err)}), events.Question)
 	}
@@ -338,82 +338,82 @@ func (c *Peer) ask(ctx context.Context, st *events.Stream, method string, params
 
 // takeAnswer hands over what the client answered. One that nobody waits for, late
 // or forged, is dropped.
-func (c *Peer) takeAnswer(m *jsonrpc.Message) {
-	c.mu.Lock()
-	answer := c.asked[string(m.ID)]
-	delete(c.asked, string(m.ID))
-	c.mu.Unlock()
+func (p *Peer) takeAnswer(m *jsonrpc.Message) {
+	p.mu.Lock()
+	answer := p.asked[string(m.ID)]
+	delete(p.asked, string(m.ID))
+	p.mu.Unlock()
 	if answer != nil {
 		answer <- &jsonrpc.Response{Result: m.Result, Error: m.Error}
 	}
 }
 
 // register notes a request of the client, so that it can be ended.
-func (c *Peer) register(id string) (*activeRequest, *refusal) {
+func (p *Peer) register(id string) (*activeRequest, *refusal) {
 	u := &activeRequest{id: id}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, twice := c.serving[id]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, twice := p.serving[id]
 	switch {
 	case twice:
 		return nil, &refusal{status: http.StatusBadRequest, text: "a request with this id is still being served"}
-	case len(c.serving) >= (quota.Waiting+1)*cap(c.slots):
+	case len(p.serving) >= (quota.Waiting+1)*cap(p.slots):
 		return nil, busy("too many requests of this session wait for their turn; send it again later")
-	case c.ended:
-		u.End(context.Cause(c.ctx))
+	case p.ended:
+		u.End(context.Cause(p.ctx))
 	}
-	c.serving[id] = u
-	c.noteUse()
+	p.serving[id] = u
+	p.noteUse()
 	return u, nil
 }
 
 // endServing ends every request: the session has ended.
-func (c *Peer) endServing() {
-	c.mu.Lock()
-	c.ended = true
-	all := slices.Collect(maps.Values(c.serving))
-	c.mu.Unlock()
+func (p *Peer) endServing() {
+	p.mu.Lock()
+	p.ended = true
+	all := slices.Collect(maps.Values(p.serving))
+	p.mu.Unlock()
 	for _, u := range all {
-		u.End(context.Cause(c.ctx))
+		u.End(context.Cause(p.ctx))
 	}
 }
 
 // unregister takes a request out: it is about to be answered.
-func (c *Peer) unregister(u *activeRequest) {
-	c.mu.Lock()
-	delete(c.serving, u.id)
-	c.noteUse()
-	c.mu.Unlock()
+func (p *Peer) unregister(u *activeRequest) {
+	p.mu.Lock()
+	delete(p.serving, u.id)
+	p.noteUse()
+	p.mu.Unlock()
 	u.Free()
 }
 
 // cancelRequest ends a request that the client no longer wants.
-func (c *Peer) cancelRequest(m *jsonrpc.Message) {
+func (p *Peer) cancelRequest(m *jsonrpc.Message) {
 	id := m.Param("requestId")
 	reason, _ := jsonrpc.String(m.Param("reason"))
-	c.mu.Lock()
-	u := c.serving[string(id)]
-	c.mu.Unlock()
+	p.mu.Lock()
+	u := p.serving[string(id)]
+	p.mu.Unlock()
 	if u != nil {
 		u.End(&jsonrpc.CancelledError{Reason: reason})
 	}
 }
 
 // newRequestStream makes a stream for one request.
-func (c *Peer) newRequestStream() *events.Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastFlow++
-	st := events.New(strconv.FormatUint(c.lastFlow, 10), &c.unsent)
-	c.streams[st.ID] = st
+func (p *Peer) newRequestStream() *events.Stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastFlow++
+	st := events.New(strconv.FormatUint(p.lastFlow, 10), &p.unsent)
+	p.streams[st.ID] = st
 	return st
 }
 
 // finish notes that a request's stream has ended. It is kept for a while, in
 // case the client's connection broke before it had everything.
-func (c *Peer) finish(st *events.Stream) {
-	c.mu.Lock()
-	all := append(c.finished, st)
+func (p *Peer) finish(st *events.Stream) {
+	p.mu.Lock()
+	all := append(p.finished, st)
 	total := 0
 	for _, old := range all {
 		total += old.Bytes()
@@ -422,41 +422,41 @@ func (c *Peer) finish(st *events.Stream) {
 	for len(all) > 0 && (len(all) > finishedStreams || total > finishedBytes) {
 		gone = append(gone, all[0])
 		total -= all[0].Bytes()
-		delete(c.streams, all[0].ID)
+		delete(p.streams, all[0].ID)
 		all = append(all[:0:0], all[1:]...)
 	}
-	c.finished = all
-	c.mu.Unlock()
+	p.finished = all
+	p.mu.Unlock()
 	for _, old := range gone {
 		old.Drop()
 	}
 }
 
 // stream finds a stream by its id within the session.
-func (c *Peer) stream(id string) *events.Stream {
-	if id == c.getStream.ID {
-		return c.getStream
+func (p *Peer) stream(id string) *events.Stream {
+	if id == p.getStream.ID {
+		return p.getStream
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.streams[id]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.streams[id]
 }
 
 // close ends everything that the session still holds.
-func (c *Peer) close() {
-	c.cancel(errSessionOver)
-	c.mu.Lock()
-	if c.expiry != nil {
-		c.expiry.Stop()
+func (p *Peer) close() {
+	p.cancel(errSessionOver)
+	p.mu.Lock()
+	if p.expiry != nil {
+		p.expiry.Stop()
 	}
-	streams := c.streams
-	c.streams, c.finished = map[string]*events.Stream{}, nil
-	c.mu.Unlock()
-	c.getStream.End()
+	streams := p.streams
+	p.streams, p.finished = map[string]*events.Stream{}, nil
+	p.mu.Unlock()
+	p.getStream.End()
 	for _, st := range streams {
 		st.End()
 	}
-	c.signalReachable() // who waits for a way to the client waits in vain
+	p.signalReachable() // who waits for a way to the client waits in vain
 }
 
 // awayTime is how long a client that was asked something may follow no stream:
@@ -467,16 +467,16 @@ var errAway = errors.New("the client has left its question without an answer, an
 
 // follows reports whether the client follows any stream. That a request of it
 // is being served tells nothing: its connection may have broken.
-func (c *Peer) follows() bool {
-	c.mu.Lock()
-	streams := slices.Collect(maps.Values(c.streams))
-	c.mu.Unlock()
-	return c.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
+func (p *Peer) follows() bool {
+	p.mu.Lock()
+	streams := slices.Collect(maps.Values(p.streams))
+	p.mu.Unlock()
+	return p.getStream.HasFollower() || slices.ContainsFunc(streams, (*events.Stream).HasFollower)
 }
 
 // answerTo waits for the answer to a question of the hub, as long as ctx lasts
 // and the client is there.
-func (c *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
+func (p *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*jsonrpc.Response, error) {
 	const looks = 5
 	watch := time.NewTicker(awayTime / looks)
 	defer watch.Stop()
@@ -484,12 +484,12 @@ func (c *Peer) answerTo(ctx context.Context, answer <-chan *jsonrpc.Response) (*
 		select {
 		case r := <-answer:
 			return r, nil
-		case <-c.ctx.Done():
+		case <-p.ctx.Done():
 			return nil, errSessionOver
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-watch.C:
-			if away++; c.follows() {
+			if away++; p.follows() {
 				away = 0
 			}
 			if away == looks {

@@ -114,14 +114,14 @@ func (t turn) end() {
 
 // awaitTurn waits until a request may be served; false: nobody wants it any more. While it
 // waits, the time for reading the request no longer counts.
-func (c *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (turn, bool) {
-	if !quota.Await(c.slots, w, ctx, conn) {
+func (p *Peer) awaitTurn(w http.ResponseWriter, ctx func() context.Context, conn context.Context) (turn, bool) {
+	if !quota.Await(p.slots, w, ctx, conn) {
 		return turn{}, false
 	}
-	k, ok := c.share.AcquireSlot(w, ctx, conn)
+	k, ok := p.share.AcquireSlot(w, ctx, conn)
 	if !ok {
-		<-c.slots
+		<-p.slots
 		return turn{}, false
 	}
-	return turn{c, k}, true
+	return turn{p, k}, true
 }

@@ -132,33 +132,33 @@ func (f *Front) closeAll(most time.Duration) {
 // retire ends the streams of a client, if no call of it is under way, and reports whether
 // they have ended. Then it takes no connection any more. since is when the front began to
 // stop.
-func (c *Peer) retire(since time.Time) bool {
-	if c.modernSession != nil {
-		c.modernSession.HangUp()
+func (p *Peer) retire(since time.Time) bool {
+	if p.modernSession != nil {
+		p.modernSession.HangUp()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.posts+c.listens+len(c.serving) > 0 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.posts+p.listens+len(p.serving) > 0 {
 		return false
 	}
-	for _, st := range c.finished {
+	for _, st := range p.finished {
 		if st.HasUndelivered(since) {
 			return false
 		}
 	}
-	c.ended = true
-	c.getStream.End()
-	return !c.getStream.HasFollower()
+	p.ended = true
+	p.getStream.End()
+	return !p.getStream.HasFollower()
 }
 
 // pending counts the requests whose client waits for an answer.
-func (c *Peer) pending() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.modernSession != nil {
-		return c.posts
+func (p *Peer) pending() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.modernSession != nil {
+		return p.posts
 	}
-	return len(c.serving)
+	return len(p.serving)
 }
 
 // mayBeRequest reports whether a message, or one of a batch, may be a request.
