@@ -13,8 +13,8 @@ import (
 
 // Fetches tells what is to be installed before the program starts here, because the
 // kernel confines it: of others the launcher does what it does.
-func (h Machine) Fetches(prog program.Program) (program.Package, bool) {
-	if !h.Confines(prog) {
+func (m Machine) Fetches(prog program.Program) (program.Package, bool) {
+	if !m.Confines(prog) {
 		return program.Package{}, false
 	}
 	return prog.Package()
@@ -22,20 +22,20 @@ func (h Machine) Fetches(prog program.Program) (program.Package, bool) {
 
 // WithInstalled is the machine on which this copy runs in place of the launcher; nil:
 // the launcher runs.
-func (h Machine) WithInstalled(in *program.Installed) Machine {
-	h.installed = in
-	return h
+func (m Machine) WithInstalled(in *program.Installed) Machine {
+	m.installed = in
+	return m
 }
 
 // WithFresh is the machine with a folder that the program is to fill.
-func (h Machine) WithFresh(dir string) Machine {
-	h.fresh = dir
-	return h
+func (m Machine) WithFresh(dir string) Machine {
+	m.fresh = dir
+	return m
 }
 
 // Has reports whether programs that start here find one of this name.
-func (h Machine) Has(name string) bool {
-	_, err := findProgram(program.Program{Command: name}, h.Inherited(nil), "", h)
+func (m Machine) Has(name string) bool {
+	_, err := findProgram(program.Program{Command: name}, m.Inherited(nil), "", m)
 	return err == nil
 }
 

@@ -20,21 +20,21 @@ type Lack struct {
 // Lacks says what the program cannot be started for, as far as that
 // can be told by looking: its program, its script, its working directory. It
 // starts nothing. What only the roots of a session tell is left out.
-func (h Machine) Lacks(prog program.Program) []Lack {
+func (m Machine) Lacks(prog program.Program) []Lack {
 	var out []Lack
-	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !h.IsDir(prog.Cwd) {
+	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !m.IsDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
-	if file, err := envFile(prog, nil, h); err != nil && !isMissingRoot(err) {
+	if file, err := envFile(prog, nil, m); err != nil && !isMissingRoot(err) {
 		out = append(out, Lack{Key: []string{"envFile"}, Text: strings.TrimPrefix(err.Error(), "envFile: ")})
 	} else if err == nil && file != "" && fileMark(file)[1] == "none" {
 		out = append(out, Lack{Key: []string{"envFile"}, Text: "there is no file " + file, Hint: "make it, or correct the path"})
 	}
-	env, _, err := childEnv(prog, nil, h)
+	env, _, err := childEnv(prog, nil, m)
 	if err != nil {
 		return append(out, Lack{Key: []string{"env"}, Text: err.Error()})
 	}
-	if _, err := findProgram(prog, env, prog.Cwd, h); err != nil {
+	if _, err := findProgram(prog, env, prog.Cwd, m); err != nil {
 		lack := Lack{Key: []string{"command"}, Text: err.Error()}
 		if no, ok := errors.AsType[*NotProgramError](err); ok {
 			lack.Text, lack.Hint, lack.Run = no.what(), no.Hint, no.Run

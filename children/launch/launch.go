@@ -134,10 +134,10 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 }
 
 // child is what Confine is told of the Launch. It shares the environment, which Confine adds to.
-func (h Machine) child(prog program.Program, env *program.Environment, l Launch) confinement.Child {
+func (m Machine) child(prog program.Program, env *program.Environment, l Launch) confinement.Child {
 	return confinement.Child{
 		Program: prog, Env: env, Command: l.Command, Args: l.Args, Dir: l.Dir, StartDir: l.StartDir,
-		Scratch: h.scratch, Shell: h.shell, Temp: h.temp, Cache: h.cache, Fresh: h.fresh, Installed: h.installed, Package: h.fetched,
+		Scratch: m.scratch, Shell: m.shell, Temp: m.temp, Cache: m.cache, Fresh: m.fresh, Installed: m.installed, Package: m.fetched,
 	}
 }
 
@@ -258,9 +258,9 @@ type projects struct {
 	roots map[string]bool
 }
 
-func (h Machine) projects(roots []guard.Root) projects {
-	p := projects{h, make(map[string]bool, len(roots))}
-	home := p.fold(h.Home())
+func (m Machine) projects(roots []guard.Root) projects {
+	p := projects{m, make(map[string]bool, len(roots))}
+	home := p.fold(m.Home())
 	for _, r := range roots {
 		if path := p.fold(r.Path); !sandbox.Contains(path, home) {
 			p.roots[path] = true

@@ -49,9 +49,9 @@ func NewMachine(environ []string, home, dir string) Machine {
 
 // WithClientEnv is the machine as it is in the surroundings of a client: its environment, and its
 // working directory. What the hub keeps for itself stays where it is. nil and "" are the hub's.
-func (h Machine) WithClientEnv(environ []string, dir string) Machine {
-	h.Host, h.dir = h.Host.WithClientEnv(environ), cmp.Or(dir, h.dir)
-	return h
+func (m Machine) WithClientEnv(environ []string, dir string) Machine {
+	m.Host, m.dir = m.Host.WithClientEnv(environ), cmp.Or(dir, m.dir)
+	return m
 }
 
 // Variables are those of an environment that anything is made of here: that children may
@@ -62,43 +62,43 @@ func Variables(environ, more []string) []string {
 }
 
 // WithBoundary is the machine with the boundary of whom the child serves.
-func (h Machine) WithBoundary(b sandbox.Boundary) Machine {
-	h.Host = h.Host.WithBoundary(b)
-	return h
+func (m Machine) WithBoundary(b sandbox.Boundary) Machine {
+	m.Host = m.Host.WithBoundary(b)
+	return m
 }
 
 // WithPrivate is the machine with folders of the child's own, for what it keeps for a
 // run and for longer.
-func (h Machine) WithPrivate(temp, cache string) Machine {
-	h.temp, h.cache = temp, cache
-	return h
+func (m Machine) WithPrivate(temp, cache string) Machine {
+	m.temp, m.cache = temp, cache
+	return m
 }
 
 // Temp is the confined child's own temporary folder; "" where it has none.
-func (h Machine) Temp() string { return h.temp }
+func (m Machine) Temp() string { return m.temp }
 
 // WithOwn is the machine with an empty directory of the child's own, for one that
 // many share and that is served no roots; "": it has none.
-func (h Machine) WithOwn(dir string) Machine {
-	h.own = dir
-	return h
+func (m Machine) WithOwn(dir string) Machine {
+	m.own = dir
+	return m
 }
 
 // WithShelter returns the machine as this program is planned on: with
 // the directory in which launchers start that are not trusted with the working
 // directory, and the shell that leads them there, where it needs them.
 // Where they cannot be made, that child fails with the reason; nothing else does.
-func (h Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
+func (m Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
 	if p, err := prog.Precautions(prog.Args, "x", "x"); err != nil || !p.Neutral {
-		return h
+		return m
 	}
-	p, err := h.shelter()
+	p, err := m.shelter()
 	if err != nil {
 		log.Warn().Err(err).Msg("no private directory for launchers")
-		return h
+		return m
 	}
-	h.scratch, h.shell = p.dir, p.shell
-	return h
+	m.scratch, m.shell = p.dir, p.shell
+	return m
 }
 
 // shelter is what launchers start in and with.

@@ -16,8 +16,8 @@ import (
 
 // Preview says what [Plan] would hold a program to, for a session with these roots. It starts,
 // makes and remembers nothing. It returns nil if the kernel would not confine the program.
-func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
-	if c := h.preview(prog, roots); c != nil && c.Profile != nil {
+func (m Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader {
+	if c := m.preview(prog, roots); c != nil && c.Profile != nil {
 		return &c.Words
 	}
 	return nil
@@ -25,11 +25,11 @@ func (h Machine) Preview(prog program.Program, roots []guard.Root) *hints.Reader
 
 // preview plans a start and leaves no trace. It returns nil if nothing would be confined, or if
 // nothing would start.
-func (h Machine) preview(prog program.Program, roots []guard.Root) *confinement.Confinement {
-	h.Host = h.Host.Preview(program.RootPaths(roots))
+func (m Machine) preview(prog program.Program, roots []guard.Root) *confinement.Confinement {
+	m.Host = m.Host.Preview(program.RootPaths(roots))
 	none := filepath.Join(os.TempDir(), "mcp-preview") // in place of folders that a run would have; nobody makes it
-	h.scratch, h.temp, h.cache, h.own = none, none, none, none
-	l, err := Plan(prog, roots, h)
+	m.scratch, m.temp, m.cache, m.own = none, none, none, none
+	l, err := Plan(prog, roots, m)
 	if err != nil {
 		return nil
 	}
@@ -37,11 +37,11 @@ func (h Machine) preview(prog program.Program, roots []guard.Root) *confinement.
 }
 
 // News says what the names of an entry open, if nobody was told yet (see Told). It leaves no trace.
-func (h Machine) News(prog program.Program) []string {
-	if h.IsAnnounced(prog) {
+func (m Machine) News(prog program.Program) []string {
+	if m.IsAnnounced(prog) {
 		return nil
 	}
-	if c := h.preview(prog, nil); c != nil {
+	if c := m.preview(prog, nil); c != nil {
 		return c.Opens
 	}
 	return nil
@@ -49,11 +49,11 @@ func (h Machine) News(prog program.Program) []string {
 
 // RememberLinks remembers where the names of a new entry lead, before any server runs. Names that depend on
 // roots are remembered at the first start.
-func (h Machine) RememberLinks(prog program.Program) {
-	if !h.Host.RememberFiles(prog) {
+func (m Machine) RememberLinks(prog program.Program) {
+	if !m.Host.RememberFiles(prog) {
 		return
 	}
 	// Nothing starts by this plan. It has a root, because ${root} would be an error without one.
-	h.scratch, h.temp, h.cache, h.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
-	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, h.WithBoundary(sandbox.Boundary{}))
+	m.scratch, m.temp, m.cache, m.own = os.TempDir(), os.TempDir(), os.TempDir(), os.TempDir()
+	_, _ = Plan(prog, []guard.Root{{Path: "/"}}, m.WithBoundary(sandbox.Boundary{}))
 }

@@ -80,12 +80,12 @@ func parseEnvFile(text string) (map[string]string, error) {
 // withEnvFile adds the variables of the env file. Those of the entry, and those that
 // the hub sets, count for more; what is passed on of the hub's environment counts for
 // less.
-func (h Machine) withEnvFile(prog program.Program, l Launch, text string, roots []guard.Root) (Launch, error) {
+func (m Machine) withEnvFile(prog program.Program, l Launch, text string, roots []guard.Root) (Launch, error) {
 	vars, err := parseEnvFile(text)
 	if err != nil {
 		return l, err
 	}
-	env := program.NewEnvironment(h.System())
+	env := program.NewEnvironment(m.System())
 	for _, kv := range l.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		env.Set(name, value)
@@ -104,7 +104,7 @@ func (h Machine) withEnvFile(prog program.Program, l Launch, text string, roots 
 		}
 		env.Set(name, vars[name])
 	}
-	if _, err := trimSearch(prog, env, roots, h); err != nil {
+	if _, err := trimSearch(prog, env, roots, m); err != nil {
 		return l, err
 	}
 	l.Env = env.List()
@@ -114,11 +114,11 @@ func (h Machine) withEnvFile(prog program.Program, l Launch, text string, roots 
 // WithSecrets is the Launch as it is started: with the variables of the env file, and
 // with a value in the place of each mark. It is for the process alone; l stays what is
 // compared and shown. The error says which key of the entry it is about, and no value.
-func (h Machine) WithSecrets(prog program.Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
+func (m Machine) WithSecrets(prog program.Program, l Launch, roots []guard.Root, value func(reference.Ref) (string, error)) (Launch, error) {
 	if l.EnvFile != "" {
 		text, err := value(reference.Ref{Kind: reference.EnvFile, Name: l.EnvFile})
 		if err == nil {
-			l, err = h.withEnvFile(prog, l, text, roots)
+			l, err = m.withEnvFile(prog, l, text, roots)
 		}
 		if err != nil {
 			return Launch{}, fmt.Errorf("envFile %s: %w", l.EnvFile, err)

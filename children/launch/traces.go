@@ -16,8 +16,8 @@ type Fingerprint struct {
 
 // Traces takes the fingerprint of the program; the error says why it cannot be started.
 // Where remote is set there is no program here, and no file.
-func (h Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err error) {
-	env, _, err := childEnv(prog, nil, h)
+func (m Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err error) {
+	env, _, err := childEnv(prog, nil, m)
 	if err != nil {
 		return t, err
 	}
@@ -28,7 +28,7 @@ func (h Machine) Traces(prog program.Program, remote bool) (t Fingerprint, err e
 	if remote {
 		return t, nil
 	}
-	found, err := findProgram(prog, env, prog.Cwd, h)
+	found, err := findProgram(prog, env, prog.Cwd, m)
 	if err != nil {
 		return t, err
 	}

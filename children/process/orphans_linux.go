@@ -37,15 +37,15 @@ type processReaper struct {
 var reaper = &processReaper{own: map[int]string{}, dead: make(chan struct{}, 1)}
 
 // endFamily ends a family within reapGrace. Nobody is waited for meanwhile.
-func (h *processReaper) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
-	h.mu.Lock()
-	h.ending++
-	h.mu.Unlock()
+func (r *processReaper) endFamily(members func(t *proctree.Table) []proctree.Process) ([]proctree.Process, error) {
+	r.mu.Lock()
+	r.ending++
+	r.mu.Unlock()
 	defer func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.ending--; h.ending == 0 {
-			worker.Signal(h.dead)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.ending--; r.ending == 0 {
+			worker.Signal(r.dead)
 		}
 	}()
 	return proctree.Family{Members: members, Read: processTable.read}.End(reapGrace)
@@ -53,41 +53,41 @@ func (h *processReaper) endFamily(members func(t *proctree.Table) []proctree.Pro
 
 // start starts a process that is its own. Before the first this process
 // is named for what it is, and marked: who descends from it can be told by that, whatever they do.
-func (h *processReaper) start(cmd *exec.Cmd, fork func() error, mark string) error {
-	h.named.Do(func() {
+func (r *processReaper) start(cmd *exec.Cmd, fork func() error, mark string) error {
+	r.named.Do(func() {
 		_ = proctree.Rename(proctree.HubName) // without /proc nobody looks
 		_ = proctree.Mark()                   // a kernel that refuses this leaves the name; no hub is shared on it
 	})
-	h.forking.RLock()
-	defer h.forking.RUnlock()
+	r.forking.RLock()
+	defer r.forking.RUnlock()
 	if err := fork(); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.own[cmd.Process.Pid] = mark
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own[cmd.Process.Pid] = mark
 	return nil
 }
 
-func (h *processReaper) forget(pid int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.own, pid)
+func (r *processReaper) forget(pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.own, pid)
 }
 
 // inherited returns the children in t that were not started here, and what was
 // in own then. The table was read before the locks are taken, so all that is in
 // it and was started here has become known by then.
-func (h *processReaper) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
-	h.forking.Lock()
-	defer h.forking.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	own = make(map[int]string, len(h.own))
-	for pid, mark := range h.own {
+func (r *processReaper) inherited(t *proctree.Table) (all []proctree.Process, own map[int]string) {
+	r.forking.Lock()
+	defer r.forking.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own = make(map[int]string, len(r.own))
+	for pid, mark := range r.own {
 		own[pid] = mark
 	}
-	if !h.adopting {
+	if !r.adopting {
 		return nil, own
 	}
 	for _, p := range t.Children(os.Getpid()) {
@@ -103,8 +103,8 @@ func (h *processReaper) inherited(t *proctree.Table) (all []proctree.Process, ow
 // could have started them. If the kernel confined the child, it confines the child's orphans too. A
 // confined orphan that hides its mark ends with the first child that it could belong to. Else it
 // would keep the rights of that child. Those who have ended are among them: see proctree.Family.
-func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
-	all, own := h.inherited(t)
+func (r *processReaper) orphans(t *proctree.Table, mark string, mayHide func(proctree.Process) bool) []proctree.Process {
+	all, own := r.inherited(t)
 	var out []proctree.Process
 	for _, p := range all {
 		bears := p.Variable(proctree.InstanceVariable)
@@ -116,8 +116,8 @@ func (h *processReaper) orphans(t *proctree.Table, mark string, mayHide func(pro
 }
 
 // marked returns those of the inherited that bear a mark.
-func (h *processReaper) marked(t *proctree.Table, mark string) (out []proctree.Process) {
-	all, _ := h.inherited(t)
+func (r *processReaper) marked(t *proctree.Table, mark string) (out []proctree.Process) {
+	all, _ := r.inherited(t)
 	for _, p := range all {
 		if p.Variable(proctree.InstanceVariable) == mark {
 			out = append(out, p)
@@ -147,23 +147,23 @@ func goesWith(bears string, p proctree.Process, t *proctree.Table, own map[int]s
 
 // reap waits for those of the inherited who have ended, and for nobody else:
 // the status of the others is awaited elsewhere.
-func (h *processReaper) reap(t *proctree.Table) {
-	all, _ := h.inherited(t)
+func (r *processReaper) reap(t *proctree.Table) {
+	all, _ := r.inherited(t)
 	for _, p := range all {
 		if p.Ended() {
-			h.waitFor(p.PID)
+			r.waitFor(p.PID)
 		}
 	}
 }
 
 // waitFor waits for an inherited process that has ended. Nothing is started meanwhile, so
 // its id is not given to one of ours.
-func (h *processReaper) waitFor(pid int) {
-	h.forking.Lock()
-	defer h.forking.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, mine := h.own[pid]; !mine && h.adopting && h.ending == 0 {
+func (r *processReaper) waitFor(pid int) {
+	r.forking.Lock()
+	defer r.forking.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, mine := r.own[pid]; !mine && r.adopting && r.ending == 0 {
 		_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	}
 }

@@ -52,27 +52,27 @@ func NewDelivery() *Delivery {
 }
 
 // Wanted holds a token while roots that came with a call are to be given.
-func (s *Delivery) Wanted() <-chan struct{} { return s.wanted }
+func (d *Delivery) Wanted() <-chan struct{} { return d.wanted }
 
 // Set says what the children have been given now.
-func (s *Delivery) Set(now State) {
-	close(s.given.Swap(&deliveredState{now, make(chan struct{})}).next)
+func (d *Delivery) Set(now State) {
+	close(d.given.Swap(&deliveredState{now, make(chan struct{})}).next)
 }
 
 // Now returns what the children were given last. next is closed when they have
 // been given something else.
-func (s *Delivery) Now() (now State, next <-chan struct{}) {
-	last := s.given.Load()
+func (d *Delivery) Now() (now State, next <-chan struct{}) {
+	last := d.given.Load()
 	return last.State, last.next
 }
 
 // Await waits until enough accepts what the children were given, or until limit has
 // passed, which is no error. A negative limit has no end. Being given roots is not
 // having applied them: a child's lease waits for that.
-func (s *Delivery) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
+func (d *Delivery) Await(ctx context.Context, limit time.Duration, enough func(State) bool) error {
 	var over <-chan time.Time
 	for {
-		now, next := s.Now()
+		now, next := d.Now()
 		if enough(now) {
 			return nil
 		}
@@ -93,41 +93,41 @@ func (s *Delivery) Await(ctx context.Context, limit time.Duration, enough func(S
 
 // Request asks that a child be given the roots that came with a call. They are given
 // once State.FromCalls has reached the number.
-func (s *Delivery) Request(child, set string, view rootsmgr.View) (number uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last, ok := s.fromCalls[child]; ok && last.Set == set {
+func (d *Delivery) Request(child, set string, view rootsmgr.View) (number uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if last, ok := d.fromCalls[child]; ok && last.Set == set {
 		return last.Number
 	}
-	if s.fromCalls == nil {
-		s.fromCalls = map[string]CallRoots{}
+	if d.fromCalls == nil {
+		d.fromCalls = map[string]CallRoots{}
 	}
-	s.count++
-	s.fromCalls[child] = CallRoots{set, view, s.count}
-	worker.Signal(s.wanted)
-	return s.count
+	d.count++
+	d.fromCalls[child] = CallRoots{set, view, d.count}
+	worker.Signal(d.wanted)
+	return d.count
 }
 
 // FromCalls returns what came with calls last for a child; false where
 // nothing did.
-func (s *Delivery) FromCalls(child string) (CallRoots, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, ok := s.fromCalls[child]
+func (d *Delivery) FromCalls(child string) (CallRoots, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b, ok := d.fromCalls[child]
 	return b, ok
 }
 
 // GivenFromCalls reports whether a child was given the roots that came with calls last for
 // it, if any.
-func (s *Delivery) GivenFromCalls(child string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.given.Load().FromCalls >= s.fromCalls[child].Number
+func (d *Delivery) GivenFromCalls(child string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.given.Load().FromCalls >= d.fromCalls[child].Number
 }
 
 // LastFromCalls is the Number of the newest roots that came with calls for any child.
-func (s *Delivery) LastFromCalls() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.count
+func (d *Delivery) LastFromCalls() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count
 }

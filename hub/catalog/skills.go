@@ -83,26 +83,26 @@ func (o *Offer) claims() (all []claim) {
 // claim decides whose these URIs are, where that is not decided. all are of the servers that are known by now. A URI that begins with the
 // name of another server is called after its own: people take it for that one's. Those that nobody can keep apart are refused, by the
 // child and its own URI, with the reason.
-func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (s *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused map[string]map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	refused = map[string]map[string]string{}
 	var undecided []claim
 	for _, c := range all {
-		if u.isWanted(c.Source) {
+		if s.isWanted(c.Source) {
 			continue
 		}
 		reason := ""
 		switch {
 		case len(c.URI) > maxClaimed || strings.Count(c.URI, "/") > deepestClaim:
 			reason = fmt.Sprintf("its URI has more than %d bytes, or more than %d folders", maxClaimed, deepestClaim)
-		case u.heldOf[c.Child]+costOf(c.URI) > ownClaims:
+		case s.heldOf[c.Child]+costOf(c.URI) > ownClaims:
 			reason = tooManyClaims
-		case u.held+costOf(c.URI) > allClaims:
+		case s.held+costOf(c.URI) > allClaims:
 			reason = tooManyOfAll
 		}
 		if reason == "" {
-			u.want(c)
+			s.want(c)
 			undecided = append(undecided, c)
 			continue
 		}
@@ -112,18 +112,18 @@ func (u *SkillURIs) claim(all []claim, isServer func(name string) bool) (refused
 		refused[c.Child][c.URI] = reason
 	}
 	for _, c := range undecided {
-		u.decide(c, isServer)
+		s.decide(c, isServer)
 	}
 	return refused
 }
 
 // isWanted reports whether a child claims a URI of its own, or a folder that it is in. mu is held.
-func (u *SkillURIs) isWanted(at Source) bool {
-	if _, ok := u.wanted[at.URI][at.Child]; ok {
+func (s *SkillURIs) isWanted(at Source) bool {
+	if _, ok := s.wanted[at.URI][at.Child]; ok {
 		return true
 	}
 	for folder := range folders(at.URI) {
-		if u.wanted[folder][at.Child] {
+		if s.wanted[folder][at.Child] {
 			return true
 		}
 	}
@@ -131,14 +131,14 @@ func (u *SkillURIs) isWanted(at Source) bool {
 }
 
 // claimed reports whether some child claims a URI by its own name for it, or a folder that it is in.
-func (u *SkillURIs) claimed(uri string) bool {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	if len(u.wanted[uri]) > 0 {
+func (s *SkillURIs) claimed(uri string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.wanted[uri]) > 0 {
 		return true
 	}
 	for at := range folders(uri) {
-		for _, folder := range u.wanted[at] {
+		for _, folder := range s.wanted[at] {
 			if folder {
 				return true
 			}
@@ -148,36 +148,36 @@ func (u *SkillURIs) claimed(uri string) bool {
 }
 
 // want notes a claim. mu is held.
-func (u *SkillURIs) want(c claim) {
-	if u.wanted[c.URI] == nil {
-		u.wanted[c.URI] = map[string]bool{}
+func (s *SkillURIs) want(c claim) {
+	if s.wanted[c.URI] == nil {
+		s.wanted[c.URI] = map[string]bool{}
 	}
-	u.wanted[c.URI][c.Child] = c.folder
+	s.wanted[c.URI][c.Child] = c.folder
 	for at := range folders(c.URI) {
-		if u.within[at] == nil {
-			u.within[at] = map[string]struct{}{}
+		if s.within[at] == nil {
+			s.within[at] = map[string]struct{}{}
 		}
-		u.within[at][c.Child] = struct{}{}
+		s.within[at][c.Child] = struct{}{}
 	}
-	u.held += costOf(c.URI)
-	u.heldOf[c.Child] += costOf(c.URI)
+	s.held += costOf(c.URI)
+	s.heldOf[c.Child] += costOf(c.URI)
 }
 
 // contested reports whether another child claims, or has claimed, the URI of a claim, a folder that it is in, or something below it. mu is held.
-func (u *SkillURIs) contested(c claim) bool {
-	for other := range u.wanted[c.URI] {
+func (s *SkillURIs) contested(c claim) bool {
+	for other := range s.wanted[c.URI] {
 		if other != c.Child {
 			return true
 		}
 	}
 	for at := range folders(c.URI) {
-		for other, folder := range u.wanted[at] {
+		for other, folder := range s.wanted[at] {
 			if folder && other != c.Child {
 				return true
 			}
 		}
 	}
-	for other := range u.within[c.URI] {
+	for other := range s.within[c.URI] {
 		if c.folder && other != c.Child {
 			return true
 		}
@@ -190,56 +190,56 @@ func costOf(uri string) int { return (strings.Count(uri, "/") + 1) * (len(uri) +
 
 // looksAddressed reports a URI that would be taken for one below the name of a server: of another one, or of its own where that
 // claims what such a URI stands for. mu is held.
-func (u *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) bool {
+func (s *SkillURIs) looksAddressed(c claim, isServer func(name string) bool) bool {
 	server, rest, ok := cutServer(skillScheme, c.URI)
 	if !ok || server != c.Child {
 		return ok && isServer(server)
 	}
-	_, below := u.within[rest][server]
-	return below || u.isWanted(Source{server, rest})
+	_, below := s.within[rest][server]
+	return below || s.isWanted(Source{server, rest})
 }
 
 // decide gives a URI its name. mu is held.
-func (u *SkillURIs) decide(c claim, isServer func(name string) bool) {
+func (s *SkillURIs) decide(c claim, isServer func(name string) bool) {
 	name := c.URI
-	if u.contested(c) || u.looksAddressed(c, isServer) {
+	if s.contested(c) || s.looksAddressed(c, isServer) {
 		name = serverSkillURI(c.Child, name)
 	}
-	for size := markSize - 1; u.taken(c, name); size++ {
+	for size := markSize - 1; s.taken(c, name); size++ {
 		child := c.Child
 		if size >= markSize { // somebody else has the name of this server in a URI
 			child += "-" + mark(c.Child, c.URI, size)
 		}
 		name = serverSkillURI(child, c.URI)
 	}
-	if u.names[c.Child] == nil {
-		u.names[c.Child] = map[string]string{}
+	if s.names[c.Child] == nil {
+		s.names[c.Child] = map[string]string{}
 	}
-	u.names[c.Child][c.URI] = name
-	u.whose[name] = c
-	u.others[c.Child] = u.others[c.Child] || name != c.URI
+	s.names[c.Child][c.URI] = name
+	s.whose[name] = c
+	s.others[c.Child] = s.others[c.Child] || name != c.URI
 	for at := range folders(name) {
-		if u.below[at] == nil {
-			u.below[at] = map[Source]struct{}{}
+		if s.below[at] == nil {
+			s.below[at] = map[Source]struct{}{}
 		}
 		folder, ok := strings.CutSuffix(c.URI, name[len(at):])
 		if !ok {
 			folder = ""
 		}
-		u.below[at][Source{c.Child, folder}] = struct{}{}
+		s.below[at][Source{c.Child, folder}] = struct{}{}
 	}
 }
 
 // taken reports whether another claim is in the way of a name: at it, above it, or below a folder. One of the same child is
 // not where it means the same by the name.
-func (u *SkillURIs) taken(c claim, name string) bool {
-	if at, ok := u.source(name); ok && at != c.Source {
+func (s *SkillURIs) taken(c claim, name string) bool {
+	if at, ok := s.source(name); ok && at != c.Source {
 		return true
 	}
 	if !c.folder {
 		return false
 	}
-	for folder := range u.below[name] {
+	for folder := range s.below[name] {
 		if folder != c.Source {
 			return true
 		}
@@ -248,12 +248,12 @@ func (u *SkillURIs) taken(c claim, name string) bool {
 }
 
 // find is the claim that a URI towards the client is under. mu is held.
-func (u *SkillURIs) find(uri string) (claim, bool) {
-	if c, ok := u.whose[uri]; ok {
+func (s *SkillURIs) find(uri string) (claim, bool) {
+	if c, ok := s.whose[uri]; ok {
 		return c, true
 	}
 	for at := range folders(uri) {
-		if c, ok := u.whose[at]; ok && c.folder {
+		if c, ok := s.whose[at]; ok && c.folder {
 			return c, true
 		}
 	}
@@ -261,8 +261,8 @@ func (u *SkillURIs) find(uri string) (claim, bool) {
 }
 
 // nameFor is what a child's URI was named, or a folder that it is in. mu is held.
-func (u *SkillURIs) nameFor(at Source) (name string, ok bool) {
-	names := u.names[at.Child]
+func (s *SkillURIs) nameFor(at Source) (name string, ok bool) {
+	names := s.names[at.Child]
 	if len(names) == 0 {
 		return "", false
 	}
@@ -270,7 +270,7 @@ func (u *SkillURIs) nameFor(at Source) (name string, ok bool) {
 		return name, true
 	}
 	for folder := range folders(at.URI) {
-		if name, ok := names[folder]; ok && u.whose[name].folder {
+		if name, ok := names[folder]; ok && s.whose[name].folder {
 			return name + at.URI[len(folder):], true
 		}
 	}
@@ -295,40 +295,40 @@ func folders(uri string) func(yield func(string) bool) {
 }
 
 // Source is the child that a URI towards the client belongs to, and its own URI; false where nobody has claimed it.
-func (u *SkillURIs) Source(uri string) (Source, bool) {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	return u.source(uri)
+func (s *SkillURIs) Source(uri string) (Source, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.source(uri)
 }
 
 // source is Source for callers that hold mu.
-func (u *SkillURIs) source(uri string) (Source, bool) {
-	c, ok := u.find(uri)
+func (s *SkillURIs) source(uri string) (Source, bool) {
+	c, ok := s.find(uri)
 	if !ok {
 		return Source{}, false
 	}
-	name := u.names[c.Child][c.URI]
+	name := s.names[c.Child][c.URI]
 	return Source{c.Child, c.URI + uri[len(name):]}, true
 }
 
 // Name is what a child's URI is called towards the client. One that another has claimed gets the name of its server.
-func (u *SkillURIs) Name(child, uri string) string {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	if name, ok := u.nameFor(Source{child, uri}); ok {
+func (s *SkillURIs) Name(child, uri string) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if name, ok := s.nameFor(Source{child, uri}); ok {
 		return name
 	}
-	if c, ok := u.find(uri); ok && c.Child != child {
+	if c, ok := s.find(uri); ok && c.Child != child {
 		return serverSkillURI(child, uri)
 	}
 	return uri
 }
 
 // renamed are the children with URIs that are called otherwise. any: something is claimed at all.
-func (u *SkillURIs) renamed() (children map[string]bool, any bool) {
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	return maps.Clone(u.others), len(u.whose) > 0
+func (s *SkillURIs) renamed() (children map[string]bool, any bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.others), len(s.whose) > 0
 }
 
 // serverSkillURI is a URI of a skill that names its server: skill://SERVER/REST, which keeps the name of the skill where it

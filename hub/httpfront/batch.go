@@ -117,31 +117,31 @@ type batchAnswer struct {
 var _ http.ResponseWriter = (*batchAnswer)(nil)
 
 // Header is not sent: the batch has its own.
-func (k *batchAnswer) Header() http.Header { return k.head }
+func (a *batchAnswer) Header() http.Header { return a.head }
 
 // WriteHeader does nothing: what is wrong with one message says its body.
-func (k *batchAnswer) WriteHeader(int) {}
+func (a *batchAnswer) WriteHeader(int) {}
 
 // SetReadDeadline and SetWriteDeadline do nothing: the connection is the batch's.
-func (k *batchAnswer) SetReadDeadline(time.Time) error  { return nil }
-func (k *batchAnswer) SetWriteDeadline(time.Time) error { return nil }
+func (a *batchAnswer) SetReadDeadline(time.Time) error  { return nil }
+func (a *batchAnswer) SetWriteDeadline(time.Time) error { return nil }
 
-func (k *batchAnswer) Write(p []byte) (int, error) {
-	if k.full = k.full || k.b.room.Add(-int64(len(p))) < 0; k.full {
-		k.b.room.Add(int64(len(k.body)))
-		k.body = nil
+func (a *batchAnswer) Write(p []byte) (int, error) {
+	if a.full = a.full || a.b.room.Add(-int64(len(p))) < 0; a.full {
+		a.b.room.Add(int64(len(a.body)))
+		a.body = nil
 		return 0, errBatchFull
 	}
-	k.body = append(k.body, p...)
+	a.body = append(a.body, p...)
 	return len(p), nil
 }
 
 var errBatchFull = errors.New("the answers of this batch are longer than a message may be: send the request by itself")
 
-func (k *batchAnswer) text() []byte {
-	if k.full || k.body == nil {
-		parts := jsonrpc.AnswerParts(k.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
+func (a *batchAnswer) text() []byte {
+	if a.full || a.body == nil {
+		parts := jsonrpc.AnswerParts(a.id, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, errBatchFull.Error()))
 		return bytes.Join(parts[:], nil)
 	}
-	return k.body
+	return a.body
 }

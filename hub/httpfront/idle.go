@@ -15,47 +15,47 @@ type idlePeers struct {
 
 // add takes a session in that came to rest. One that has ended is left out: it
 // is taken out once, after its context has ended.
-func (l *idlePeers) add(c *Peer, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *idlePeers) add(c *Peer, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if c.ctx.Err() != nil || c.idle.value != nil {
 		return
 	}
-	if l.byPrincipal == nil {
-		l.byPrincipal = map[string]*chain[Peer]{}
+	if p.byPrincipal == nil {
+		p.byPrincipal = map[string]*chain[Peer]{}
 	}
-	own := l.byPrincipal[c.principal]
+	own := p.byPrincipal[c.principal]
 	if own == nil {
 		own = &chain[Peer]{}
-		l.byPrincipal[c.principal] = own
+		p.byPrincipal[c.principal] = own
 	}
 	own.add(&c.idle, c)
 	c.idleSince = now
 }
 
 // remove takes a session out that is used again, or has ended.
-func (l *idlePeers) remove(c *Peer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if own := l.byPrincipal[c.principal]; own != nil {
+func (p *idlePeers) remove(c *Peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own := p.byPrincipal[c.principal]; own != nil {
 		own.remove(&c.idle)
 	}
 }
 
 // forget takes a principal out who has no session any more.
-func (l *idlePeers) forget(principal string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.byPrincipal, principal)
+func (p *idlePeers) forget(principal string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.byPrincipal, principal)
 }
 
 // longest returns the session that has been idle longest, of one principal or, with
 // all, of anybody; nil where there is none that came to rest before.
-func (l *idlePeers) longest(principal string, all bool, before time.Time) *Peer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *idlePeers) longest(principal string, all bool, before time.Time) *Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var found *Peer
-	for name, own := range l.byPrincipal {
+	for name, own := range p.byPrincipal {
 		if !all && name != principal || own.first == nil {
 			continue
 		}
@@ -68,11 +68,11 @@ func (l *idlePeers) longest(principal string, all bool, before time.Time) *Peer 
 
 // heaviest returns the session that has been idle longest of the principal that has most
 // sessions, of those who have more than so many. Its caller holds Front.mu.
-func (l *idlePeers) heaviest(than int) *Peer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *idlePeers) heaviest(than int) *Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var found *Peer
-	for _, own := range l.byPrincipal {
+	for _, own := range p.byPrincipal {
 		if own.first == nil || own.first.value.share == nil {
 			continue
 		}

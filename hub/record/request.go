@@ -36,15 +36,15 @@ type requestKey struct{}
 
 // Start marks the context of a request of the client, whose answer Finish is given.
 // timing is that of the request.
-func (r *Writer) Start(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call) context.Context {
-	if !r.Enabled() && r.metrics == nil {
+func (w *Writer) Start(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call) context.Context {
+	if !w.Enabled() && w.metrics == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing})
 }
 
 // Telemetry times the requests of the session; nil: nobody watches.
-func (r *Writer) Telemetry() *telemetry.Session { return r.metrics }
+func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
 
 // requestOf returns the request of ctx, nil where the hub asks by itself, or nobody wants to
 // know.
@@ -60,7 +60,7 @@ func (of *request) beginSpan() tracing.Context {
 }
 
 // OwnTool says that a request of a client is of a tool of the hub's own.
-func (r *Writer) OwnTool(ctx context.Context, tool string) {
+func (w *Writer) OwnTool(ctx context.Context, tool string) {
 	if of := requestOf(ctx); of != nil {
 		of.timing.SetOperation(of.m.Method, "", tool)
 	}
@@ -68,14 +68,14 @@ func (r *Writer) OwnTool(ctx context.Context, tool string) {
 
 // Finish takes the answer of a request. One that was refused before anybody judged it is
 // recorded.
-func (r *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
+func (w *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 	of := requestOf(ctx)
 	if of == nil {
 		return
 	}
 	word := Result(a.Result, a.Error)
 	if !of.recorded {
-		r.unjudged(ctx, of, word)
+		w.unjudged(ctx, of, word)
 	}
 	if ctx.Err() != nil {
 		word = audit.ResultCancelled
@@ -84,19 +84,19 @@ func (r *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 	of.timing.Answered(of.m.Method, word, a.Error)
 }
 
-func (r *Writer) unjudged(ctx context.Context, of *request, word string) {
+func (w *Writer) unjudged(ctx context.Context, of *request, word string) {
 	switch word {
 	case audit.ResultError:
-		r.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeRequest)
+		w.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeRequest)
 	case audit.ResultToolError:
-		r.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeNotServed)
+		w.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeNotServed)
 	}
 }
 
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (r *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
-	rec := audit.Record{Session: r.session, Principal: r.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
+func (w *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
+	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	of := requestOf(ctx)
 	if of == nil { // the hub asks by itself
 		return rec

@@ -118,27 +118,27 @@ func New(session, principal string, now func() *Settings, group *Group, metrics 
 }
 
 // Session writes the line of a session that begins. It waits for nothing.
-func (r *Writer) Session(by audit.ClientInfo) {
-	if to := r.now().Recorder; to != nil {
-		to.Note(audit.KindSession, &audit.Record{Session: r.session, Principal: r.principal, ClientInfo: by})
+func (w *Writer) Session(by audit.ClientInfo) {
+	if to := w.now().Recorder; to != nil {
+		to.Note(audit.KindSession, &audit.Record{Session: w.session, Principal: w.principal, ClientInfo: by})
 	}
 }
 
 // Enabled reports whether decisions are recorded.
-func (r *Writer) Enabled() bool { return r.now().Recorder != nil }
+func (w *Writer) Enabled() bool { return w.now().Recorder != nil }
 
 // CheckRequired says why nothing may be sent: the record is required, and none is kept.
-func (r *Writer) CheckRequired() error {
-	if r.Enabled() {
+func (w *Writer) CheckRequired() error {
+	if w.Enabled() {
 		return nil
 	}
-	return r.now().sendError(errNoLog)
+	return w.now().sendError(errNoLog)
 }
 
 // MaySend decides, by how writing the line of a call went, whether the call may be sent.
 // If not, the record says so, and there is no ticket.
-func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
-	if err = r.now().sendError(err); err != nil {
+func (w *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
+	if err = w.now().sendError(err); err != nil {
 		t.Outcome(audit.ResultNotSent)
 		return audit.Ticket{}, err
 	}
@@ -148,23 +148,23 @@ func (r *Writer) MaySend(t audit.Ticket, err error) (audit.Ticket, error) {
 // Enqueue records an allowed call together with others that come at the same time. Calls of one batch
 // are recorded when the batch ends. It does not wait. m is told when that is done, on whichever
 // goroutine writes, and asks MaySend. size is what m holds until then, in bytes.
-func (r *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
-	if !r.now().Arguments {
+func (w *Writer) Enqueue(rec audit.CallRecord, m audit.GroupMember, batch *lines.Batch, size int) {
+	if !w.now().Arguments {
 		rec.Arguments = nil
 	}
-	rec.Session, rec.Principal = r.session, r.principal
-	if r.group.Add(rec, m); batch == nil {
-		r.group.Flush()
+	rec.Session, rec.Principal = w.session, w.principal
+	if w.group.Add(rec, m); batch == nil {
+		w.group.Flush()
 	} else {
-		batch.Defer(r.group, size)
+		batch.Defer(w.group, size)
 	}
 }
 
 // Batch is for what is sent by those that Enqueue has told, while they are told.
-func (r *Writer) Batch() *lines.Batch { return &r.group.batch }
+func (w *Writer) Batch() *lines.Batch { return &w.group.batch }
 
 // Waiting is how many calls, of all sessions, wait to be recorded together.
-func (r *Writer) Waiting() int { return r.group.Waiting() }
+func (w *Writer) Waiting() int { return w.group.Waiting() }
 
 // A Decision is what was decided of a request.
 type Decision struct {
@@ -243,10 +243,10 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 
 // WriteDecision writes the line of a request that was judged, and counts the decision. Where there
 // is an error, nothing may be sent.
-func (r *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (Ticket, error) {
+func (w *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (Ticket, error) {
 	of := requestOf(ctx)
 	if of == nil {
-		t, err := r.decide(ctx, what, d)
+		t, err := w.decide(ctx, what, d)
 		return Ticket{Ticket: t}, err
 	}
 	of.recorded = true
@@ -258,19 +258,19 @@ func (r *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (T
 	of.timing.Prompt(what.Prompt)
 	of.timing.Decided(decision.String(), d.Verdict.Rule)
 	of.beginSpan()
-	t, err := r.decide(ctx, what, d)
+	t, err := w.decide(ctx, what, d)
 	if err == nil && d.Allowed() {
 		of.timing.Sent(d.Protocol)
 	}
 	return Ticket{t, &of.timing}, err
 }
 
-func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
-	set, v := r.now(), d.Verdict
+func (w *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
+	set, v := w.now(), d.Verdict
 	if set.Recorder == nil && d.Allowed() {
-		return r.MaySend(audit.Ticket{}, errNoLog)
+		return w.MaySend(audit.Ticket{}, errNoLog)
 	}
-	rec := r.line(ctx, set, what)
+	rec := w.line(ctx, set, what)
 	d.fill(&rec.DecisionFields, what.At)
 	switch {
 	case d.Allowed():
@@ -294,12 +294,12 @@ func (r *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 		t.Outcome(audit.ResultCancelled) // nobody waits for it any more, so it is not sent
 		return audit.Ticket{}, context.Cause(ctx)
 	}
-	return r.MaySend(t, err)
+	return w.MaySend(t, err)
 }
 
 // WriteRefusal writes the line of a request that was not judged, and counts it.
-func (r *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
-	set := r.now()
+func (w *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
+	set := w.now()
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
@@ -313,7 +313,7 @@ func (r *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
 	if set.Recorder == nil {
 		return
 	}
-	rec := r.line(ctx, set, what)
+	rec := w.line(ctx, set, what)
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
 	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
@@ -356,10 +356,10 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 
 // KernelRefused records what the kernel has refused to a child while it served a request. It
 // waits, because the answer says where to read it.
-func (r *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
-	set := r.now()
-	r.metrics.KernelRefused(what.Child)
-	set.KernelRefused(r.session, r.principal, what, f, dirs)
+func (w *Writer) KernelRefused(what Subject, f sandbox.Refusal, dirs []string) {
+	set := w.now()
+	w.metrics.KernelRefused(what.Child)
+	set.KernelRefused(w.session, w.principal, what, f, dirs)
 	if set.Recorder != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), slowestLine)
 		defer cancel()
@@ -379,8 +379,8 @@ type Question struct {
 
 // Question writes the line of a question. That one is not recorded stops nobody:
 // what is then sent has a line of its own.
-func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
-	set := r.now()
+func (w *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
+	set := w.now()
 	if set.Recorder == nil {
 		return
 	}
@@ -388,7 +388,7 @@ func (r *Writer) Question(ctx context.Context, what Subject, d Decision, q Quest
 		of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
 		of.timing.Prompt(what.Prompt)
 	}
-	rec := r.line(ctx, set, what)
+	rec := w.line(ctx, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)

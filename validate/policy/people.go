@@ -58,19 +58,19 @@ func (p *people) includes(who principal.Principal) bool {
 //
 // Of nobody it cannot be told who it is: it may be anyone whom a rule is for. So no rule for some people allows anything to
 // nobody, and one that denies or escalates denies.
-func (p *Compiled) For(who principal.Principal) *Compiled {
-	if p == nil || p.views == nil {
-		return p
+func (c *Compiled) For(who principal.Principal) *Compiled {
+	if c == nil || c.views == nil {
+		return c
 	}
-	chosen := p.selection(who)
-	return p.views.Get(chosen, func() *Compiled { return p.choose(chosen) })
+	chosen := c.selection(who)
+	return c.views.Get(chosen, func() *Compiled { return c.choose(chosen) })
 }
 
 // choose makes the policy for the principals that have this selection.
-func (p *Compiled) choose(chosen string) *Compiled {
-	out := &Compiled{m: p.m, areas: p.areas, sandbox: p.sandbox, dirs: map[string]bool{}}
+func (c *Compiled) choose(chosen string) *Compiled {
+	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox, dirs: map[string]bool{}}
 	at := 0
-	for _, r := range p.rules {
+	for _, r := range c.rules {
 		if r.people != nil {
 			at++
 			switch chosen[at-1] {
@@ -93,7 +93,7 @@ func (p *Compiled) choose(chosen string) *Compiled {
 }
 
 // ForSome reports whether a rule is for some people only.
-func (p *Compiled) ForSome() bool { return p != nil && p.views != nil }
+func (c *Compiled) ForSome() bool { return c != nil && c.views != nil }
 
 // LetsPass reports whether a call without any path is allowed to everybody.
 func (r *Ruling) LetsPass() bool {
@@ -108,9 +108,9 @@ const (
 )
 
 // selection says of each rule for some people, in order, what becomes of it for a principal.
-func (p *Compiled) selection(who principal.Principal) string {
-	b := make([]byte, 0, len(p.rules))
-	for _, r := range p.rules {
+func (c *Compiled) selection(who principal.Principal) string {
+	b := make([]byte, 0, len(c.rules))
+	for _, r := range c.rules {
 		switch {
 		case r.people == nil:
 		case !who.Known() && r.Then != Allow:
@@ -138,14 +138,14 @@ func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 
 // DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a
 // condition on tools or paths. Of a policy with rules for some people it is told for nobody before For.
-func (p *Compiled) DeniesChild(child string) bool {
-	if p == nil {
+func (c *Compiled) DeniesChild(child string) bool {
+	if c == nil {
 		return false
 	}
-	if p.views != nil {
-		p = p.For(principal.Principal{})
+	if c.views != nil {
+		c = c.For(principal.Principal{})
 	}
-	about := slices.DeleteFunc(slices.Clone(p.rules), func(r *compiledRule) bool { return !matchesName(r.Servers, child) })
+	about := slices.DeleteFunc(slices.Clone(c.rules), func(r *compiledRule) bool { return !matchesName(r.Servers, child) })
 	return denyAll(about, func(r *compiledRule) bool {
 		return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*"))
 	})
@@ -153,11 +153,11 @@ func (p *Compiled) DeniesChild(child string) bool {
 
 // Refuses reports whether every call of a tool is denied, whatever its paths. What is about all of them is a rule without a
 // condition on paths. A request that is no call of a tool has its method for a name.
-func (p *Compiled) Refuses(child, tool string) bool {
-	if p == nil {
+func (c *Compiled) Refuses(child, tool string) bool {
+	if c == nil {
 		return false
 	}
-	r := p.Ruling(child, tool).ForPolicy(p)
+	r := c.Ruling(child, tool).ForPolicy(c)
 	return r != nil && denyAll(r.rules, func(r *compiledRule) bool { return r.Paths == nil })
 }
 

@@ -204,17 +204,17 @@ type Ruling struct {
 }
 
 // Ruling collects the rules for a tool of a child; a request that is no call of a tool has its method for a name.
-func (p *Compiled) Ruling(child, tool string) *Ruling {
-	if p == nil {
+func (c *Compiled) Ruling(child, tool string) *Ruling {
+	if c == nil {
 		return nil
 	}
-	out := &Ruling{policy: p, child: child, tool: tool}
-	for _, r := range p.rules {
+	out := &Ruling{policy: c, child: child, tool: tool}
+	for _, r := range c.rules {
 		if !r.About(child, tool) {
 			continue
 		}
 		out.rules = append(out.rules, r)
-		out.named = out.named || p.views != nil && r.people != nil
+		out.named = out.named || c.views != nil && r.people != nil
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
@@ -267,11 +267,11 @@ func openSandbox(m *machine.Machine, given string) (*sandbox, error) {
 }
 
 // WithSandbox adds the sandbox to a boundary, as long as it is what it was when the policy was read.
-func (p *Compiled) WithSandbox(m *machine.Machine, boundary *guard.Guard) *guard.Guard {
-	if p == nil || p.sandbox == nil || m.CheckOwnDir(p.sandbox.path) != nil {
+func (c *Compiled) WithSandbox(m *machine.Machine, boundary *guard.Guard) *guard.Guard {
+	if c == nil || c.sandbox == nil || m.CheckOwnDir(c.sandbox.path) != nil {
 		return boundary
 	}
-	return guard.Union(boundary, p.sandbox.guard)
+	return guard.Union(boundary, c.sandbox.guard)
 }
 
 const sandboxName = "sandbox"
@@ -289,7 +289,7 @@ const grantName = "escalation-approved"
 // of rules that match the child, named after their rule: those that allow, those that escalate where they say so or a
 // grant covers the directory; the grants. One that several rules name comes once. They are not inside the boundary, but
 // for the sandbox, and not yet held to any ceiling: see rootsmgr.Snapshot.With.
-func (p *Compiled) Directories(child string, grants []Grant) []Directory {
+func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 	var list []Directory
 	add := func(path, name string, roles RoleSet) {
 		if i := slices.IndexFunc(list, func(d Directory) bool { return d.Path == path }); i >= 0 {
@@ -300,17 +300,17 @@ func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 	}
 	granted := func(dir string) (roles RoleSet) {
 		for _, g := range grants {
-			if !g.File && p.m.Holds(g.Path, dir) {
+			if !g.File && c.m.Holds(g.Path, dir) {
 				roles |= g.Roles
 			}
 		}
 		return roles
 	}
-	if p != nil {
-		if p.sandbox != nil {
-			add(p.sandbox.path, sandboxName, AnyRole)
+	if c != nil {
+		if c.sandbox != nil {
+			add(c.sandbox.path, sandboxName, AnyRole)
 		}
-		for _, r := range p.rules {
+		for _, r := range c.rules {
 			if r.area < 0 || !matchesName(r.Servers, child) {
 				continue
 			}
@@ -330,11 +330,11 @@ func (p *Compiled) Directories(child string, grants []Grant) []Directory {
 }
 
 // DeniedDirs are the directories that a rule denies one child something in.
-func (p *Compiled) DeniedDirs(child string) (list []string) {
-	if p == nil {
+func (c *Compiled) DeniedDirs(child string) (list []string) {
+	if c == nil {
 		return nil
 	}
-	for _, r := range p.rules {
+	for _, r := range c.rules {
 		if r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
 		}
@@ -343,21 +343,21 @@ func (p *Compiled) DeniedDirs(child string) (list []string) {
 }
 
 // UnlimitedRule is the name of a rule that allows one child paths anywhere, "" for none.
-func (p *Compiled) UnlimitedRule(child string) string {
-	return p.firstRule(child, func(r *compiledRule) bool { return r.Then == Allow && r.area < 0 })
+func (c *Compiled) UnlimitedRule(child string) string {
+	return c.firstRule(child, func(r *compiledRule) bool { return r.Then == Allow && r.area < 0 })
 }
 
 // EscalatingRule is the name of a rule that may ask about calls of one child, "" for none.
-func (p *Compiled) EscalatingRule(child string) string {
-	return p.firstRule(child, func(r *compiledRule) bool { return r.Then == Escalate })
+func (c *Compiled) EscalatingRule(child string) string {
+	return c.firstRule(child, func(r *compiledRule) bool { return r.Then == Escalate })
 }
 
 // firstRule is the name of the first rule about one child that is so, "" for none.
-func (p *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
-	if p == nil {
+func (c *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
+	if c == nil {
 		return ""
 	}
-	for _, r := range p.rules {
+	for _, r := range c.rules {
 		if is(r) && matchesName(r.Servers, child) {
 			return r.Name
 		}
@@ -380,14 +380,14 @@ type Info struct {
 }
 
 // Info tells what policy is in force, but for what is protected; ok is false where there is none.
-func (p *Compiled) Info() (info Info, ok bool) {
-	if p == nil {
+func (c *Compiled) Info() (info Info, ok bool) {
+	if c == nil {
 		return info, false
 	}
-	if p.sandbox != nil {
-		info.Sandbox = p.sandbox.path
+	if c.sandbox != nil {
+		info.Sandbox = c.sandbox.path
 	}
-	for _, r := range p.rules {
+	for _, r := range c.rules {
 		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
 	}
 	return info, true
@@ -422,21 +422,21 @@ func (r *RuleInfo) Condition() string {
 
 // OpenedDir returns the directory that the policy opens to some call, the sandbox or one of a rule, and in which a path
 // lies in some reading; "" for none.
-func (p *Compiled) OpenedDir(path string) string {
-	if p == nil {
+func (c *Compiled) OpenedDir(path string) string {
+	if c == nil {
 		return ""
 	}
-	place, err := guard.Resolve(p.m.FS, path)
+	place, err := guard.Resolve(c.m.FS, path)
 	if err != nil {
 		return ""
 	}
 	in := func(dir string) bool {
-		return p.m.Holds(dir, place.Readings.Lexical) || p.m.Holds(dir, place.Readings.Physical) || p.m.Holds(dir, place.Readings.Cleaned)
+		return c.m.Holds(dir, place.Readings.Lexical) || c.m.Holds(dir, place.Readings.Physical) || c.m.Holds(dir, place.Readings.Cleaned)
 	}
-	if s := p.sandbox; s != nil && in(s.path) {
+	if s := c.sandbox; s != nil && in(s.path) {
 		return s.path
 	}
-	for _, r := range p.rules {
+	for _, r := range c.rules {
 		if r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
 			return r.dir.Path
 		}
@@ -445,20 +445,20 @@ func (p *Compiled) OpenedDir(path string) string {
 }
 
 // WritableDirs are the directories beside the roots that servers may write in: the sandbox, and those that rules open.
-func (p *Compiled) WritableDirs() (list []string) {
-	if p == nil {
+func (c *Compiled) WritableDirs() (list []string) {
+	if c == nil {
 		return nil
 	}
-	if p.sandbox != nil {
-		list = append(list, p.sandbox.path)
+	if c.sandbox != nil {
+		list = append(list, c.sandbox.path)
 	}
-	for dir := range p.dirs {
+	for dir := range c.dirs {
 		list = append(list, dir)
 	}
 	return list
 }
 
 // Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
-func (p *Compiled) Serves(dir string, grants []Grant) bool {
-	return p != nil && p.dirs[dir] || slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
+func (c *Compiled) Serves(dir string, grants []Grant) bool {
+	return c != nil && c.dirs[dir] || slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
 }

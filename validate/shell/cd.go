@@ -95,36 +95,36 @@ func chdir(dir, to string) string {
 var besideDirectory = chars.WordSet("-P -L -e -@ -- cd")
 
 // moves follows cd.
-func (r *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
+func (p *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
 	name := words[0].Text
-	r.where.moved = false
+	p.where.moved = false
 	switch {
 	case u.Program == Programs()["cd"]:
 		operands := slices.DeleteFunc(slices.Clone(words[1:]), func(w Word) bool { return besideDirectory[w.Text] })
 		if len(operands) == 0 {
-			r.add(Item{Word: Word{Text: "~"}}) // home
-			r.where.move("~", SureNot)
+			p.add(Item{Word: Word{Text: "~"}}) // home
+			p.where.move("~", SureNot)
 			return
 		}
 		to := operands[0]
 		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.Text != "" && to.Text[0] != '-' && !strings.ContainsAny(to.Text, "*?[]{}$~`!#\\ \x01")
 		sure := SureNot
-		known := r.where.dir == "" || r.where.sure != SureNot
+		known := p.where.dir == "" || p.where.sure != SureNot
 		if plain && known && !in.maybe {
 			sure = SureDone
 		}
-		r.roams = r.roams || !plain
-		r.where.firm = sure == SureDone && r.only && !r.where.chance
-		r.only = r.where.firm
-		r.where.move(to.Text, sure)
-		r.where.moved = true
+		p.roams = p.roams || !plain
+		p.where.firm = sure == SureDone && p.only && !p.where.chance
+		p.only = p.where.firm
+		p.where.move(to.Text, sure)
+		p.where.moved = true
 	case name == "pushd" && len(words) > 1:
-		r.where.move(words[len(words)-1].Text, SureNot)
-	case name == "mv" && r.where.dir != "":
-		r.where.rise()
-		r.Odd = true
+		p.where.move(words[len(words)-1].Text, SureNot)
+	case name == "mv" && p.where.dir != "":
+		p.where.rise()
+		p.Odd = true
 	case name == "mkdir" || name == "set":
 	default:
-		r.only = false
+		p.only = false
 	}
 }

@@ -18,68 +18,68 @@ type parser struct {
 }
 
 // list reads commands one after the other.
-func (r *parser) list(stmts []*syntax.Stmt, in scope) {
+func (p *parser) list(stmts []*syntax.Stmt, in scope) {
 	for _, s := range stmts {
-		r.stmt(s, in)
-		r.where.boundary()
+		p.stmt(s, in)
+		p.where.boundary()
 	}
 }
 
 // apart reads commands that run in a shell of their own.
-func (r *parser) apart(stmts []*syntax.Stmt, in scope) {
-	before := r.where
-	r.list(stmts, in)
-	r.where = before
+func (p *parser) apart(stmts []*syntax.Stmt, in scope) {
+	before := p.where
+	p.list(stmts, in)
+	p.where = before
 }
 
 // perhaps reads commands that may run or not, and in whichever shell.
-func (r *parser) perhaps(in scope, read func(in scope)) {
-	before := r.where
+func (p *parser) perhaps(in scope, read func(in scope)) {
+	before := p.where
 	read(in)
-	r.where.join(before)
+	p.where.join(before)
 }
 
 // again reads commands that may run more than once: where the last of them goes is where the first may start.
-func (r *parser) again(in scope, read func(in scope)) {
-	first, before := len(r.Items), r.where
+func (p *parser) again(in scope, read func(in scope)) {
+	first, before := len(p.Items), p.where
 	read(in)
-	if r.where.dir != before.dir {
-		for i := first; i < len(r.Items); i++ {
-			r.Items[i].Course = Course{Dir: r.where.dir}
+	if p.where.dir != before.dir {
+		for i := first; i < len(p.Items); i++ {
+			p.Items[i].Course = Course{Dir: p.where.dir}
 		}
 	}
-	r.where.join(before)
+	p.where.join(before)
 }
 
 // stmt reads one command with its redirections.
-func (r *parser) stmt(s *syntax.Stmt, in scope) {
+func (p *parser) stmt(s *syntax.Stmt, in scope) {
 	if s == nil { // time, of nothing
 		return
 	}
-	if !r.enter() {
+	if !p.enter() {
 		return
 	}
-	r.where.moved = false
-	before := r.where
+	p.where.moved = false
+	before := p.where
 	for _, red := range s.Redirs {
 		in.filed = in.filed || intoFile(red)
-		r.Reads = r.Reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
+		p.Reads = p.Reads || red.Op == syntax.RdrIn && !outputs[red.Word.Lit()]
 	}
 	call, simple := s.Cmd.(*syntax.CallExpr)
 	var program *Program
 	if simple {
-		program = r.call(call, len(s.Redirs) > 0, in)
+		program = p.call(call, len(s.Redirs) > 0, in)
 	} else {
 		in.timed = false
-		r.command(s.Cmd, in)
+		p.command(s.Cmd, in)
 	}
 	for _, red := range s.Redirs {
-		r.redirect(red, program, in)
+		p.redirect(red, program, in)
 	}
 	if s.Negated || s.Background || s.Coprocess || s.Disown {
-		r.where.join(before)
+		p.where.join(before)
 	}
-	r.depth--
+	p.depth--
 }
 
 // intoFile reports a redirection of what a command prints.
@@ -96,7 +96,7 @@ func intoFile(red *syntax.Redirect) bool {
 var outputs = chars.WordSet("/dev/null /dev/stderr /dev/stdout /dev/tty")
 
 // redirect reads the target of a redirection, or what a program is given to read.
-func (r *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
+func (p *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 	item := Item{Captured: in.captured, Filed: in.filed}
 	switch red.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
@@ -108,9 +108,9 @@ func (r *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 			item.Use = program.stdin
 		}
 		quoted := red.Op == syntax.Hdoc || red.Op == syntax.DashHdoc
-		for _, w := range r.words(body, quoted, in.inside(item.Kind)) {
+		for _, w := range p.words(body, quoted, in.inside(item.Kind)) {
 			item.Word, item.Crude = w, quoted && item.Kind == UsePath
-			r.use(item)
+			p.use(item)
 		}
 		return
 	case syntax.DplIn, syntax.DplOut:
@@ -123,9 +123,9 @@ func (r *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 	if red.Op == syntax.RdrIn {
 		item.Use, item.Position, item.Redirect = Use{Role: access.Read, Known: true}, Plain, true
 	}
-	for _, w := range r.words(red.Word, false, scope{captured: true}) {
+	for _, w := range p.words(red.Word, false, scope{captured: true}) {
 		item.Word = w
-		r.use(item)
+		p.use(item)
 	}
 }
 
@@ -141,69 +141,69 @@ func (in scope) inside(kind Kind) scope {
 }
 
 // command reads what is no simple command.
-func (r *parser) command(cmd syntax.Command, in scope) {
+func (p *parser) command(cmd syntax.Command, in scope) {
 	switch c := cmd.(type) {
 	case *syntax.BinaryCmd:
 		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
-			r.andOr(c, in)
+			p.andOr(c, in)
 		} else {
-			r.pipe(c, in)
+			p.pipe(c, in)
 		}
 	case *syntax.Block:
-		r.list(c.Stmts, in)
+		p.list(c.Stmts, in)
 	case *syntax.Subshell:
-		r.apart(c.Stmts, in)
+		p.apart(c.Stmts, in)
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
-			r.list(c.Cond, in)
-			r.perhaps(in, func(in scope) { r.list(c.Then, in) })
+			p.list(c.Cond, in)
+			p.perhaps(in, func(in scope) { p.list(c.Then, in) })
 		}
 	case *syntax.WhileClause:
-		r.again(in, func(in scope) {
-			r.list(c.Cond, in)
-			r.list(c.Do, in)
+		p.again(in, func(in scope) {
+			p.list(c.Cond, in)
+			p.list(c.Do, in)
 		})
 	case *syntax.ForClause:
 		if words, ok := c.Loop.(*syntax.WordIter); ok {
 			for _, item := range words.Items {
-				for _, w := range r.path(item) {
-					r.give(words.Name.Value, w.Text)
+				for _, w := range p.path(item) {
+					p.give(words.Name.Value, w.Text)
 				}
 			}
 		} else if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
-			r.arithmetic(loop.Init)
-			r.arithmetic(loop.Cond)
-			r.arithmetic(loop.Post)
+			p.arithmetic(loop.Init)
+			p.arithmetic(loop.Cond)
+			p.arithmetic(loop.Post)
 		}
-		r.again(in, func(in scope) { r.list(c.Do, in) })
+		p.again(in, func(in scope) { p.list(c.Do, in) })
 	case *syntax.CaseClause:
-		r.words(c.Word, false, scope{captured: true})
+		p.words(c.Word, false, scope{captured: true})
 		for _, item := range c.Items {
 			for _, w := range item.Patterns {
-				r.words(w, false, scope{captured: true})
+				p.words(w, false, scope{captured: true})
 			}
-			r.perhaps(in, func(in scope) { r.list(item.Stmts, in) })
+			p.perhaps(in, func(in scope) { p.list(item.Stmts, in) })
 		}
 	case *syntax.FuncDecl:
-		r.Odd = true
-		r.again(in, func(in scope) { r.stmt(c.Body, in) })
+		p.Odd = true
+		p.again(in, func(in scope) { p.stmt(c.Body, in) })
 	case *syntax.TimeClause:
 		in.timed = true
-		r.perhaps(in, func(in scope) { r.stmt(c.Stmt, in) })
+		p.perhaps(in, func(in scope) { p.stmt(c.Stmt, in) })
 	case *syntax.CoprocClause:
-		r.Odd = true
-		r.perhaps(scope{captured: true}, func(in scope) { r.stmt(c.Stmt, in) })
+		p.Odd = true
+		p.perhaps(scope{captured: true}, func(in scope) { p.stmt(c.Stmt, in) })
 	case *syntax.DeclClause:
 		for _, a := range c.Args {
-			r.assign(a)
+			p.assign(a)
 		}
 	case *syntax.TestClause:
-		r.test(c.X)
+		p.test(c.X)
 	case *syntax.ArithmCmd:
-		r.arithmetic(c.X)
+		p.arithmetic(c.X)
 	case *syntax.LetClause:
 		for _, x := range c.Exprs {
-			r.arithmetic(x)
+			p.arithmetic(x)
 		}
 	}
 }
@@ -221,44 +221,44 @@ func chain(c *syntax.BinaryCmd, signs ...syntax.BinCmdOperator) (stmts []*syntax
 }
 
 // andOr reads a && b || c.
-func (r *parser) andOr(c *syntax.BinaryCmd, in scope) {
+func (p *parser) andOr(c *syntax.BinaryCmd, in scope) {
 	stmts, before := chain(c, syntax.AndStmt, syntax.OrStmt)
-	r.stmt(stmts[len(before)], in)
+	p.stmt(stmts[len(before)], in)
 	for i := len(before) - 1; i >= 0; i-- {
 		if before[i] == syntax.OrStmt {
-			r.where.sure, in.maybe = SureNot, true
+			p.where.sure, in.maybe = SureNot, true
 		}
-		r.where.chance = r.where.chance || !r.where.moved
-		r.stmt(stmts[i], in)
+		p.where.chance = p.where.chance || !p.where.moved
+		p.stmt(stmts[i], in)
 	}
 }
 
 // pipe reads a | b | c. Each runs in a shell of its own, in most shells.
-func (r *parser) pipe(c *syntax.BinaryCmd, in scope) {
+func (p *parser) pipe(c *syntax.BinaryCmd, in scope) {
 	stmts, _ := chain(c, syntax.Pipe, syntax.PipeAll)
 	scopes := make([]scope, len(stmts))
 	for i, s := range stmts {
 		scopes[i] = in
-		if filter, files := r.filter(s); !filter {
+		if filter, files := p.filter(s); !filter {
 			in.captured = true
 		} else if files {
 			in.filed = true
 		}
 	}
 	for i := len(stmts) - 1; i >= 0; i-- {
-		r.perhaps(scopes[i], func(in scope) { r.stmt(stmts[i], in) })
+		p.perhaps(scopes[i], func(in scope) { p.stmt(stmts[i], in) })
 	}
 }
 
 // filter reports a command that neither runs what it is given nor takes it for names, and whether it keeps it in a file.
-func (r *parser) filter(s *syntax.Stmt) (filter, files bool) {
+func (p *parser) filter(s *syntax.Stmt) (filter, files bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 {
 		return false, false
 	}
 	var words []Argument
 	for _, arg := range call.Args {
-		for _, w := range r.render(arg, false) {
+		for _, w := range p.render(arg, false) {
 			words = append(words, Argument{Text: w.Text, loose: w.loose || w.option || strings.Contains(w.Text, "files0")})
 		}
 	}
@@ -273,15 +273,15 @@ func (r *parser) filter(s *syntax.Stmt) (filter, files bool) {
 }
 
 // call reads a simple command and returns the program that reads its standard input, nil where that is not known.
-func (r *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
+func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	doubt := false
 	for _, a := range c.Assigns {
-		r.assign(a)
+		p.assign(a)
 		doubt = doubt || a.Name != nil && (strings.Contains(a.Name.Value, "OPT") || strings.Contains(a.Name.Value, "CONFIG")) // GREP_OPTIONS=-f/x
 	}
 	var words []Word
 	for _, w := range c.Args {
-		words = append(words, r.render(w, false)...)
+		words = append(words, p.render(w, false)...)
 	}
 	if len(words) == 0 {
 		return nil
@@ -293,38 +293,38 @@ func (r *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 		}
 		words = append([]Word{{Text: name}}, words...)
 	}
-	if !r.spend(4 * len(words)) {
+	if !p.spend(4 * len(words)) {
 		return nil
 	}
 	list := make([]Argument, len(words))
 	for i, w := range words {
 		list[i] = Argument{w.Text, w.loose, w.option}
-		r.Reads = r.Reads || i > 0 && strings.HasPrefix(w.Text, "-") && (strings.Contains(w.Text, "from") || strings.Contains(w.Text, "stdin"))
+		p.Reads = p.Reads || i > 0 && strings.HasPrefix(w.Text, "-") && (strings.Contains(w.Text, "from") || strings.Contains(w.Text, "stdin"))
 	}
 	u := UsageOf(list, doubt)
-	r.Reads = r.Reads || !u.Program.leaf && !u.Program.filter
-	r.roams = r.roams || u.Roams()
-	r.Odd = r.Odd || u.Program.shells || words[0].loose || words[0].option
+	p.Reads = p.Reads || !u.Program.leaf && !u.Program.filter
+	p.roams = p.roams || u.Roams()
+	p.Odd = p.Odd || u.Program.shells || words[0].loose || words[0].option
 	for i, w := range words {
 		item := Item{Use: u.Uses[i], Word: w, Captured: in.captured, Filed: in.filed}
 		if item.Kind == UseCommand && item.Known {
 			item.Position = Command
 		}
-		r.within(w, in.inside(item.Kind))
+		p.within(w, in.inside(item.Kind))
 		if item.Kind == useMove {
-			before := r.where
-			r.where.move(w.Text[min(item.At, len(w.Text)):], SureNot)
-			defer func() { r.where = before }()
+			before := p.where
+			p.where.move(w.Text[min(item.At, len(w.Text)):], SureNot)
+			defer func() { p.where = before }()
 		}
-		r.use(item)
+		p.use(item)
 	}
 	if u.Here {
-		r.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
+		p.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
 	}
 	if u.Host {
-		r.add(Item{Word: Word{Text: "/"}, Use: Use{Role: access.Write, Known: true}})
+		p.add(Item{Word: Word{Text: "/"}, Use: Use{Role: access.Write, Known: true}})
 	}
-	r.moves(words, &u, c, redirected, in)
+	p.moves(words, &u, c, redirected, in)
 	if u.doubt {
 		return nil
 	}
@@ -332,31 +332,31 @@ func (r *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 }
 
 // assign reads NAME=VALUE.
-func (r *parser) assign(a *syntax.Assign) {
-	r.arithmetic(a.Index)
+func (p *parser) assign(a *syntax.Assign) {
+	p.arithmetic(a.Index)
 	if a.Array != nil {
 		for _, e := range a.Array.Elems {
-			r.arithmetic(e.Index)
-			r.path(e.Value)
+			p.arithmetic(e.Index)
+			p.path(e.Value)
 		}
 	}
 	name := ""
 	if a.Name != nil {
 		name = a.Name.Value
 	}
-	for _, w := range r.words(a.Value, false, scope{captured: true}) {
-		r.Odd = r.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
+	for _, w := range p.words(a.Value, false, scope{captured: true}) {
+		p.Odd = p.Odd || name == "PATH" && !systemPath.MatchString(w.Text)
 		if name != "" && !a.Naked {
-			if before := r.value[name]; a.Append {
+			if before := p.value[name]; a.Append {
 				for _, v := range before {
-					r.give(name, v+w.Text)
+					p.give(name, v+w.Text)
 				}
 			} else {
-				r.give(name, w.Text)
+				p.give(name, w.Text)
 			}
 			w.Text, w.Pattern = name+"="+w.Text, name+"="+w.Pattern
 		}
-		r.use(Item{Use: Use{Kind: UseAssign}, Word: w})
+		p.use(Item{Use: Use{Kind: UseAssign}, Word: w})
 	}
 }
 
@@ -364,62 +364,62 @@ func (r *parser) assign(a *syntax.Assign) {
 var systemPath = lazyregexp.New(`^(?:(?:\$\{PATH\}|/(?:usr|opt|bin|sbin|snap|nix)(?:/[^:]*)?)(?::|$))*$`)
 
 // path reads a word that stands in no command and counts as a path.
-func (r *parser) path(w *syntax.Word) []Word {
-	list := r.words(w, false, scope{captured: true})
+func (p *parser) path(w *syntax.Word) []Word {
+	list := p.words(w, false, scope{captured: true})
 	for _, w := range list {
-		r.use(Item{Word: w})
+		p.use(Item{Word: w})
 	}
 	return list
 }
 
 // words forms the words that one makes, and reads the substitutions in it.
-func (r *parser) words(w *syntax.Word, quoted bool, in scope) []Word {
+func (p *parser) words(w *syntax.Word, quoted bool, in scope) []Word {
 	if w == nil {
 		return nil
 	}
-	list := r.render(w, quoted)
+	list := p.render(w, quoted)
 	for _, word := range list {
-		r.within(word, in)
+		p.within(word, in)
 	}
 	return list
 }
 
 // within reads the substitutions in a word.
-func (r *parser) within(w Word, in scope) {
+func (p *parser) within(w Word, in scope) {
 	for _, value := range w.values {
-		if r.enter() {
-			r.path(value)
-			r.depth--
+		if p.enter() {
+			p.path(value)
+			p.depth--
 		}
 	}
 	for _, node := range w.nodes {
 		switch n := node.(type) {
 		case *syntax.CmdSubst:
-			r.Reads = r.Reads || in.captured
-			r.apart(n.Stmts, in)
+			p.Reads = p.Reads || in.captured
+			p.apart(n.Stmts, in)
 		case *syntax.ProcSubst:
-			r.Reads = true
-			r.apart(n.Stmts, scope{captured: true})
+			p.Reads = true
+			p.apart(n.Stmts, scope{captured: true})
 		case *syntax.Word:
-			if r.enter() {
-				r.words(n, true, in)
-				r.depth--
+			if p.enter() {
+				p.words(n, true, in)
+				p.depth--
 			}
 		case syntax.ArithmExpr:
-			r.arithmetic(n)
+			p.arithmetic(n)
 		}
 	}
 }
 
 // arithmetic reads the substitutions in an expression. The parser nests it to the left.
-func (r *parser) arithmetic(x syntax.ArithmExpr) {
-	if x == nil || !r.enter() {
+func (p *parser) arithmetic(x syntax.ArithmExpr) {
+	if x == nil || !p.enter() {
 		return
 	}
 	for x != nil {
 		switch e := x.(type) {
 		case *syntax.BinaryArithm:
-			r.arithmetic(e.Y)
+			p.arithmetic(e.Y)
 			x = e.X
 			continue
 		case *syntax.UnaryArithm:
@@ -429,48 +429,48 @@ func (r *parser) arithmetic(x syntax.ArithmExpr) {
 			x = e.X
 			continue
 		case *syntax.Word:
-			for _, w := range r.words(e, true, scope{captured: true}) {
+			for _, w := range p.words(e, true, scope{captured: true}) {
 				if strings.ContainsAny(w.Text, "$`") { // let 'x[$(y)]' runs y
-					r.use(Item{Word: w})
+					p.use(Item{Word: w})
 				}
 			}
 		}
 		break
 	}
-	r.depth--
+	p.depth--
 }
 
 // test reads [[ ... ]]: what an operator asks of a file is a path, what is compared is text.
-func (r *parser) test(x syntax.TestExpr) {
-	if !r.enter() {
+func (p *parser) test(x syntax.TestExpr) {
+	if !p.enter() {
 		return
 	}
 	switch t := x.(type) {
 	case *syntax.BinaryTest:
-		r.test(t.X)
+		p.test(t.X)
 		if x, ok := t.Y.(*syntax.Word); ok && t.Op != syntax.TsNewer && t.Op != syntax.TsOlder {
-			r.words(x, false, scope{captured: true})
+			p.words(x, false, scope{captured: true})
 		} else {
-			r.test(t.Y)
+			p.test(t.Y)
 		}
 	case *syntax.UnaryTest:
-		r.test(t.X)
+		p.test(t.X)
 	case *syntax.ParenTest:
-		r.test(t.X)
+		p.test(t.X)
 	case *syntax.Word:
-		for _, w := range r.words(t, false, scope{captured: true}) {
-			r.use(Item{Use: Use{Kind: useWord, Role: access.Read, Known: true}, Word: w})
+		for _, w := range p.words(t, false, scope{captured: true}) {
+			p.use(Item{Use: Use{Kind: useWord, Role: access.Read, Known: true}, Word: w})
 		}
 	}
-	r.depth--
+	p.depth--
 }
 
 // use keeps a word, and reads it further where it is a shell string.
-func (r *parser) use(item Item) {
-	r.add(item)
-	if item.Kind == UseShell && r.Fault == "" {
-		before := r.where
-		r.text(strings.ReplaceAll(item.Text[min(item.At, len(item.Text)):], substituted, "."), scope{captured: item.Captured, filed: item.Filed})
-		r.where = before
+func (p *parser) use(item Item) {
+	p.add(item)
+	if item.Kind == UseShell && p.Fault == "" {
+		before := p.where
+		p.text(strings.ReplaceAll(item.Text[min(item.At, len(item.Text)):], substituted, "."), scope{captured: item.Captured, filed: item.Filed})
+		p.where = before
 	}
 }

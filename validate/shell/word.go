@@ -46,8 +46,8 @@ func (w *Word) Spellings() []string {
 }
 
 // render forms the words that a shell makes of one: several where $IFS stands in it.
-func (r *parser) render(w *syntax.Word, quoted bool) []Word {
-	b := wordBuilder{part: r}
+func (p *parser) render(w *syntax.Word, quoted bool) []Word {
+	b := wordBuilder{part: p}
 	b.parts(w.Parts, quoted)
 	return append(b.done, b.end())
 }

@@ -23,22 +23,22 @@ type eventWriter struct {
 
 // prime tells an id without a message, from which the client may go on should
 // its connection end before there is one, and when (2025-11-25, Streamable HTTP).
-func (o *eventWriter) prime(number uint64) bool {
-	b := append(o.id(nil, number), "retry: "...)
+func (w *eventWriter) prime(number uint64) bool {
+	b := append(w.id(nil, number), "retry: "...)
 	b = append(strconv.AppendInt(b, retryTime.Milliseconds(), 10), "\ndata: \n\n"...)
-	return o.write(b) && o.flush()
+	return w.write(b) && w.flush()
 }
 
-func (o *eventWriter) id(b []byte, number uint64) []byte {
-	if o.stream == "" {
+func (w *eventWriter) id(b []byte, number uint64) []byte {
+	if w.stream == "" {
 		return b
 	}
-	b = append(append(append(b, "id: "...), o.stream...), '-')
+	b = append(append(append(b, "id: "...), w.stream...), '-')
 	return append(strconv.AppendUint(b, number, 10), '\n')
 }
 
-func (o *eventWriter) event(number uint64, e Event) bool {
-	o.buf = append(o.id(append(o.buf[:0], "event: message\n"...), number), "data: "...)
+func (w *eventWriter) event(number uint64, e Event) bool {
+	w.buf = append(w.id(append(w.buf[:0], "event: message\n"...), number), "data: "...)
 	for _, p := range e.Parts {
 		// A line end in a frame stands between tokens; a field of an event ends
 		// there, so the rest is another line of the same field.
@@ -47,42 +47,42 @@ func (o *eventWriter) event(number uint64, e Event) bool {
 			if i < 0 {
 				break
 			}
-			if !o.part(p[:i]) {
+			if !w.part(p[:i]) {
 				return false
 			}
-			o.buf = append(o.buf, "\ndata: "...)
+			w.buf = append(w.buf, "\ndata: "...)
 			if p[i] == '\r' && i+1 < len(p) && p[i+1] == '\n' {
 				i++
 			}
 			p = p[i+1:]
 		}
-		if !o.part(p) {
+		if !w.part(p) {
 			return false
 		}
 	}
-	o.buf = append(o.buf, "\n\n"...)
-	b := o.buf
-	o.buf = o.buf[:0]
-	return o.write(b)
+	w.buf = append(w.buf, "\n\n"...)
+	b := w.buf
+	w.buf = w.buf[:0]
+	return w.write(b)
 }
 
 // part adds bytes of a frame: small ones are gathered, large ones written from
 // where they are.
-func (o *eventWriter) part(p []byte) bool {
+func (w *eventWriter) part(p []byte) bool {
 	if len(p) <= 16<<10 {
-		o.buf = append(o.buf, p...)
+		w.buf = append(w.buf, p...)
 		return true
 	}
-	b := o.buf
-	o.buf = o.buf[:0]
-	return o.write(b) && o.write(p)
+	b := w.buf
+	w.buf = w.buf[:0]
+	return w.write(b) && w.write(p)
 }
 
-func (o *eventWriter) comment() bool { return o.write([]byte(": \n\n")) && o.flush() }
+func (w *eventWriter) comment() bool { return w.write([]byte(": \n\n")) && w.flush() }
 
-func (o *eventWriter) write(b []byte) bool { return Write(o.w, o.c, b) }
+func (w *eventWriter) write(b []byte) bool { return Write(w.w, w.c, b) }
 
-func (o *eventWriter) flush() bool { return o.c.Flush() == nil }
+func (w *eventWriter) flush() bool { return w.c.Flush() == nil }
 
 // WriteHeader begins a response that is a stream.
 func WriteHeader(w http.ResponseWriter) {
