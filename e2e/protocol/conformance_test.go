@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,10 +217,22 @@ func (l leg) judgeClient(t *testing.T, n world.Node, scenarios []string) {
 	script := world.Source("e2e", "clients", "suite.mjs")
 	command := fmt.Sprintf("%q %q", n.Program, script)
 	all := map[string]checks{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	free := make(chan struct{}, 2) // these scenarios wait half a minute for what they want to see, and mostly for Node
 	for _, scenario := range scenarios {
 		// Each in a home of its own: a login is kept for an address, and ports come again.
-		maps.Copy(all, suite(world.New(t), n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command))
+		w := world.New(t)
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			saw := suite(w, n, "client", "--spec-version", l.revision, "--force", "--scenario", scenario, "--command", command)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(all, saw)
+		})
 	}
+	wg.Wait()
 	for _, complaint := range judge(scenarios, missed(nil, all), l.through) {
 		t.Errorf("the hub as a client: %s", complaint)
 	}
