@@ -97,6 +97,34 @@ func TestApplyReplaces(t *testing.T) {
 	})
 }
 
+// TestApplyKeepsTheTimeoutOfCallsUnderWay changes timeout.call while a call is under way that says nothing for half an hour: it ends by the
+// time that it began with, and the next call by the new one.
+func TestApplyKeepsTheTimeoutOfCallsUnderWay(t *testing.T) {
+	const short, long = time.Minute, time.Hour
+	for _, began := range []time.Duration{short, long} {
+		kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = began })
+		inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
+			silent := func() error {
+				s.Ensure(one, nil)
+				l := acquire(t, s, one)
+				defer l.Release()
+				_, err := callErr(t.Context(), l, "progress", `{"Steps":1,"Every":1800000000000}`)
+				return err
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- silent() }()
+			synctest.Wait()
+			s.Apply([]spec.Spec{revised(kid, 2, func(s *spec.Spec) { s.CallTimeout = short + long - began })})
+			for i, err := range []error{<-ended, silent()} {
+				timeout, timedOut := errors.AsType[*run.TimeoutError](err)
+				if timedOut != ((i == 0) == (began == short)) || timedOut && timeout.After != short || !timedOut && err != nil {
+					t.Errorf("begun by %v: call %d ended with %v", began, i+1, err)
+				}
+			}
+		})
+	}
+}
+
 // TestApplyDuringReplacementForRoots retires an instance that drains because of other roots: its calls are no longer held to
 // the bound that protects the next start.
 func TestApplyDuringReplacementForRoots(t *testing.T) {
