@@ -73,8 +73,8 @@ func lookUp(number uint32) (watched, bool) {
 	return w, ok
 }
 
-// recordFilter has every call told of that is noted. Of other architectures' (32-bit
-// programs) nothing is seen. io_uring opens files past any filter: programs do without.
+// recordFilter has the kernel report every system call that is to be noted. Calls of 32-bit programs are not seen. io_uring is
+// refused, because it opens files past any filter.
 func recordFilter() ([]unix.SockFilter, error) {
 	prog := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},

@@ -148,7 +148,7 @@ func (s Spec) LogsIn() bool {
 	return true
 }
 
-// Personal reports whether the login is that of whom an instance serves.
+// Personal reports whether each user logs in at this server, and not the hub for all.
 func (s Spec) Personal() bool { return s.LogsIn() && !s.Auth.Machine }
 
 // Program is what the Spec says of the process to start.

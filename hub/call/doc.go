@@ -73,8 +73,8 @@
 //
 // # What it refuses to do
 //
-// It knows of transports only headers that repeat arguments (package client), and of the eras only the answers that ask: a Call sees its client as a [client.Client], and the
-// adapters of the eras are elsewhere. It decides nothing itself, never decodes what
+// It knows nothing of transports but that headers may repeat arguments, and nothing of the eras but that an answer may ask
+// for more: a Call sees its client as a [client.Client]. It decides nothing itself, never decodes what
 // passes through, never forwards a call that was not allowed and recorded, and never
 // lets a request of a child reach a client it does not belong to.
 //

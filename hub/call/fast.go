@@ -153,7 +153,7 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 	p := pooledCalls.Get().(*pooledCall)
 	p.read(s, m, quoted, tool)
 	p.fast = true
-	att, err := p.newAttempt(context.Background()) // whoever may have to be asked for something does not suit
+	att, err := p.newAttempt(context.Background()) // no client is asked for anything on this path
 	p.fast = false
 	if err != nil {
 		p.free()
@@ -197,7 +197,7 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 	case att.scan.NeedsJudge(): // it is judged once more where the child asks for roots
 		return false
 	}
-	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // refused, by who makes it again
+	return m.Param(modern.MemberResponses) == nil && m.Param(modern.MemberState) == nil // the slow path refuses these
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.

@@ -220,10 +220,9 @@ func (s *Sender) rootsAtHand(from client.Client) (rootsmgr.View, error) {
 	return view, nil
 }
 
-// judge decides; a denial that a newer answer of the client might lift, or a
-// question to a human that it might spare, is decided once more after asking
-// for roots. Then the child is acquired again: it has to apply the new roots first, and
-// may be another process in another place.
+// judge decides. Where other roots might lift a denial, or spare a question to a person, it asks
+// the client for its roots and, if they are newer, decides once more. For that the child is acquired
+// again: it has to apply the new roots first, and may be another process in another place.
 func (att *attempt) judge(ctx context.Context) error {
 	s := att.call.sender
 	s.judgeOnce(att)

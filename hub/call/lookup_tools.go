@@ -49,15 +49,15 @@ func (s *Sender) CalledTool(m *jsonrpc.Message) *catalog.Tool {
 	return s.Offering.Catalog().Tool(name)
 }
 
-// owners returns the children to which an unknown name may belong, those aside that are denied.
+// owners returns the children to which an unknown name may belong, without those that are denied.
 func (s *Sender) owners(name string) []string {
 	conf := s.Current.Now()
 	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Denied)
 }
 
 // FindTool finds a tool by its name towards the client. A name that may belong
-// to a child which has not listed its tools yet waits for that child. What a child would
-// have that is denied is found by its prefix alone: the denial of it says why.
+// to a child which has not listed its tools yet waits for that child. A tool of a child that
+// is denied is found by its prefix alone, so that the denial can say why.
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	owners := func() []string { return s.owners(name) }

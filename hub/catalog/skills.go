@@ -58,8 +58,8 @@ func NewSkillURIs() *SkillURIs {
 	return &SkillURIs{wanted: map[string]map[string]bool{}, within: map[string]map[string]struct{}{}, names: map[string]map[string]string{}, whose: map[string]claim{}, below: map[string]map[Source]struct{}{}, others: map[string]bool{}, heldOf: map[string]int{}}
 }
 
-// claims are what an offer claims: the folders of its skills, the outer ones first, and then what it lists with the scheme
-// of skills besides. A skill of another scheme claims nothing: a folder of that may hold what is others'.
+// claims returns what an offer claims: the folders of its skills, the outer ones first, and then what else it lists with the scheme
+// of skills. A skill with another scheme claims nothing, because its folder may hold what belongs to others.
 func (o *Offer) claims() (all []claim) {
 	for _, it := range o.items[offers.Skills] {
 		if !hasScheme(it.Remote, skillScheme) {

@@ -59,8 +59,8 @@ func (c *Current) AwaitInForce() *Configuration {
 // its tool and the call: nothing was sent, and the tool must be looked up again.
 var ErrSuperseded = errors.New("the configuration of this server has just changed; call again")
 
-// Superseded reports whether a child is no longer run as a Configuration has it, or no longer for
-// whom that is for.
+// Superseded reports whether a child is no longer run as a Configuration has it, or is denied by now to those whom that
+// Configuration is for.
 func (c *Current) Superseded(by *Configuration, child string) bool {
 	was, now := by.Child(child), c.Now()
 	is := now.Child(child)

@@ -9,7 +9,7 @@
 //
 // There is no state. All functions may be called by any goroutine.
 //
-// It decides nothing: a verdict or an error is there already. It sends nothing. A text
-// names nothing of hub.json but servers, the rule that decided with what it is about, and
-// lines to change.
+// It decides nothing: a verdict or an error is there already. It sends nothing. Of
+// hub.json a text names servers, the rule that decided and what that rule is about, and lines to
+// change; nothing else.
 package failure

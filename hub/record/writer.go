@@ -218,7 +218,7 @@ type Ticket struct {
 	timing *telemetry.Call // nil: nobody watches
 }
 
-// TicketOf is that of a request that has no context, before it is recorded.
+// TicketOf returns the Ticket of a request on the fast path, which has no context. It has no place in the record yet.
 func TicketOf(timing *telemetry.Call) Ticket { return Ticket{timing: timing} }
 
 // Outcome notes what became of a request that its server did not answer.
@@ -377,8 +377,8 @@ type Question struct {
 	Granted []audit.Granted
 }
 
-// Question writes the line of a question. That one is not recorded stops nobody:
-// what is then sent has a line of its own.
+// Question writes the line of a question. Where that fails the question is asked all the same:
+// what is sent because of its answer has a line of its own.
 func (w *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
 	set := w.now()
 	if set.Recorder == nil {
