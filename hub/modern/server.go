@@ -63,14 +63,14 @@ type Options struct {
 // one token. The zero value is not usable.
 type Server struct {
 	o       Options
-	calls   calls
+	calls   callTable
 	gates   gates
 	queries queries
 }
 
 // NewServer makes a Server. It starts nothing: a request starts its work.
 func NewServer(o Options) *Server {
-	return &Server{o: o, calls: calls{total: o.Suspended}}
+	return &Server{o: o, calls: callTable{total: o.Suspended}}
 }
 
 // Close gives up everything, and returns when all work has ended.

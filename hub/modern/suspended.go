@@ -32,9 +32,9 @@ var (
 	errGaveWay = errors.New("its client had not answered what it was asked, and calls of the same token wait for the server with other roots")
 )
 
-// calls are the requests of one Server that work is under way on. Of these some
+// A callTable has the requests of one Server that are worked on. Some of these
 // are suspended: they wait for their client. The mutex is a leaf.
-type calls struct {
+type callTable struct {
 	total *atomic.Int64 // suspended calls of all Servers
 
 	mu      sync.Mutex
@@ -58,53 +58,53 @@ type slot struct {
 }
 
 // start starts the work on a call; false once the Server was closed.
-func (l *calls) start(c *Client, work func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+func (t *callTable) start(c *Client, work func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
 		return false
 	}
-	if l.working == nil {
-		l.working, l.slots = map[*Client]struct{}{}, map[string]*slot{}
-		l.over = make(chan struct{})
-		l.workers = worker.NewPool(func(job func()) { job() }, maxIdle, l.over)
+	if t.working == nil {
+		t.working, t.slots = map[*Client]struct{}{}, map[string]*slot{}
+		t.over = make(chan struct{})
+		t.workers = worker.NewPool(func(job func()) { job() }, maxIdle, t.over)
 	}
-	l.working[c] = struct{}{}
-	l.workers.Go(&l.all, func() {
-		defer l.left(c)
+	t.working[c] = struct{}{}
+	t.workers.Go(&t.all, func() {
+		defer t.finished(c)
 		work()
 	})
 	return true
 }
 
-func (l *calls) left(c *Client) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.working, c)
+func (t *callTable) finished(c *Client) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.working, c)
 }
 
 // suspend holds a call, and so many bytes of it, until its client comes again, for
 // StateTime at most. Where too many of the Server are held the oldest is given up.
-func (l *calls) suspend(id string, c *Client, size int) error {
-	if l.total.Add(1) > maxSuspendedInAll {
-		l.total.Add(-1)
+func (t *callTable) suspend(id string, c *Client, size int) error {
+	if t.total.Add(1) > maxSuspendedInAll {
+		t.total.Add(-1)
 		return errFull
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		l.total.Add(-1)
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		t.total.Add(-1)
 		return errClosed
 	}
-	l.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
-		if l.take(id) != nil {
+	t.slots[id] = &slot{c, size, time.Now(), time.AfterFunc(StateTime, func() {
+		if t.take(id) != nil {
 			c.abandon(errAbandoned)
 		}
 	})}
-	l.order = append(l.order, id)
-	l.bytes += size
-	gone := l.evict()
-	l.mu.Unlock()
+	t.order = append(t.order, id)
+	t.bytes += size
+	gone := t.evict()
+	t.mu.Unlock()
 	for _, oldest := range gone {
 		oldest.abandon(errFull)
 	}
@@ -112,18 +112,18 @@ func (l *calls) suspend(id string, c *Client, size int) error {
 }
 
 // addAnswerSize counts the answer that a server gave to a call whose client is away.
-func (l *calls) addAnswerSize(c *Client, n int) {
-	l.mu.Lock()
+func (t *callTable) addAnswerSize(c *Client, n int) {
+	t.mu.Lock()
 	var gone []*Client
-	for _, slot := range l.slots {
+	for _, slot := range t.slots {
 		if slot.c == c {
 			slot.bytes += n
-			l.bytes += n
-			gone = l.evict()
+			t.bytes += n
+			gone = t.evict()
 			break
 		}
 	}
-	l.mu.Unlock()
+	t.mu.Unlock()
 	for _, oldest := range gone {
 		oldest.abandon(errFull)
 	}
@@ -131,39 +131,39 @@ func (l *calls) addAnswerSize(c *Client, n int) {
 
 // evict takes out the oldest that there is no room for. The caller holds mu, and
 // abandons them.
-func (l *calls) evict() (gone []*Client) {
-	for len(l.slots) > MaxSuspended || l.bytes > maxSuspendedBytes && len(l.slots) > 1 {
-		gone = append(gone, l.remove(l.order[0]))
+func (t *callTable) evict() (gone []*Client) {
+	for len(t.slots) > MaxSuspended || t.bytes > maxSuspendedBytes && len(t.slots) > 1 {
+		gone = append(gone, t.remove(t.order[0]))
 	}
 	return gone
 }
 
 // remove takes a call out, nil for none. The caller holds mu.
-func (l *calls) remove(id string) *Client {
-	s := l.slots[id]
+func (t *callTable) remove(id string) *Client {
+	s := t.slots[id]
 	if s == nil {
 		return nil
 	}
 	s.expire.Stop()
-	delete(l.slots, id)
-	l.order = slices.DeleteFunc(l.order, func(other string) bool { return other == id })
-	l.bytes -= s.bytes
-	l.total.Add(-1)
+	delete(t.slots, id)
+	t.order = slices.DeleteFunc(t.order, func(other string) bool { return other == id })
+	t.bytes -= s.bytes
+	t.total.Add(-1)
 	return s.c
 }
 
 // take takes a call out that waits for its client; nil for none.
-func (l *calls) take(id string) *Client {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.remove(id)
+func (t *callTable) take(id string) *Client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.remove(id)
 }
 
 // find is take that leaves it there.
-func (l *calls) find(id string) *Client {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := l.slots[id]; s != nil {
+func (t *callTable) find(id string) *Client {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.slots[id]; s != nil {
 		return s.c
 	}
 	return nil
@@ -171,25 +171,25 @@ func (l *calls) find(id string) *Client {
 
 // giveWay gives up whoever has a turn of a gate and has waited for its client
 // since then or longer: others wait for the turn. Their retries begin anew.
-func (l *calls) giveWay(gate *turnGate, since time.Time) {
-	l.mu.Lock()
+func (t *callTable) giveWay(gate *turnGate, since time.Time) {
+	t.mu.Lock()
 	long := map[string]*Client{}
-	for id, s := range l.slots {
+	for id, s := range t.slots {
 		if !s.since.After(since) {
 			long[id] = s.c
 		}
 	}
-	l.mu.Unlock()
+	t.mu.Unlock()
 	for id, c := range long {
 		if c.turnNow().gate != gate {
 			continue
 		}
-		l.mu.Lock()
-		gone := l.remove(id)
+		t.mu.Lock()
+		gone := t.remove(id)
 		if gone != nil {
-			l.lapse(id)
+			t.lapse(id)
 		}
-		l.mu.Unlock()
+		t.mu.Unlock()
 		if gone != nil {
 			gone.abandon(errGaveWay)
 		}
@@ -198,52 +198,52 @@ func (l *calls) giveWay(gate *turnGate, since time.Time) {
 
 // lapse notes one that gives way, in place of the oldest where there are many.
 // The caller holds mu.
-func (l *calls) lapse(id string) {
-	if len(l.lapsed) == MaxSuspended {
-		l.lapsed = slices.Delete(l.lapsed, 0, 1)
+func (t *callTable) lapse(id string) {
+	if len(t.lapsed) == MaxSuspended {
+		t.lapsed = slices.Delete(t.lapsed, 0, 1)
 	}
-	l.lapsed = append(l.lapsed, id)
+	t.lapsed = append(t.lapsed, id)
 }
 
 // takeLapsed reports whether a request is one that gave way, the first time that it
 // is asked.
-func (l *calls) takeLapsed(id string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.Index(l.lapsed, id)
+func (t *callTable) takeLapsed(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.lapsed, id)
 	if i < 0 {
 		return false
 	}
-	l.lapsed = slices.Delete(l.lapsed, i, i+1)
+	t.lapsed = slices.Delete(t.lapsed, i, i+1)
 	return true
 }
 
 // busy reports whether any work is under way, or waits for its client.
-func (l *calls) busy() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.working) > 0
+func (t *callTable) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.working) > 0
 }
 
 // close gives up everything, and returns when all work has ended.
-func (l *calls) close() {
-	l.mu.Lock()
-	if l.over != nil && !l.closed {
-		close(l.over)
+func (t *callTable) close() {
+	t.mu.Lock()
+	if t.over != nil && !t.closed {
+		close(t.over)
 	}
-	l.closed = true
-	working := l.working
-	l.working = nil
+	t.closed = true
+	working := t.working
+	t.working = nil
 	var held []*Client
-	for len(l.order) > 0 {
-		held = append(held, l.remove(l.order[0]))
+	for len(t.order) > 0 {
+		held = append(held, t.remove(t.order[0]))
 	}
-	l.mu.Unlock()
+	t.mu.Unlock()
 	for c := range working {
 		c.end.End(errClosed)
 	}
 	for _, c := range held {
 		c.abandon(errClosed)
 	}
-	l.all.Wait()
+	t.all.Wait()
 }

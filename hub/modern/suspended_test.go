@@ -76,7 +76,7 @@ func asks(ctx context.Context, c *Client) jsonrpc.Answer {
 // left when the calls were closed.
 func TestCallsDoAllWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l calls
+		var l callTable
 		var mu sync.Mutex
 		taken, done := 0, 0
 		start := func(wait <-chan struct{}) bool {

@@ -49,47 +49,47 @@ func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
 // requestOf returns the request of ctx, nil where the hub asks by itself, or nobody wants to
 // know.
 func requestOf(ctx context.Context) *request {
-	of, _ := ctx.Value(requestKey{}).(*request)
-	return of
+	req, _ := ctx.Value(requestKey{}).(*request)
+	return req
 }
 
 // beginSpan begins the span of the request, and returns the context within the hub: see
 // telemetry.Call.
-func (of *request) beginSpan() tracing.Context {
-	return of.timing.BeginServerSpan(of.in, of.m.Method, of.m.ID)
+func (req *request) beginSpan() tracing.Context {
+	return req.timing.BeginServerSpan(req.in, req.m.Method, req.m.ID)
 }
 
 // OwnTool says that a request of a client is of a tool of the hub's own.
 func (w *Writer) OwnTool(ctx context.Context, tool string) {
-	if of := requestOf(ctx); of != nil {
-		of.timing.SetOperation(of.m.Method, "", tool)
+	if req := requestOf(ctx); req != nil {
+		req.timing.SetOperation(req.m.Method, "", tool)
 	}
 }
 
 // Finish takes the answer of a request. One that was refused before anybody judged it is
 // recorded.
 func (w *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
-	of := requestOf(ctx)
-	if of == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		return
 	}
 	word := Result(a.Result, a.Error)
-	if !of.recorded {
-		w.unjudged(ctx, of, word)
+	if !req.recorded {
+		w.unjudged(ctx, req, word)
 	}
 	if ctx.Err() != nil {
 		word = audit.ResultCancelled
 	}
-	of.beginSpan()
-	of.timing.Answered(of.m.Method, word, a.Error)
+	req.beginSpan()
+	req.timing.Answered(req.m.Method, word, a.Error)
 }
 
-func (w *Writer) unjudged(ctx context.Context, of *request, word string) {
+func (w *Writer) unjudged(ctx context.Context, req *request, word string) {
 	switch word {
 	case audit.ResultError:
-		w.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeRequest)
+		w.WriteRefusal(ctx, Subject{Method: req.m.Method}, codeRequest)
 	case audit.ResultToolError:
-		w.WriteRefusal(ctx, Subject{Method: of.m.Method}, codeNotServed)
+		w.WriteRefusal(ctx, Subject{Method: req.m.Method}, codeNotServed)
 	}
 }
 
@@ -97,25 +97,25 @@ func (w *Writer) unjudged(ctx context.Context, of *request, word string) {
 // request.
 func (w *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
-	of := requestOf(ctx)
-	if of == nil { // the hub asks by itself
+	req := requestOf(ctx)
+	if req == nil { // the hub asks by itself
 		return rec
 	}
-	of.recorded = true
-	rec.Request, rec.Micros = of.m.ID, max(time.Since(of.started).Microseconds(), 1)
-	rec.Trace = audit.Trace(of.beginSpan())
+	req.recorded = true
+	rec.Request, rec.Micros = req.m.ID, max(time.Since(req.started).Microseconds(), 1)
+	rec.Trace = audit.Trace(req.beginSpan())
 	if what.Method == methods.CallTool {
 		rec.Method = ""
 	}
 	if what.Tool == "" && rec.Method != methods.ReadResource {
 		// A name, which is no argument, as the URI of a resource is; and of a call
 		// that came to no tool, one that the client made up.
-		name, _ := jsonrpc.String(of.m.Param("name"))
+		name, _ := jsonrpc.String(req.m.Param("name"))
 		rec.Tool = redact.Text(printable.Escape(name, 200))
 	}
 	if set.Arguments {
 		if rec.Arguments = what.Arguments; what.Method != "" {
-			rec.Arguments = of.m.Params
+			rec.Arguments = req.m.Params
 		}
 	}
 	return rec

@@ -207,9 +207,9 @@ func (d Decision) fill(rec *audit.DecisionFields, at string) {
 
 // Encoded is the part of the line that a call of a tool has by this decision.
 func (d Decision) Encoded() audit.EncodedDecision {
-	of := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
-	d.fill(&of, "")
-	return audit.EncodeDecision(&of)
+	fields := audit.DecisionFields{Child: d.Verdict.Child, Tool: d.Verdict.Tool}
+	d.fill(&fields, "")
+	return audit.EncodeDecision(&fields)
 }
 
 // A Ticket is the place of a decision, for its outcome.
@@ -244,25 +244,25 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 // WriteDecision writes the line of a request that was judged, and counts the decision. Where there
 // is an error, nothing may be sent.
 func (w *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (Ticket, error) {
-	of := requestOf(ctx)
-	if of == nil {
+	req := requestOf(ctx)
+	if req == nil {
 		t, err := w.decide(ctx, what, d)
 		return Ticket{Ticket: t}, err
 	}
-	of.recorded = true
+	req.recorded = true
 	decision := policy.Allow
 	if !d.Allowed() {
 		decision = policy.Deny
 	}
-	of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
-	of.timing.Prompt(what.Prompt)
-	of.timing.Decided(decision.String(), d.Verdict.Rule)
-	of.beginSpan()
+	req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
+	req.timing.Prompt(what.Prompt)
+	req.timing.Decided(decision.String(), d.Verdict.Rule)
+	req.beginSpan()
 	t, err := w.decide(ctx, what, d)
 	if err == nil && d.Allowed() {
-		of.timing.Sent(d.Protocol)
+		req.timing.Sent(d.Protocol)
 	}
-	return Ticket{t, &of.timing}, err
+	return Ticket{t, &req.timing}, err
 }
 
 func (w *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
@@ -303,12 +303,12 @@ func (w *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
-	if of := requestOf(ctx); of != nil {
-		of.recorded = true
+	if req := requestOf(ctx); req != nil {
+		req.recorded = true
 		if what.Child != "" {
-			of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
+			req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
 		}
-		of.timing.Decided(refused, code)
+		req.timing.Decided(refused, code)
 	}
 	if set.Recorder == nil {
 		return
@@ -384,9 +384,9 @@ func (w *Writer) Question(ctx context.Context, what Subject, d Decision, q Quest
 	if set.Recorder == nil {
 		return
 	}
-	if of := requestOf(ctx); of != nil {
-		of.timing.SetOperation(of.m.Method, what.Child, what.Tool)
-		of.timing.Prompt(what.Prompt)
+	if req := requestOf(ctx); req != nil {
+		req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
+		req.timing.Prompt(what.Prompt)
 	}
 	rec := w.line(ctx, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
