@@ -261,7 +261,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.machine = j.view.Open(&c.m, j.work, w.NoWait)
+	j.machine = j.disk.Open(&c.m, j.work, w.NoWait)
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
@@ -274,7 +274,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	out.Findings = append(j.judgeFindings(s.found.Findings), resources...)
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)
-	if j.view.Missed() {
+	if j.disk.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
 	}
 	return out

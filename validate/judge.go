@@ -22,7 +22,7 @@ type judge struct {
 	c               *Checker
 	machine         *machine.Machine // as the call sees it
 	work            *budget.Budget   // of the call
-	view            machine.View
+	disk            machine.View
 	callCtx         CallContext
 	roots           rootsmgr.View
 	guard           *guard.Guard

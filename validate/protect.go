@@ -84,7 +84,7 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 			now.all = append(now.all, place.Entry)
 			now.ok = now.ok && place.Entry.HardLinks > 0 // else it was walked
 		}
-		if j.view.Missed() {
+		if j.disk.Missed() {
 			return nil, false
 		}
 		was = now

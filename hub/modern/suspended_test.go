@@ -138,7 +138,7 @@ func TestPanicOfOneRequest(t *testing.T) {
 
 // Beyond the bound the oldest that gave way is forgotten: its retry is refused.
 func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
-	l := &calls{}
+	l := &callTable{}
 	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
 		l.lapse(fmt.Sprint(i))

@@ -91,7 +91,7 @@ func (c *chain) add(kind, log string, at uint64, head string) error {
 // write writes a line whose hash covers it from an offset on.
 func (c *chain) write(b line, from int) error {
 	head := c.at.head
-	if err := put(c.file, b.appendHash(from, &head)); err != nil {
+	if err := put(c.file, b.finish(from, &head)); err != nil {
 		return err
 	}
 	c.at = link{c.at.number + 1, head}
@@ -155,7 +155,7 @@ func (c *chain) closeLog(id string) error {
 	case len(end.torn) > 0:
 		b := end.closing(c.stamp.at(time.Now()))
 		end.number++
-		err = put(file, b.appendHash(1, &end.head))
+		err = put(file, b.finish(1, &end.head))
 	}
 	if err == nil {
 		err = file.Sync()

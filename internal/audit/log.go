@@ -172,7 +172,7 @@ func (l *Log) addLine(kind string, now time.Time, body func(line) line) {
 	from := len(l.pending)
 	l.made.number++
 	b := line(l.pending).start(l.made.number, &l.made.head, l.stamp.at(now), kind)
-	l.pending = body(b).appendHash(from, &l.made.head)
+	l.pending = body(b).finish(from, &l.made.head)
 }
 
 // Outcome notes what became of a request. It does not wait: it is written soon,

@@ -173,7 +173,7 @@ type line []byte
 
 // start writes what every line begins with: its number, the hash of the line
 // before, its time, its kind. Readers take these from their places (docs/audit-format.md), so a member that
-// every line is to have is written by appendHash, and read into trail.Event.
+// every line is to have is written by finish, and read into trail.Event.
 func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line {
 	b = append(b, `{"v":1,"n":`...)
 	b = append(strconv.AppendUint(b, number, 10), `,"prev":"`...)
@@ -182,8 +182,8 @@ func (b line) start(number uint64, prev *[64]byte, at []byte, kind string) line 
 	return append(append(b, kind...), '"')
 }
 
-// appendHash writes the hash of all before it from an offset on, and the line end.
-func (b line) appendHash(from int, head *[64]byte) line {
+// finish writes what every line ends with: the hash of all before it from an offset on, and the line end.
+func (b line) finish(from int, head *[64]byte) line {
 	sum := sha256.Sum256(b[from:])
 	hex.Encode(head[:], sum[:])
 	b = append(b, `,"hash":"`...)
