@@ -418,9 +418,10 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 	came.judge(t, least)
 }
 
-var numbers = regexp.MustCompile(`[0-9]+`)
+// unlike is what differs between two worlds: their numbers, and names that some decoding has made of them.
+var unlike = regexp.MustCompile(`[^/]*\x{FFFD}[^/]*|[0-9]+`)
 
-// verdict is what was opened by a call, in a form that is that of another world too: the names of two differ in numbers. A shared
+// verdict is what was opened by a call, in a form that is that of another world too. A shared
 // hub has its own folder for what servers have for themselves.
 func (s *sandboxed) verdict(found []opened) string {
 	alike := []string{s.w.Dir, "W"}
@@ -430,7 +431,7 @@ func (s *sandboxed) verdict(found []opened) string {
 	r := strings.NewReplacer(alike...)
 	list := make([]string, 0, len(found))
 	for _, o := range found {
-		list = append(list, fmt.Sprint(o.Did, " ", numbers.ReplaceAllString(r.Replace(o.Path), "#"), " ", o.Needle))
+		list = append(list, fmt.Sprint(o.Did, " ", unlike.ReplaceAllString(r.Replace(o.Path), "#"), " ", o.Needle))
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), "; ")
