@@ -43,7 +43,7 @@
   // send is what a browser does with a form.
   const send = async (sent, button) => {
     const mine = ++asked;
-    document.body.ariaBusy = "true";
+    document.body.setAttribute("aria-busy", "true");
     try {
       const text = await (await post(sent.action, new URLSearchParams(new FormData(sent, button)))).text();
       if (mine !== asked) return; // a later click counts
