@@ -45,7 +45,7 @@
     const mine = ++asked;
     document.body.setAttribute("aria-busy", "true");
     try {
-      const text = await (await post(sent.action, new URLSearchParams(new FormData(sent, button)))).text();
+      const text = await (await post(sent.getAttribute("action"), new URLSearchParams(new FormData(sent, button)))).text();
       if (mine !== asked) return; // a later click counts
       document.body.replaceWith(new DOMParser().parseFromString(text, "text/html").body);
       scrollTo(0, 0);
