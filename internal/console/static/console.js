@@ -103,6 +103,7 @@
     part.querySelector("details[open], [data-answer]") !== null || !document.getSelection().isCollapsed;
   // over tells that there is nobody to ask any more.
   const over = () => {
+    document.body.removeAttribute("aria-busy");
     if (live) {
       live.checked = false;
       live.disabled = true;
