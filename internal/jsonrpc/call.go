@@ -37,10 +37,10 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 		p = &call{ch: make(chan outcome, 1)}
 	}
 	c.mu.Lock()
-	if err := c.tabs.closed; err != nil {
+	if closed := c.tabs.closed; closed != nil {
 		c.mu.Unlock()
 		c.calls.Put(p)
-		return nil, closedBy(err, false)
+		return nil, &ClosedError{Reason: closed.Reason, Unsent: true}
 	}
 	c.tabs.pending[n] = p
 	c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	}
 	c.calls.Put(p)
 	if ctx.Err() == nil {
-		return nil, closedBy(err, queued)
+		return nil, closedBy(err)
 	}
 	c.cancelled.Add(1)
 	err = context.Cause(ctx)
@@ -75,15 +75,12 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	return nil, err
 }
 
-// closedBy makes an error of the Writer one that matches ErrClosed. queued is what the Writer said of the message.
-func closedBy(err error, queued bool) error {
-	if err == nil {
-		return nil
+// closedBy makes an error of the Writer one that matches ErrClosed. Part of the message may have been written.
+func closedBy(err error) error {
+	if err == nil || errors.Is(err, ErrClosed) {
+		return err
 	}
-	if closed, ok := errors.AsType[*ClosedError](err); ok {
-		err = closed.Reason
-	}
-	return &ClosedError{err, !queued}
+	return &ClosedError{Reason: err}
 }
 
 // cancelPeer tells the peer that nobody waits for its answer any more.
@@ -144,7 +141,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params ...[]byte) erro
 	f.notification(method, params)
 	if _, err := c.w.Send(ctx, f.parts); err != nil {
 		if ctx.Err() == nil {
-			err = closedBy(err, false)
+			err = closedBy(err)
 		}
 		return err
 	}

@@ -124,7 +124,7 @@ type tables struct {
 	serving map[string]incoming // the peer's requests, by raw id
 	active  int                 // requests of the peer whose answer has not been taken by the Writer
 	held    int                 // bytes of their frames
-	closed  error               // set once nothing can be sent or answered any more
+	closed  *ClosedError        // set once nothing can be sent or answered any more
 }
 
 // NewConn returns a Conn that reads r and writes w, and closes both (w where

@@ -174,7 +174,7 @@ var ErrClosed = errors.New("connection closed")
 // A ClosedError is returned by calls on a Conn that has ended.
 type ClosedError struct {
 	Reason error // why
-	Unsent bool  // it had ended before the request was written: the peer has seen nothing of it
+	Unsent bool  // it had ended before the call: nothing of the request was written
 }
 
 func (e *ClosedError) Error() string {
