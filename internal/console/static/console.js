@@ -23,6 +23,7 @@
       form = current.form;
       sessionStorage.setItem(key, form.elements.session.value.split(".")[0]);
       remember();
+      history.replaceState(null, "", "/"); // else a browser would send again a form that it has sent itself
       live.addEventListener("change", () => { refresh = live.checked; });
       live.parentElement.hidden = false;
       live.checked &&= refresh;
