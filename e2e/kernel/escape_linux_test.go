@@ -453,8 +453,9 @@ func (s *sandboxed) opened(m ide.Message) (all []opened) {
 	s.T.Helper()
 	var r struct{ Content []struct{ Text string } }
 	world.Must(s.T, json.Unmarshal(m.Result, &r))
-	// A name may read as a refusal of the kernel: then the hub adds to what the opener says what would mend that.
-	if len(r.Content) == 0 || json.NewDecoder(strings.NewReader(r.Content[0].Text)).Decode(&all) != nil {
+	// A name may read as a refusal of the kernel: then the hub says behind the opener's text what would mend that.
+	hint := len(r.Content) == 2 && strings.HasPrefix(strings.TrimSpace(r.Content[1].Text), "mcphub: the kernel holds this server")
+	if len(r.Content) != 1 && !hint || json.Unmarshal([]byte(r.Content[0].Text), &all) != nil {
 		s.T.Fatalf("the opener says %.500s", m.Raw)
 	}
 	return all
