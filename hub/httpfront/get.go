@@ -45,17 +45,22 @@ func (f *Front) get(w http.ResponseWriter, r *http.Request, who admission.Caller
 	defer c.leave(isGet)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{})
-	events.WriteHeader(w)
-	if control.Flush() != nil {
-		return
-	}
 	over, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	if poll := f.now.Load().Poll; poll > 0 && st != c.getStream && primes(c.session.Protocol()) {
 		defer time.AfterFunc(poll, cancel).Stop()
 	}
 	defer context.AfterFunc(c.ctx, cancel)()
-	st.Follow(over, w, from, primes(c.session.Protocol()), c.signalReachable)
+	// The client may call as soon as it has the header. By then this connection has to have the stream: else what the call's
+	// server tells goes on the call's own POST.
+	st.Follow(over, w, from, primes(c.session.Protocol()), func() bool {
+		events.WriteHeader(w)
+		if control.Flush() != nil {
+			return false
+		}
+		c.signalReachable()
+		return true
+	})
 }
 
 // delete ends a session.

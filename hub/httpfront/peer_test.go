@@ -3,12 +3,14 @@ package httpfront
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"mcphub/hub/httpfront/admission"
+	"mcphub/hub/httpfront/headers"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -36,4 +38,38 @@ func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// heard is a response whose header a client takes as the beginning of its stream.
+type heard struct {
+	http.ResponseWriter
+	begins func(status int)
+}
+
+func (h heard) WriteHeader(status int) {
+	h.begins(status)
+	h.ResponseWriter.WriteHeader(status)
+}
+
+// TestAStreamIsConnectedBeforeItsHeader: a client calls as soon as it has the header of its stream, and what is told to it
+// belongs there from then on.
+func TestAStreamIsConnectedBeforeItsHeader(t *testing.T) {
+	h := newFakeHub()
+	c := serveWeb(t, h, Options{Hosts: []string{"hub.test"}}).initialize(`{}`).initialized()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://hub.test/mcp", nil)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set(headers.Session, c.session)
+	r.Header.Set(headers.Protocol, "2025-11-25")
+	began, rec := false, httptest.NewRecorder()
+	h.front.Load().ServeHTTP(heard{rec, func(status int) {
+		began = status == http.StatusOK
+		if !h.open()[0].Connected() {
+			t.Error("the client has the header of a stream that is not connected")
+		}
+		cancel()
+	}}, r)
+	if !began {
+		t.Errorf("the hub did not begin a stream: %d %s", rec.Code, rec.Body)
+	}
 }

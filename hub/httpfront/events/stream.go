@@ -161,8 +161,9 @@ func (st *Stream) Drop() {
 // Follow writes the stream to one connection: the events from number from on,
 // as far as they are still held, and what comes, until the stream has ended
 // and all is written (done), ctx ends, the client does not take it, or another
-// connection takes over. started, where set, is called once the stream is live.
-func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64, prime bool, started func()) (done bool) {
+// connection takes over. started, if set, is called when this connection has the
+// stream and before anything is written; false from it ends Follow.
+func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64, prime bool, started func() bool) (done bool) {
 	kick := make(chan struct{})
 	st.mu.Lock()
 	if st.kick != nil {
@@ -178,8 +179,8 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		}
 		st.mu.Unlock()
 	}()
-	if started != nil {
-		started()
+	if started != nil && !started() {
+		return false
 	}
 	out := &eventWriter{w: w, c: http.NewResponseController(w), stream: st.ID}
 	if prime && !out.prime(from-1) {
