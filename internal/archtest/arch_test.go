@@ -98,6 +98,8 @@ var allowed = map[string][]string{
 	"cmd/mcphub":              {"children/preflight", "children/hints", "internal/registry", "internal/caller", "internal/consent", "children/learn", "children/sandbox", "internal/spelling", "hub", "hub/approval", "validate", "validate/access", "validate/policy", "children", "children/offers", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/trial", "internal/replay", "internal/admin", "internal/audit", "internal/audit/trail", "internal/clients", "internal/config", "internal/config/hubfile", "internal/config/jsonc", "internal/config/keys", "internal/console", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser", "internal/rundir", "internal/attach", "hub/status"},
 	"rootsmgr/rootstest":      {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
+	"internal/needs":          {},
+	"internal/testrun":        {},
 	"children/childtest":      {"children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc"},
 	"hub/assignment":          {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
 	"hub/inflight":            {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},
@@ -158,7 +160,7 @@ var fenced = []struct {
 	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront/admission"}, "the Go SDK has the formats of authorization, and nothing else here"},
 	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
-	{"os/exec", []string{"children/process", "children/childtest", "internal/browser"}, "one package starts programs, and another the browser of a person"},
+	{"os/exec", []string{"children/process", "children/childtest", "internal/browser", "internal/needs", "internal/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
 }
 
 type pkg struct {

@@ -1,0 +1,90 @@
+package needs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ended is a test that notes how it ends.
+type ended struct {
+	testing.TB
+	how string
+}
+
+func (e *ended) Helper()          {}
+func (e *ended) Skip(args ...any) { panic("skip: " + fmt.Sprint(args...)) }
+func (e *ended) Fatal(args ...any) {
+	panic("fail: " + fmt.Sprint(args...))
+}
+func (e *ended) Fatalf(format string, args ...any) { e.Fatal(fmt.Sprintf(format, args...)) }
+
+func (e *ended) run(do func(testing.TB)) {
+	defer func() {
+		if how := recover(); how != nil {
+			e.how = how.(string)
+		}
+	}()
+	do(e)
+}
+
+// TestProgram: a missing program is named with its package. It is an error in CI only, and a program without a package is one always.
+func TestProgram(t *testing.T) {
+	here := t.TempDir()
+	curl := filepath.Join(here, "curl")
+	if err := os.WriteFile(curl, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", here)
+	for _, c := range []struct{ ci, program, path, how string }{
+		{"", "curl", curl, ""},
+		{"true", "curl", curl, ""},
+		{"", "haproxy", "", "skip: NOT PROVED HERE: needs haproxy: apt-get install haproxy"},
+		{"false", "promtool", "", "skip: NOT PROVED HERE: needs promtool: apt-get install prometheus"},
+		{"true", "promtool", "", "fail: NOT PROVED HERE: needs promtool: apt-get install prometheus"},
+		{"", "nothing-of-the-kind", "", "fail: internal/needs/debian does not list nothing-of-the-kind"},
+	} {
+		t.Setenv("CI", c.ci)
+		var path string
+		e := &ended{}
+		e.run(func(t testing.TB) { path = Program(t, c.program) })
+		if path != c.path || e.how != c.how {
+			t.Errorf("CI=%q, %s: %q, %q", c.ci, c.program, path, e.how)
+		}
+	}
+}
+
+// TestLine: a program is found wherever a shell would start it, and not in a path.
+func TestLine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CI", "")
+	for line, program := range map[string]string{
+		"cat x && (setsid sh -c 'y')":    "setsid",
+		"echo `grep x y`":                "grep",
+		"x=$(unshare -Ur true)":          "unshare",
+		"true;perl -e 'print 1'":         "perl",
+		"/bin/bash x; cat curl/f ./make": "",
+		"echo a-script.sh {find} ps.txt": "",
+	} {
+		want := ""
+		if program != "" {
+			want = "skip: NOT PROVED HERE: needs " + program + ": apt-get install " + packages[program]
+		}
+		e := &ended{}
+		e.run(func(t testing.TB) { Line(t, line) })
+		if e.how != want {
+			t.Errorf("%s: %q, want %q", line, e.how, want)
+		}
+	}
+}
+
+// TestList: .ci/run reads the list too, so each line is a program and a package, each program stands once, and they are sorted.
+func TestList(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(debian, "\n"), "\n")
+	if !slices.IsSorted(lines) || len(lines) != len(packages) || len(lines) < 20 {
+		t.Errorf("%d lines name %d programs; sorted: %v", len(lines), len(packages), slices.IsSorted(lines))
+	}
+}

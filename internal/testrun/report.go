@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// event is what go test -json writes (go doc test2json, go help buildjson).
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+}
+
+// said is a line of output, and the test that wrote it; "" is the package itself.
+type said struct{ test, text string }
+
+// ended is a test that has ended.
+type ended struct {
+	pkg, test, reason string
+	seconds           float64
+}
+
+// name is how a test is printed.
+func (e ended) name() string { return e.pkg + " " + e.test }
+
+// suite is a package of tests that has not ended.
+type suite struct {
+	out   []said
+	quiet map[string]bool // tests whose output tells nothing: they passed or were skipped
+}
+
+type report struct {
+	w           io.Writer
+	suites      map[string]*suite // by package
+	skips, ends []ended           // ends has the tests of the top level that ran
+	ran, failed int
+}
+
+func newReport(w io.Writer) *report { return &report{w: w, suites: map[string]*suite{}} }
+
+// read takes the events of go test until it ends. A line that is no event is printed as it is.
+func (r *report) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) == nil && e.Action != "" {
+				r.take(e)
+			} else {
+				_, _ = r.w.Write(line)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *report) take(e event) {
+	if e.Action == "build-output" { // before the packages that it fails
+		r.print(e.Output)
+		return
+	}
+	if e.Package == "" {
+		return
+	}
+	s := r.suites[e.Package]
+	if s == nil {
+		s = &suite{quiet: map[string]bool{}}
+		r.suites[e.Package] = s
+	}
+	end := e.Action == "pass" || e.Action == "fail" || e.Action == "skip"
+	switch {
+	case e.Action == "output":
+		s.out = append(s.out, said{e.Test, e.Output})
+	case end && e.Test == "":
+		r.endSuite(s, e)
+	case end:
+		r.endTest(s, e)
+	}
+}
+
+func (r *report) endTest(s *suite, e event) {
+	t := ended{pkg: e.Package, test: e.Test, seconds: e.Elapsed}
+	s.quiet[e.Test] = e.Action != "fail"
+	if e.Action == "skip" {
+		t.reason = s.reason(e.Test)
+		r.skips = append(r.skips, t)
+		return
+	}
+	if e.Action == "fail" {
+		r.failed++
+	}
+	r.ran++
+	if !strings.Contains(e.Test, "/") {
+		r.ends = append(r.ends, t)
+	}
+}
+
+// endSuite prints what is to be known of a package.
+func (r *report) endSuite(s *suite, e event) {
+	delete(r.suites, e.Package)
+	switch e.Action {
+	case "skip": // it has no tests
+	case "pass":
+		cached := ""
+		if slices.ContainsFunc(s.out, func(l said) bool { return l.test == "" && strings.HasSuffix(l.text, "\t(cached)\n") }) {
+			cached = " (cached)"
+		}
+		r.print(fmt.Sprintf("ok   %7.1f s  %s%s\n", e.Elapsed, e.Package, cached))
+	default:
+		r.failed++
+		s.print(r)
+		r.print(fmt.Sprintf("FAIL %7.1f s  %s\n", e.Elapsed, e.Package))
+	}
+}
+
+// print prints what all but the quiet tests wrote.
+func (s *suite) print(r *report) {
+	for _, l := range s.out {
+		if !s.quiet[l.test] {
+			r.print(l.text)
+		}
+	}
+}
+
+var (
+	frame = regexp.MustCompile(`^\s*(=== |--- )`)
+	place = regexp.MustCompile(`^\s*[\w./-]+\.go:\d+: `)
+)
+
+// reason is the last thing that a skipped test said.
+func (s *suite) reason(test string) (why string) {
+	for _, l := range s.out {
+		if l.test == test && !frame.MatchString(l.text) {
+			why = strings.TrimSpace(place.ReplaceAllString(l.text, ""))
+		}
+	}
+	return cmp.Or(why, "no reason was given")
+}
+
+const mostSlow = 20
+
+// end prints packages that never ended, the tests that were skipped, and the slowest.
+func (r *report) end() {
+	for _, name := range slices.Sorted(maps.Keys(r.suites)) {
+		r.failed++
+		r.suites[name].print(r)
+		r.print("FAIL  no end   " + name + "\n")
+	}
+	slices.SortFunc(r.skips, func(a, b ended) int { return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.name(), b.name())) })
+	if len(r.skips) > 0 {
+		r.print(fmt.Sprintf("\n%d tests were skipped:\n", len(r.skips)))
+	}
+	last := ""
+	for _, t := range r.skips {
+		if t.reason != last {
+			r.print("  " + t.reason + "\n")
+			last = t.reason
+		}
+		r.print("    " + t.name() + "\n")
+	}
+	slices.SortFunc(r.ends, func(a, b ended) int {
+		return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name(), b.name()))
+	})
+	if len(r.ends) > 0 {
+		r.print("\nthe slowest tests:\n")
+	}
+	for _, t := range r.ends[:min(mostSlow, len(r.ends))] {
+		r.print(fmt.Sprintf("  %7.1f s  %s\n", t.seconds, t.name()))
+	}
+}
+
+// lacking begins the reason of a test that internal/needs skips.
+const lacking = "NOT PROVED HERE: "
+
+// again gives the arguments of go test, one a line, that run each test anew that lacked something.
+func (r *report) again() (args []string) {
+	tests, pkgs := map[string]bool{}, map[string]bool{}
+	for _, t := range r.skips {
+		if strings.HasPrefix(t.reason, lacking) {
+			top, _, _ := strings.Cut(t.test, "/")
+			tests[regexp.QuoteMeta(top)], pkgs[t.pkg] = true, true
+		}
+	}
+	if len(tests) == 0 {
+		return nil
+	}
+	args = []string{"-run=^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$\n"}
+	for _, p := range slices.Sorted(maps.Keys(pkgs)) {
+		args = append(args, p+"\n")
+	}
+	return args
+}
+
+func (r *report) print(text string) { _, _ = io.WriteString(r.w, text) }
