@@ -12,6 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/process"
 	"mcphub/children/spec"
+	"mcphub/internal/needs"
 )
 
 const envAdopting = "CHILDREN_TEST_ADOPTING"
@@ -69,9 +70,7 @@ func adoptingHub() int {
 // Waiting for orphans takes no status away from those who wait for children,
 // and leaves no orphan, ended or not.
 func TestAdoptedOrphansAreWaitedForAlone(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Fatal(err) // it is part of util-linux, which every Linux has
-	}
+	needs.Program(t, "setsid")
 	value := fmt.Sprintf("adopting-%d-%d", os.Getpid(), time.Now().UnixNano())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

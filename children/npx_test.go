@@ -4,7 +4,6 @@ package children_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/internal/needs"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -19,12 +19,7 @@ import (
 // them in place of the package's, and put them before the real node in PATH.
 // The hub's npx runs neither, and its child still works in the root (C4).
 func TestNpxTakesNothingFromTheClone(t *testing.T) {
-	if _, err := exec.LookPath("npx"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("npx is missing")
-		}
-		t.Skip("SKIPPED: npx is missing, so nobody has seen that it takes no program from a clone")
-	}
+	needs.Program(t, "npx")
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func (p *player) call(m message, cancelled chan struct{}) {
 		p.mu.Unlock()
 		<-cancelled
 	case "shell": // runs what it is given, as servers with a shell do
-		cmd := exec.Command("bash", "-c", args.Name)
+		cmd := exec.Command("/bin/sh", "-c", args.Name)
 		cmd.ExtraFiles = []*os.File{os.Stderr} // 3: the server's own
 		out, err := cmd.CombinedOutput()
 		result := text(fmt.Sprintf("%s%v", out, err))

@@ -39,6 +39,7 @@ func confinedMachine(t testing.TB) (h launch.Machine, home string) {
 		".npm-global/.npmrc":                            "",
 		".local/share/uv/credentials/c.toml":            "",
 		".local/bin/npm":                                "",
+		".local/bin/pipx":                               "#!/usr/bin/python3\n",
 		".local/bin/python3":                            "",
 		".local/share/uv/tools/x/bin/x":                 "#!/usr/bin/env node",
 		"work/server/package.json":                      "{}",

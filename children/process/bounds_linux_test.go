@@ -16,6 +16,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
+	"mcphub/internal/needs"
 	"mcphub/internal/proctree"
 )
 
@@ -179,16 +180,14 @@ func bombsLeft(t *testing.T) (n int) {
 
 // Memory that processes share counts once.
 func TestSharedMemoryCountsOnce(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("python3 is not installed")
-	}
+	python := needs.Program(t, "python3")
 	const script = `import os
 b = bytearray(60 << 20)
 for _ in range(4):
     if os.fork() == 0: break
 print("up", flush=True)
 input()`
-	p, err := startProcess(launch.Launch{Command: mustFind(t, "python3"), Args: []string{"-c", script}, Dir: "/", Env: os.Environ(), Limits: program.Limits{Memory: 200 << 20}}, zerolog.Nop())
+	p, err := startProcess(launch.Launch{Command: python, Args: []string{"-c", script}, Dir: "/", Env: os.Environ(), Limits: program.Limits{Memory: 200 << 20}}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,15 +206,6 @@ input()`
 	if what := p.group.exceeds(); what != "" {
 		t.Error(what)
 	}
-}
-
-func mustFind(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // What holds a child is told.

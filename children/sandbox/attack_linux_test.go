@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 const canary = "the-canary-that-nobody-may-read"
@@ -394,6 +395,9 @@ func TestAttacks(t *testing.T) {
 		{name: "hostile programs of another user", args: []string{"shell", "setpriv --reuid 65534 cat {secret} || cat {secret}"}, escaped: said},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.args[0] == "shell" {
+				needs.Line(t, tc.args[1])
+			}
 			play := func(confine bool) (bool, string) {
 				w := newWorld(t)
 				fill := strings.NewReplacer("{root}", w.root, "{out}", w.out, "{secret}", w.secret, "{pid}", w.pid, "{at}", w.address, "{fd}", w.file, "{abstract}", w.abstract)
@@ -442,10 +446,8 @@ func TestHonest(t *testing.T) {
 		"here documents":       {"shell", "TMPDIR={root} cat <<< hello"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, program := range []string{"git", "node"} {
-				if args[0] == "shell" && strings.Contains(args[1], program+" ") {
-					installed(t, program)
-				}
+			if args[0] == "shell" {
+				needs.Line(t, args[1])
 			}
 			w := newWorld(t)
 			var filled []string

@@ -8,13 +8,14 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 // TestBrowser: Chromium has its own sandbox within this one, of namespaces and filters. As
 // root it has none anywhere.
 func TestBrowser(t *testing.T) {
 	landlocked(t)
-	installed(t, "chromium")
+	needs.Program(t, "chromium")
 	if os.Getuid() == 0 {
 		childtest.AsAnotherUser(t, "^TestBrowser$")
 		return

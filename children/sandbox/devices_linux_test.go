@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 func init() {
@@ -91,8 +92,8 @@ func TestDevices(t *testing.T) {
 		{"a program at a terminal of its own", sandbox.Terminals, []string{"shell", "TMPDIR={root} script -qc 'echo hello' {root}/typescript"}, "done:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if strings.Contains(tc.args[len(tc.args)-1], "script ") {
-				installed(t, "script")
+			if tc.args[0] == "shell" {
+				needs.Line(t, tc.args[1])
 			}
 			play := func(more ...sandbox.Rule) string {
 				w, memory := newWorld(t), sharedMemory(t)

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 // childVariable makes the test binary a child that does what its arguments say, and
@@ -47,30 +48,8 @@ func landlocked(t *testing.T) sandbox.Kernel {
 	if k.ABI >= 6 {
 		return k
 	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
-	}
-	t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
+	needs.Missing(t, "Landlock has ABI ", k.ABI, " here, and 6 is needed: ", k.Why)
 	return k
-}
-
-// installed skips a test of a program that is not here. In CI it must be.
-func installed(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip(err)
-	}
-}
-
-// without skips a test of what this machine has not. In CI it must.
-func without(t *testing.T, err error) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(err)
-	}
-	t.Skip(err)
 }
 
 // confined runs cmd as a child is run: on a thread that enters the sandbox first. A

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 // This file is about what a child changes outside by system calls that open nothing.
@@ -337,7 +338,7 @@ getpid of 32 bits: function not implemented
 // TestOverlay: a file system that is attached nowhere changes nothing outside.
 func TestOverlay(t *testing.T) {
 	landlocked(t)
-	installed(t, "perl")
+	needs.Program(t, "perl")
 	play := func(change func(root string) *sandbox.Profile) (gone bool, said string) {
 		w := newWorld(t)
 		work := filepath.Join(w.out, "work")
@@ -366,8 +367,12 @@ func TestOverlay(t *testing.T) {
 // TestRaisedBits: no file that runs with the rights of its owner comes from a child.
 func TestRaisedBits(t *testing.T) {
 	landlocked(t)
+	programs := map[string]string{"tar": "tar", "another user namespace": "unshare"}
 	for way := range raise {
 		t.Run(way, func(t *testing.T) {
+			if program := programs[way]; program != "" {
+				needs.Program(t, program)
+			}
 			play := func(p *sandbox.Profile, w world) (raised bool, said string) {
 				name := filepath.Join(w.root, "raised")
 				said = confined(t, p, child(t, w.root, "raise", way, name))
@@ -442,7 +447,7 @@ func TestQueues(t *testing.T) {
 		name := "mcphub-test-" + strconv.Itoa(unix.Getpid()) + "-" + strconv.Itoa(i)
 		fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, path(name), unix.O_CREAT|unix.O_RDWR, 0o600, 0, 0, 0)
 		if errno != 0 {
-			without(t, fmt.Errorf("this machine has no queues: %w", errno))
+			needs.Missing(t, fmt.Errorf("this machine has no queues: %w", errno))
 		}
 		_ = unix.Close(int(fd))
 		out := confined(t, tc.p, child(t, w.root, "queue", name))
@@ -461,7 +466,7 @@ func TestAttributes(t *testing.T) {
 			play := func(profile func(world) *sandbox.Profile) (changed bool, said string) {
 				w := newWorld(t)
 				if err := unix.Setxattr(w.secret, "user.there", []byte("x"), 0); err != nil && strings.Contains(name, "xattr") {
-					without(t, fmt.Errorf("this file system has no attributes: %w", err))
+					needs.Missing(t, fmt.Errorf("this file system has no attributes: %w", err))
 				}
 				if strings.Contains(name, "chown") { // whoever gives a file away, also to himself, takes the bit
 					if err := os.Chmod(w.secret, 0o700|os.ModeSetuid); err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/needs"
 )
 
 func init() {
@@ -356,6 +357,7 @@ func TestRacedChanges(t *testing.T) {
 // him. Until then he was.
 func TestEnd(t *testing.T) {
 	landlocked(t)
+	needs.Program(t, "setsid")
 	for _, attributes := range []bool{false, true} {
 		w := newWorld(t)
 		p := profileFor(t, w.root)
