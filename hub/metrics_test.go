@@ -9,6 +9,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/hub/status"
 	"mcphub/hub/telemetry"
+	"mcphub/internal/needs"
 )
 
 // page is what is counted of a hub that was made with cfg.
@@ -95,14 +96,11 @@ func TestWhatIsCounted(t *testing.T) {
 // checkPage has promtool, Prometheus' own program, read a page.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Log("promtool is not installed (Debian: prometheus), so the page was not read by it")
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), path, "check", "metrics")
-	cmd.Stdin = strings.NewReader(page)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s", err, out)
-	}
+	t.Run("promtool", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), needs.Program(t, "promtool"), "check", "metrics")
+		cmd.Stdin = strings.NewReader(page)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("promtool: %v\n%s", err, out)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/internal/needs"
 	"mcphub/validate/policy"
 )
 
@@ -73,9 +74,7 @@ var reachingStrings = []string{
 
 // TestReachingStrings: what makes a shell print the file outside is denied.
 func TestReachingStrings(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("no bash")
-	}
+	needs.Program(t, "bash")
 	shown := 0
 	for _, s := range reachingStrings {
 		w, fill := deepWorld(t)

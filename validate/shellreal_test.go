@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/internal/needs"
 	"mcphub/validate/policy"
 )
 
@@ -53,13 +54,7 @@ var (
 // TestAgainstTheShell: whatever order of commands makes a real shell print the file outside is denied. What the judge
 // says of where cd leads is held against where it led.
 func TestAgainstTheShell(t *testing.T) {
-	shell, err := exec.LookPath("bash")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("no bash")
-	}
+	shell := needs.Program(t, "bash")
 	runs := 150
 	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
 		runs = min(n, 100_000)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/internal/needs"
 	"mcphub/validate/policy"
 )
 
@@ -397,6 +398,8 @@ func TestStringClasses(t *testing.T) {
 	}
 	for name, class := range stringClasses {
 		t.Run(name, func(t *testing.T) {
+			bash := needs.Program(t, "bash")
+			needs.Program(t, "tar")
 			w := wild(t)
 			w.must(os.Remove(filepath.Join(w.project, "https:")))
 			const text = "what nobody should see"
@@ -405,7 +408,7 @@ func TestStringClasses(t *testing.T) {
 			w.must(os.WriteFile(w.project+"-evil/secret.txt", []byte(text+"\n"), 0o600))
 			w.must(os.WriteFile(w.project+"/x.txt", []byte("x\nx\ny\n"), 0o600))
 			w.must(os.WriteFile(w.project+"/a.txt", []byte("a\n"), 0o600))
-			if out, err := exec.Command("bash", "-c", "git init -q --bare '"+w.home+"/git' 2>&1 && cd '"+w.home+"/git' && git -c user.name=x -c user.email=x@y commit-tree $(git hash-object -t tree -w /dev/null) -m x </dev/null | xargs git update-ref HEAD").CombinedOutput(); err != nil {
+			if out, err := exec.Command(bash, "-c", "git init -q --bare '"+w.home+"/git' 2>&1 && cd '"+w.home+"/git' && git -c user.name=x -c user.email=x@y commit-tree $(git hash-object -t tree -w /dev/null) -m x </dev/null | xargs git update-ref HEAD").CombinedOutput(); err != nil {
 				t.Logf("no repository: %v %s", err, out)
 			}
 			c := w.checker()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/godbus/dbus/v5"
+
+	"mcphub/internal/needs"
 )
 
 // shown is one call of a desktop.
@@ -32,19 +34,14 @@ func (d desk) Notify(_ string, replaces uint32, _, title, text string, actions [
 // bus starts a session bus with a desktop.
 func bus(t *testing.T) (address string, d desk) {
 	t.Helper()
-	if _, err := exec.LookPath("dbus-daemon"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("NOT PROVED HERE: ", err)
-	}
+	program := needs.Program(t, "dbus-daemon")
 	dir, err := os.MkdirTemp("/tmp", "bus")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	address = "unix:path=" + filepath.Join(dir, "bus")
-	cmd := exec.Command("dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address="+address)
+	cmd := exec.Command(program, "--session", "--nofork", "--nopidfile", "--print-address", "--address="+address)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

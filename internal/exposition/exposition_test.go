@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mcphub/internal/needs"
 )
 
 func TestAPage(t *testing.T) {
@@ -94,14 +96,11 @@ func TestProcess(t *testing.T) {
 // promtool has Prometheus' own program read a page.
 func promtool(t *testing.T, page string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Log("promtool is not installed (Debian: prometheus), so the page was not read by it")
-		return
-	}
-	cmd := exec.CommandContext(t.Context(), path, "check", "metrics")
-	cmd.Stdin = strings.NewReader(page)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool: %v\n%s", err, out)
-	}
+	t.Run("promtool", func(t *testing.T) {
+		cmd := exec.CommandContext(t.Context(), needs.Program(t, "promtool"), "check", "metrics")
+		cmd.Stdin = strings.NewReader(page)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("promtool: %v\n%s", err, out)
+		}
+	})
 }

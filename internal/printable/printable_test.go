@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/needs"
 )
 
 // attacks are texts that say something else than they show, with what stays.
@@ -151,10 +153,7 @@ func TestCommandLineIsReadBack(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its shells quote otherwise")
 	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bash := needs.Program(t, "bash")
 	check := func(t interface{ Fatalf(string, ...any) }, words []string) {
 		line := CommandLine(append([]string{"printf", `%s\0`}, words...))
 		if at := strings.IndexFunc(line, func(r rune) bool { return r == utf8.RuneError || Hidden(r) }); at >= 0 {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,7 +15,11 @@ import (
 // and paths that are not there are told of.
 func TestSandboxIsChecked(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "hub.json")
+	path, docker := filepath.Join(dir, "hub.json"), filepath.Join(dir, "bin", "docker")
+	if err := errors.Join(os.Mkdir(filepath.Dir(docker), 0o700), os.WriteFile(docker, []byte("#!/bin/sh\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(docker))
 	text := `{"mcpServers": {
 "must": {"command": "docker", "args": ["run", "x"], "sandbox": "required"},
 "may": {"command": "docker", "args": ["run", "x"], "sandbox": "auto"},
