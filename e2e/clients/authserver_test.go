@@ -14,6 +14,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // A real authorization server and a real browser: oidc-provider, whose tokens are signed, good for one server, short, and
@@ -23,12 +24,7 @@ import (
 func TestLoginAtRealServer(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil && world.InCI() {
-		t.Fatal("no browser in CI: ", err)
-	} else if err != nil {
-		t.Skip("NOT PROVED HERE: ", err)
-	}
+	chromium := needs.Program(t, "chromium")
 	n.Of(t, "authserver")
 	w := world.New(t)
 	var mu sync.Mutex

@@ -275,13 +275,11 @@ func TestHTTPRealServersByURL(t *testing.T) {
 // the stream of that call or on its own.
 func TestHTTPPlaywrightByURL(t *testing.T) {
 	t.Parallel()
-	n := world.RequireNode(t)
+	n, browser := world.RequireNode(t), world.RequireChromium(t)
 	w := world.New(t)
 	port := world.FreePort(t)
-	args := []string{n.Script("playwright-mcp"), "--port", port, "--host", "127.0.0.1", "--headless", "--isolated"}
-	if browser := world.Chromium(); browser != "" {
-		args = append(args, "--browser", "chromium", "--executable-path", browser, "--no-sandbox")
-	}
+	args := []string{n.Script("playwright-mcp"), "--port", port, "--host", "127.0.0.1", "--headless", "--isolated",
+		"--browser", "chromium", "--executable-path", browser, "--no-sandbox"}
 	w.Listening(exec.Command(n.Program, args...), regexp.MustCompile(`(?i)(listening)`), "TMPDIR="+w.Home)
 	url := w.ServeHTTP(w.Config(obj{"playwright": obj{"url": fmt.Sprintf("http://localhost:%s/mcp", port)}}))
 	for _, version := range []string{handshakeVersion, "2026-07-28"} {
@@ -291,7 +289,6 @@ func TestHTTPPlaywrightByURL(t *testing.T) {
 		if len(list.Tools) < 10 {
 			t.Errorf("%d tools", len(list.Tools))
 		}
-		world.RequireChromium(t)
 		if got, bad := world.CallGoSDK(t, s, "playwright__browser_navigate", obj{"url": "data:text/html,<title>Here</title>"}, nil); bad || !strings.Contains(got, "Here") {
 			t.Errorf("%s", got)
 		}

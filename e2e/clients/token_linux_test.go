@@ -25,6 +25,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)
@@ -35,6 +36,7 @@ var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)
 func TestAServerIsNoClientOfAHub(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Program(t, "setsid")
 	for _, free := range []bool{false, true} {
 		for _, open := range []bool{false, true} {
 			t.Run(fmt.Sprintf("free %t, no token needed %t", free, open), func(t *testing.T) {

@@ -3,7 +3,6 @@ package consent
 import (
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // An agentsShell is a command line that the client of a hub has started, and that runs when a question of this client waits.
@@ -118,13 +118,7 @@ const ownTerminal = `script -qefc "$HUB approve" "$D/out" <"$D/keys" >/dev/null`
 // its parents and made a terminal for itself (docs/threat-model.md).
 func TestAnAgentsShellAnswersNothing(t *testing.T) {
 	t.Parallel()
-	for _, program := range []string{"script", "setsid", "nohup"} {
-		if _, err := exec.LookPath(program); err != nil && world.InCI() {
-			t.Fatal(err)
-		} else if err != nil {
-			t.Skip("NOT PROVED HERE: ", err)
-		}
-	}
+	needs.Line(t, "script setsid")
 	const byClient, noTerminal = "what the hub's client starts may not approve", "terminal"
 	for name, c := range map[string]struct{ line, told string }{
 		"as it is":                     {`"$HUB" approve >"$D/out" 2>&1 </dev/null`, noTerminal},

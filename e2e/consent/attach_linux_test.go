@@ -22,6 +22,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/attach"
+	"mcphub/internal/needs"
 )
 
 // shared is a world whose clients share a hub, for as long as one of them is there and a moment longer.
@@ -36,10 +37,7 @@ func attachAuto() obj { return obj{"mode": "auto", "idle": "400ms"} }
 func sharing(t *testing.T, children obj, more ...obj) *shared {
 	t.Helper()
 	if nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && nice < 20 && os.Geteuid() != 0 { // 20 is usual: see getpriority(2)
-		if world.InCI() {
-			t.Fatal("CI runs tests at no nice value")
-		}
-		t.Skip("NOT PROVED HERE: only root can give a nice value back, which a shared hub has not")
+		needs.Missing(t, "only root can give a nice value back, which a shared hub has not")
 	}
 	w := world.New(t)
 	w.Sockets = world.SocketsIn(t)
@@ -307,6 +305,7 @@ func (s *shared) all() {
 func TestNoServerAttaches(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Line(t, "setsid; unshare")
 	s := sharingShells(t)
 	c := s.client()
 	script := s.attacks()
@@ -437,6 +436,7 @@ func (s *shared) forgetEnds() {
 func TestNoServerOfAHubThatWasKilledAttaches(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Line(t, "setsid; prlimit")
 	s := sharingShells(t)
 	n := tries(t) / rounds(t)
 	for range rounds(t) {
@@ -629,6 +629,7 @@ func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 // mcphub serve gives it a hub of its own and says why.
 func TestNobodyAttachesFromElsewhere(t *testing.T) {
 	t.Parallel()
+	needs.Line(t, "setpriv; unshare")
 	s := sharingShells(t)
 	c := s.client()
 	script := s.attacks()
@@ -702,6 +703,7 @@ func noGroups() bool {
 func TestAServerInTheHubsPlaceIsHandedNothing(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Program(t, "setsid")
 	for _, server := range []string{"held", "free"} {
 		s := sharingShells(t)
 		line := []string{world.Hub(t), "serve", "--config", s.config}
@@ -738,6 +740,7 @@ func TestAServerInTheHubsPlaceIsHandedNothing(t *testing.T) {
 // terminal does.
 func TestNoClientOfASharedHubApproves(t *testing.T) {
 	t.Parallel()
+	needs.Program(t, "setsid")
 	s := sharing(t, obj{"files": obj{"builtin": "files"}}, obj{
 		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
 		"approval": obj{"local": "tty", "timeout": "1m"},
@@ -877,7 +880,7 @@ func TestThingsInTheFolderOfSockets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if c.root && os.Geteuid() != 0 {
-				if world.InCI() && !world.IsForOthers() {
+				if needs.InCI() && !world.IsForOthers() {
 					t.Fatal("CI runs as root, which alone can put it there")
 				}
 				t.Skip("NOT PROVED HERE: only root can put it there")
@@ -960,10 +963,7 @@ func fullDisk(t *testing.T, dir string) {
 	}
 	err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=700")
 	if errors.Is(err, unix.EPERM) {
-		if world.InCI() {
-			t.Fatal("root may not mount a tmpfs here")
-		}
-		t.Skip("NOT PROVED HERE: no tmpfs can be mounted")
+		needs.Missing(t, "no tmpfs can be mounted")
 	}
 	world.Must(t, err)
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })

@@ -17,6 +17,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // clientOfItsOwn starts a hub in the place of this process, which is then no client of it, and may be a person.
@@ -253,6 +254,7 @@ func TestAnotherHubAndWhatAServerItselfWrote(t *testing.T) {
 func TestAServerAdministersNoHub(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Program(t, "setsid")
 	w := world.New(t)
 	w.Sockets = world.SocketsIn(t)
 	other := shellHub(w, w.Write("other.json", world.Raw(t, obj{"mcpServers": obj{"kid": shellServer(nil)}})), w.Other)

@@ -2,13 +2,13 @@ package consent
 
 import (
 	"net/url"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // TestAServersShellAnswersNothing: what a server starts answers no question, however its process is shared, whether the kernel holds
@@ -17,13 +17,7 @@ import (
 func TestAServersShellAnswersNothing(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
-	for _, program := range []string{"script", "setsid", "bash"} {
-		if _, err := exec.LookPath(program); err != nil && world.InCI() {
-			t.Fatal(err)
-		} else if err != nil {
-			t.Skip("NOT PROVED HERE: ", err)
-		}
-	}
+	needs.Line(t, "script setsid bash")
 	w := world.New(t)
 	w.Sockets = world.SocketsIn(t)
 	w.Write("far/f.txt", "far text")

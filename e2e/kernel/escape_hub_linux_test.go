@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // hubAttacks are what a shell tries with the hub that it descends from. {mcphub} is the program, with the hub's own folders in
@@ -75,6 +76,7 @@ func unsure(command string) bool {
 // nothing comes through. The control is the same shell free. With MCPHUB_LONG_CASES each attack comes in all three ways,
 // and is made on the hub, on its guardian and on the adapter of a client that is attached.
 func TestAConfinedShellAndItsHub(t *testing.T) {
+	needs.Line(t, "bash grep nsenter script setsid unshare")
 	for _, how := range ways {
 		if how.attached && world.IsInContainer() {
 			continue

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // shellReads are commands that show what a file holds, and leave it as it is. {p} is the path as a word; where a program takes it otherwise, $p is it.
@@ -323,6 +324,7 @@ func (s *sandboxed) command(d *rand.Rand, i int, aims []aim) (line, needle strin
 // control is the same server free. MCPHUB_LONG_CASES says how many strings there are, at most 2,000; MCPHUB_SEED draws them.
 func TestShellStringsAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
+	needs.Line(t, "awk bash curl find grep perl python3 script sed setpriv setsid tar unshare xargs")
 	many, seed := world.LongCases(t, 60, 2000), drawn(t)
 	came := verdicts{}
 	for _, how := range ways {

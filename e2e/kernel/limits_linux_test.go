@@ -21,6 +21,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // limit is one line of docs/sandbox.md, and how it is shown from inside of a confined server.
@@ -30,6 +31,7 @@ type limit struct {
 	modes   []string // in which it is as the line says; nil: under auto and under required
 	user    bool     // not as root
 	before  func(t *testing.T, w *world.World)
+	needs   string // programs
 	show    func(t *testing.T, c *confinedShell)
 }
 
@@ -137,10 +139,10 @@ var notHeld = map[string]limit{
 		c.says(t, fmt.Sprintf("cd /proc/%d && echo 500 > oom_score_adj && echo 1 > coredump_filter; cat oom_score_adj coredump_filter", other), "500\n00000001")
 		c.refuses(t, fmt.Sprintf("cat /proc/%d/environ", other))
 	}},
-	"How much of the processor others get": {user: true, program: []string{"{w}/fake/bin/opener"}, show: func(t *testing.T, c *confinedShell) {
+	"How much of the processor others get": {needs: "ps renice", user: true, program: []string{"{w}/fake/bin/opener"}, show: func(t *testing.T, c *confinedShell) {
 		c.says(t, fmt.Sprintf("renice -n 19 -p %d && ps -o nice= -p %[1]d", c.another(t)), "19")
 	}},
-	"Locks and leases on files": {sandbox: obj{"read": []string{"{w}/outside/secret.txt"}}, show: func(t *testing.T, c *confinedShell) {
+	"Locks and leases on files": {needs: "flock", sandbox: obj{"read": []string{"{w}/outside/secret.txt"}}, show: func(t *testing.T, c *confinedShell) {
 		secret := c.w.Path("outside", "secret.txt")
 		f, err := os.Open(secret)
 		world.Must(t, err)
@@ -223,7 +225,7 @@ func TestWhatIsNotHeld(t *testing.T) {
 
 // held shows each sentence of the page on what a server has not, by its first words.
 var held = map[string]limit{
-	"It has no capabilities": {show: func(t *testing.T, c *confinedShell) {
+	"It has no capabilities": {needs: "grep", show: func(t *testing.T, c *confinedShell) {
 		c.says(t, "grep -cE '^(Cap(Inh|Prm|Eff|Amb):.0000000000000000|NoNewPrivs:.1)$' /proc/self/status", "5")
 	}},
 	"It inherits three descriptors": {program: []string{"sh", "-c", "(exec ls /proc/$$/fd > descriptors); exec \"$@\"", "sh"}, show: func(t *testing.T, c *confinedShell) {
@@ -247,7 +249,7 @@ var held = map[string]limit{
 			}
 		}
 	}},
-	"So is what programs share in the kernel": {show: func(t *testing.T, c *confinedShell) {
+	"So is what programs share in the kernel": {needs: "ipcmk", show: func(t *testing.T, c *confinedShell) {
 		for _, flag := range []string{"-M 100", "-Q", "-S 1"} {
 			c.refuses(t, "ipcmk "+flag)
 		}
@@ -262,7 +264,7 @@ var held = map[string]limit{
 			}
 		}
 	}},
-	"`\"sockets\": \"on\"` opens unix sockets": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
+	"`\"sockets\": \"on\"` opens unix sockets": {needs: "ipcmk ipcrm xargs", sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
 		if got := c.does("socket", "1"); !strings.Contains(got, "done:") {
 			t.Error(got)
 		}
@@ -277,7 +279,7 @@ var held = map[string]limit{
 		}
 		c.says(t, "ipcmk -M 100 | tr -dc 0-9 | xargs ipcrm -m && echo shared", "shared")
 	}},
-	"All else stays as it is": {sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
+	"All else stays as it is": {needs: "grep", sandbox: obj{"sockets": "on"}, show: func(t *testing.T, c *confinedShell) {
 		if got := c.does("signal", fmt.Sprint(c.another(t))); !strings.Contains(got, "refused:") {
 			t.Error(got)
 		}
@@ -317,7 +319,7 @@ func TestWhatIsHeld(t *testing.T) {
 // TestASandboxThatIsOff is the control of what is held: the same attacks get through without it.
 func TestASandboxThatIsOff(t *testing.T) {
 	world.RequireLandlock(t)
-	c := newConfinedShell(t, limit{}, "off")
+	c := newConfinedShell(t, limit{needs: "ipcmk ipcrm xargs"}, "off")
 	other := fmt.Sprint(c.another(t))
 	for _, attack := range []string{"signal " + other, "limit " + other, "getfd " + other, "socket 1"} {
 		what, arg, _ := strings.Cut(attack, " ")
@@ -383,6 +385,7 @@ ln -s ../kid/kid node_modules/.bin/kid
 // newConfinedShell starts the hub in a world of its own, and the server in this mode: auto is what it is without a word.
 func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 	t.Helper()
+	needs.Line(t, l.needs)
 	dir := t.TempDir()
 	if l.user {
 		dir = filepath.Join(world.ShortFolder(t), "w") // where another user gets to

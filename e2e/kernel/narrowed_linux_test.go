@@ -9,6 +9,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // A confined server leaves a process behind that hides whose it is: in a session of its own, without a parent and without its
@@ -17,6 +18,7 @@ import (
 func TestWhoHidesLosesTheRootAllTheSame(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Line(t, "setsid bash")
 	w := world.New(t)
 	w.Write("second/data", "of the second root")
 	kid := openerEntry(false)(w)

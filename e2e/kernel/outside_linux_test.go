@@ -9,6 +9,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // overlayScript makes a file system whose working folder is the one outside, in a user namespace of its own and attached
@@ -59,6 +60,7 @@ func TestWhatAServerChangesOutside(t *testing.T) {
 	} {
 		t.Run(tc.name+" "+tc.sandbox, func(t *testing.T) {
 			t.Parallel()
+			needs.Line(t, tc.command)
 			for _, free := range []bool{true, false} {
 				w := world.New(t)
 				w.Write("outside/work", world.SecretText)

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // whyReason is what `mcphub why --json` prints of a refusal.
@@ -51,7 +52,6 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 	world.RequireLandlock(t)
 	hostile := "out side\n$(touch oops) 'x\" -f"
 	for name, tc := range map[string]struct {
-		needs   string // a program
 		entry   func(w *world.World, entry obj)
 		prepare func(w *world.World)
 		command string // OUT is the folder outside, HOME the home folder
@@ -60,18 +60,15 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		works   string // what the command says once that is open
 	}{
 		"a vault of notes": {
-			needs:   "node",
 			prepare: func(w *world.World) { w.Write("outside/vault/note.md", "the note") },
 			command: `node -e 'try { console.log(require("fs").readdirSync("OUT/vault")) } catch (e) { console.log("Error: " + e.message) }'`,
 			closed:  "OUT/vault", opens: "OUT/vault", works: "note.md",
 		},
 		"a folder of Node's that is missing": {
-			needs:   "node",
 			command: `node -e 'require("fs").mkdirSync("HOME/.mongo/mcp/logs", {recursive: true}); console.log("made it")'`,
 			closed:  "HOME/.mongo", opens: "HOME/.mongo/", works: "made it",
 		},
 		"a module that is linked": {
-			needs: "node",
 			prepare: func(w *world.World) {
 				w.Write("outside/linked/package.json", `{"name":"linked","main":"index.js"}`)
 				w.Write("outside/linked/index.js", `module.exports = "the module"`)
@@ -82,7 +79,6 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 			closed:  "PROJECT/node_modules/linked/package.json", opens: "OUT/linked", works: "the module",
 		},
 		"a worktree whose repository does not know it": {
-			needs: "git",
 			prepare: func(w *world.World) {
 				out, err := exec.CommandContext(w.T.Context(), "bash", "-c", "set -e; cd "+w.Outside+"; git init -q main; cd main; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first; git worktree add -q ../wt; cp -r ../wt "+w.Project+"/wt").CombinedOutput()
 				if err != nil {
@@ -94,7 +90,6 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 			opens:   "OUT/main/.git/worktrees/wt",
 		},
 		"a database": {
-			needs:   "sqlite3",
 			prepare: func(w *world.World) { world.Must(w.T, os.MkdirAll(w.Path("outside", "db"), 0o700)) },
 			command: `sqlite3 OUT/db/test.db "create table t(x); insert into t values('a row'); select x from t"`,
 			closed:  "OUT/db/test.db", opens: "OUT/db", works: "a row",
@@ -116,7 +111,6 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		"a name with blanks and quotes": {
 			prepare: func(w *world.World) { w.Write("outside/a b $(touch oops) -f/it's", "read it") },
 			command: `node -e 'try { console.log(require("fs").readFileSync("OUT/a b $(touch oops) -f/it\x27s", "utf8")) } catch (e) { console.log(e.message.replace(/it.s/, "it\x27s").replace(/\x27\/.*/, (p) => JSON.stringify(p.slice(1, -1)))) }'`,
-			needs:   "node",
 			closed:  "OUT/a b $(touch oops) -f/it's", opens: "OUT/a b $(touch oops) -f/it's", works: "read it",
 		},
 		"a key": {
@@ -126,11 +120,8 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(tc.needs); tc.needs != "" && err != nil && world.InCI() {
-				t.Fatal(err)
-			} else if tc.needs != "" && err != nil {
-				t.Skip(err)
-			}
+			needs.Program(t, "bash") // of the person
+			needs.Line(t, tc.command)
 			w := world.New(t)
 			if tc.prepare != nil {
 				tc.prepare(w)
@@ -213,6 +204,7 @@ func mcphub(w *world.World, args ...string) string {
 func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
+	needs.Program(t, "bash") // of the person
 	w := world.New(t)
 	secret := w.Path("outside", "secret.txt")
 	script := w.Write("server/run.sh", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 1\nexec "+world.Bin.Opener+"\n")

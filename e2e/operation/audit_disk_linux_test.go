@@ -14,6 +14,7 @@ import (
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/needs"
 )
 
 // disk is a place for an audit folder that can be made full.
@@ -30,7 +31,7 @@ func smallDisk(w *world.World) disk {
 	world.Must(w.T, os.Mkdir(dir, 0o700))
 	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=128k,mode=700")
 	if errors.Is(err, unix.EPERM) {
-		if world.InCI() && os.Geteuid() == 0 {
+		if needs.InCI() && os.Geteuid() == 0 {
 			w.T.Fatal("root may not mount a tmpfs here")
 		}
 		w.T.Skip("NOT PROVED HERE: only root may mount a tmpfs")

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 const drainToken = "a token that is long enough for this test"
@@ -334,6 +335,9 @@ func haproxy(t *testing.T, hubs []*replica) string { return documented(t, "hapro
 func TestARollingRestartLosesNoCall(t *testing.T) {
 	for name, at := range map[string]func(*testing.T, []*replica) string{"small balancer": smallBalancer, "haproxy": haproxy} {
 		t.Run(name, func(t *testing.T) {
+			if name == "haproxy" {
+				needs.Program(t, name)
+			}
 			sessions := 20
 			if world.Long {
 				sessions = 200

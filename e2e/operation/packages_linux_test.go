@@ -13,6 +13,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // slowNpm installs a package of one program, the recorder, once a file is there.
@@ -196,11 +197,7 @@ def main():
 
 // The real pipx, and a folder in place of an index.
 func TestPipxFromAnInstalledCopy(t *testing.T) {
-	if _, err := exec.LookPath("pipx"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("pipx is missing: apt-get install pipx")
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	needs.Program(t, "pipx")
 	t.Parallel()
 	w := world.New(t)
 	wheels := filepath.Join(w.Home, ".local", "lib", "wheels") // where a confined program may read

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // A program that stands before two hubs, by a configuration of docs/examples.
@@ -31,13 +32,7 @@ func documented(t *testing.T, program string, hubs []*replica, change ...string)
 	if program == "nginx" {
 		file, args = "nginx.conf", []string{"-g", "daemon off; error_log stderr; pid " + hubs[0].w.Path("nginx.pid") + ";", "-c"}
 	}
-	path, err := exec.LookPath(program)
-	if err != nil {
-		if world.InCI() {
-			t.Fatalf("there is no %s here", program)
-		}
-		t.Skipf("NOT PROVED HERE: there is no %s", program)
-	}
+	path := needs.Program(t, program)
 	raw, err := os.ReadFile(filepath.Join("../../docs/examples", file))
 	world.Must(t, err)
 	port, text := world.FreePort(t), string(raw)
@@ -312,6 +307,7 @@ func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 	}
 	for _, program := range []string{"haproxy", "nginx"} {
 		t.Run(program, func(t *testing.T) {
+			needs.Program(t, program) // before the hubs start
 			hubs := shared(t, people)
 			f := documented(t, program, hubs)
 			if sessions, states := lost(t, hubs, f); sessions+states > 0 {
@@ -321,6 +317,7 @@ func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
 		})
 	}
 	t.Run("control", func(t *testing.T) {
+		needs.Program(t, "haproxy")
 		hubs := shared(t, people)
 		f := documented(t, "haproxy", hubs, "balance hdr(Authorization)", "balance roundrobin", "stick on ", "# ", "stick store-response ", "# ", "retry-on conn-failure 404", "retry-on conn-failure", "hash-type", "# ", "http-response del-header", "# ")
 		sessions, states := 0, 0

@@ -17,6 +17,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/e2e/world"
 	"mcphub/internal/consent"
+	"mcphub/internal/needs"
 )
 
 // TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 			if name != "landlock" {
 				return false, fmt.Errorf("no such condition: %s", name)
 			}
-			return sandbox.CurrentKernel().ABI >= 6 || world.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
+			return sandbox.CurrentKernel().ABI >= 6 || needs.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
 		},
 	})
 }

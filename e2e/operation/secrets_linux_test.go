@@ -20,19 +20,15 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 	"mcphub/internal/oauth/oauthtest"
 )
 
 // startKeyring starts a bus and a keyring of the desktop on it, for this test alone. It returns what leads there.
 func startKeyring(t *testing.T) (env []string) {
 	t.Helper()
-	for _, program := range []string{"dbus-daemon", "gnome-keyring-daemon"} {
-		if _, err := exec.LookPath(program); err != nil && world.InCI() {
-			t.Fatal("no keyring in CI: ", err)
-		} else if err != nil {
-			t.Skip("NOT PROVED HERE: ", err)
-		}
-	}
+	needs.Program(t, "dbus-daemon")
+	needs.Program(t, "gnome-keyring-daemon")
 	dir := world.ShortFolder(t)
 	bus := filepath.Join(dir, "bus")
 	own := append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_RUNTIME_DIR="+dir, "DBUS_SESSION_BUS_ADDRESS=unix:path="+bus)

@@ -18,21 +18,12 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // Speed drifts by steps that no measurement of time can see: each is within the noise of the one before. These tests count what
 // noise cannot touch: system calls, and allocations before main. Each figure is that of the day on which it was written. Who has
 // to raise one says here what for.
-
-func requireStrace(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("strace"); err != nil {
-		if world.InCI() {
-			t.Fatal(err)
-		}
-		t.Skip("NOT PROVED HERE: ", err)
-	}
-}
 
 // traced counts the system calls of a process and its threads while something is done.
 func traced(t *testing.T, pid int, do func()) map[string]int {
@@ -80,7 +71,7 @@ var looks = []string{"openat", "openat2", "open", "statx", "newfstatat", "stat",
 // root that it lies in, with one root and with a thousand; each is written to the child and recorded by one write.
 func TestSystemCallsOfACall(t *testing.T) {
 	world.RequireLandlock(t)
-	requireStrace(t)
+	needs.Program(t, "strace")
 	const calls = 200
 	for _, roots := range []int{1, 1000} {
 		t.Run(fmt.Sprint(roots), func(t *testing.T) {
@@ -140,7 +131,7 @@ func TestSystemCallsOfACall(t *testing.T) {
 
 // TestNobodyIsLookedUpOverHTTP: a connection over TCP reads nothing in /proc.
 func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
-	requireStrace(t)
+	needs.Program(t, "strace")
 	w := world.New(t)
 	cmd := exec.Command(world.Hub(t), "serve", "--http", "127.0.0.1:0", "--config", w.Config(obj{}))
 	url := w.Listening(cmd, regexp.MustCompile(`serving (http://\S+/mcp)`))
@@ -162,7 +153,7 @@ func TestNobodyIsLookedUpOverHTTP(t *testing.T) {
 
 // TestMemoryIsGivenBackWhenLittleIsDone: not while calls come, which would take it again at once, and soon when none do.
 func TestMemoryIsGivenBackWhenLittleIsDone(t *testing.T) {
-	requireStrace(t)
+	needs.Program(t, "strace")
 	w := world.New(t)
 	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
 	s.Handshake()
@@ -189,7 +180,7 @@ const maxLooks = 600
 // offer, which is a hint. One more server costs a bounded number of looks.
 func TestSystemCallsOfAStart(t *testing.T) {
 	world.RequireLandlock(t)
-	requireStrace(t)
+	needs.Program(t, "strace")
 	seen := map[int]int{}
 	for _, servers := range []int{1, 11} {
 		w := world.New(t)

@@ -18,12 +18,7 @@ const sameNames = "sep-2640-names-should-be-unique"
 // TestSkillsConform: the official suite's scenarios about skills, for one server, for two and for two whose skills have the same URIs,
 // before the hub knows what they offer and then. The control is a hub over a server that has none: everything is skipped.
 func TestSkillsConform(t *testing.T) {
-	n := world.RequireNode(t)
-	if major := n.Major(t); major < 22 && world.InCI() {
-		t.Fatalf("the conformance suite wants Node 22, this is %d", major)
-	} else if major < 22 {
-		t.Skipf("NOT PROVED HERE: the conformance suite wants Node 22, this is %d", major)
-	}
+	n := requireSuite(t)
 	server := func(args ...string) obj {
 		return obj{"command": n.Program, "args": append([]string{world.Source("e2e", "clients", "skills.mjs")}, args...)}
 	}

@@ -20,6 +20,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // configured is one entry of somebody's configuration, with the world that it speaks of. In every string, {home}, {project} and
@@ -140,7 +141,7 @@ func TestEverydayEntries(t *testing.T) {
 
 // TestEverydayEntriesForOthers runs them again as an ordinary user.
 func TestEverydayEntriesForOthers(t *testing.T) {
-	if world.IsForOthers() || os.Geteuid() != 0 && !world.InCI() {
+	if world.IsForOthers() || os.Geteuid() != 0 && !needs.InCI() {
 		t.Skip("TestEverydayEntries runs as an ordinary user already")
 	}
 	world.RequireLandlock(t)
@@ -222,16 +223,11 @@ func (e *configured) compare(t *testing.T) entryResult {
 // maxMends is how often a person looks what is to be mended.
 const maxMends = 3
 
-// need skips an entry whose programs are not here; in CI it fails.
+// need asks for the programs of an entry.
 func (e *configured) need(t *testing.T) {
 	t.Helper()
 	for _, program := range e.needs {
-		switch _, err := exec.LookPath(program); {
-		case err != nil && world.InCI():
-			t.Fatalf("CI has no %s, so nothing is shown of this entry", program)
-		case err != nil:
-			t.Skipf("NOT PROVED HERE: no %s on PATH", program)
-		}
+		needs.Program(t, program)
 	}
 }
 

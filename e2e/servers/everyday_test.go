@@ -35,8 +35,8 @@ func TestAnEverydaySession(t *testing.T) {
 	made := map[string]int{}
 	for _, server := range world.Names(d.calls) {
 		t.Run(server, func(t *testing.T) {
-			if server == "playwright" && d.chromium == "" {
-				world.NoChromium(t)
+			if server == "playwright" {
+				world.RequireChromium(t)
 			}
 			for i, c := range d.calls[server] {
 				made[server]++

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // told is one call of testdata/honest: what a person wanted, and what a model sent for it. The placeholders are those of shop.
@@ -180,9 +181,7 @@ func needShop(t *testing.T) {
 		t.Skip("these are commands and paths of Linux")
 	}
 	world.RequireNode(t)
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Fatal("no curl on PATH (apt-get install curl)")
-	}
+	needs.Program(t, "curl")
 	world.RequireChromium(t)
 }
 

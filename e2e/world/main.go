@@ -16,6 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 	"go.uber.org/goleak"
+
+	"mcphub/internal/needs"
 )
 
 // Long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`
@@ -99,7 +101,7 @@ func run(m *testing.M) (code int) {
 	NPM = prepareNode()
 	if NPM.absent != "" {
 		Shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
-			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[InCI()], NPM.absent))
+			map[bool]string{true: "FAIL", false: "ARE SKIPPED"}[needs.InCI()], NPM.absent))
 	}
 	if code = m.Run(); code != 0 {
 		return code
@@ -121,9 +123,6 @@ func Shout(text string) {
 		_ = tty.Close()
 	}
 }
-
-// InCI says whether what cannot be proved here must be an error.
-func InCI() bool { return os.Getenv("CI") == "true" }
 
 // build makes a program of this module, and puts a copy into Bin.Dir. It is made in e2e/.programs, once for all packages of
 // tests: a go command that finds there what it would make leaves it. The copy is this process's own, so that a later build
@@ -170,16 +169,14 @@ func Hub(t testing.TB) string {
 	return Bin.Hub
 }
 
-// RequireNode skips a test that needs Node where there is none; in CI it fails.
+// RequireNode skips a test that needs Node if there is none; in CI it fails.
 func RequireNode(t testing.TB) Node {
 	t.Helper()
 	switch {
 	case NPM.err != nil:
 		t.Fatal(NPM.err)
-	case NPM.absent != "" && InCI():
-		t.Fatal("no Node in CI: ", NPM.absent)
 	case NPM.absent != "":
-		t.Skip("NOT PROVED HERE: ", NPM.absent)
+		needs.Missing(t, NPM.absent)
 	}
 	return NPM
 }
@@ -212,4 +209,4 @@ func LookAtTheSource(t *testing.T) {
 }
 
 // errNoNode is what prepareNode finds on a machine without Node or npm.
-var errNoNode = errors.New("no Node and npm on PATH")
+var errNoNode = errors.New("needs node and npm: apt-get install nodejs npm")

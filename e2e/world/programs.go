@@ -10,25 +10,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"mcphub/internal/needs"
 )
 
-// NoChromium skips what needs a browser where there is none; in CI it fails.
-func NoChromium(t testing.TB) {
-	const why = "no chromium on PATH (apt-get install chromium)"
-	if InCI() {
-		t.Fatal("no browser in CI: ", why)
-	}
-	Shout("\n*** e2e: THE PLAYWRIGHT CALLS ARE SKIPPED: " + why + " ***\n\n")
-	t.Skip("NOT PROVED HERE: ", why)
-}
-
-// RequireChromium finds a browser that Playwright can drive. Where there is none it is as of NoChromium.
+// RequireChromium finds a browser that Playwright can drive. If there is none, the test skips; in CI it fails.
 func RequireChromium(t testing.TB) string {
-	path := Chromium()
-	if path == "" {
-		NoChromium(t)
+	t.Helper()
+	if path := Chromium(); path != "" {
+		return path
 	}
-	return path
+	return needs.Program(t, "chromium")
 }
 
 // Chromium finds a browser that Playwright can drive; "" where there is none.
@@ -75,10 +67,7 @@ func Gopls(t testing.TB) string {
 	cmd := exec.Command("go", "install", "golang.org/x/tools/gopls@"+GoplsVersion)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "GOWORK=off")
 	if said, err := cmd.CombinedOutput(); err != nil {
-		if InCI() {
-			t.Fatalf("go install gopls: %v\n%s", err, said)
-		}
-		t.Skipf("NOT PROVED HERE: go install gopls: %v", err)
+		needs.Missing(t, "go install gopls: ", err, "\n", string(said))
 	}
 	return program
 }
