@@ -229,6 +229,12 @@ func (e *configured) need(t *testing.T) {
 	for _, program := range e.needs {
 		needs.Program(t, program)
 	}
+	if strings.HasSuffix(e.server, ".py") {
+		needs.Program(t, "python3")
+	}
+	if command, ok := e.hub["command"].(string); ok {
+		needs.Line(t, command)
+	}
 }
 
 var allowed = regexp.MustCompile(`(?m)mcphub allow [^\n` + "`" + `]+`)
