@@ -12,6 +12,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/process"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 )
 
@@ -72,7 +73,7 @@ func adoptingHub() int {
 func TestAdoptedOrphansAreWaitedForAlone(t *testing.T) {
 	needs.Program(t, "setsid")
 	value := fmt.Sprintf("adopting-%d-%d", os.Getpid(), time.Now().UnixNano())
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.WaitDelay = time.Second

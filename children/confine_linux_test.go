@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -18,6 +17,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/rootsmgr/guard"
 )
@@ -448,7 +448,7 @@ func TestRequiredRefuses(t *testing.T) {
 					g.s.Apply([]spec.Spec{g.spec}, g.s.Inspect([]spec.Spec{g.spec}))
 				}
 				g.s.WithBoundary(tc.boundary(g)).Ensure(one, nil)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 				l, err := g.s.Acquire(ctx, one)
 				cancel()
 				l.Release()

@@ -15,6 +15,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 )
 
 const envHub = "CHILDREN_TEST_HUB"
@@ -83,16 +84,10 @@ func killHub(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	deadline := time.Now().Add(5 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for range tick.C {
+	if !bounds.Within(bounds.Of(5*time.Second), func() bool {
 		pids, _ = childtest.Marked("MCPHUB_TEST_MARK", value)
-		if len(pids) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("left behind: %v", pids)
-		}
+		return len(pids) == 0
+	}) {
+		t.Fatalf("left behind: %v", pids)
 	}
 }

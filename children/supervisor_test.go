@@ -22,6 +22,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )
@@ -83,7 +84,7 @@ func (w *watcher) notification(_ context.Context, k spec.Key, m *jsonrpc.Message
 // until waits until ok holds, looking again after each event.
 func (w *watcher) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(bounds.Patience)
 	for {
 		w.mu.Lock()
 		done, next := ok(), w.changed
@@ -126,7 +127,7 @@ func runSupervisor(t *testing.T, s *children.Supervisor) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(bounds.Patience):
 			t.Error("Run did not end")
 		}
 	})
@@ -151,7 +152,7 @@ func mark(t *testing.T, s spec.Spec) (spec.Spec, func() []string) {
 
 func acquire(t *testing.T, s *children.Supervisor, k spec.Key) *children.Lease {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 	defer cancel()
 	l, err := s.Acquire(ctx, k)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )
@@ -53,7 +54,7 @@ func refuse(_ context.Context, _ spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 
 func (a *audience) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(bounds.Patience)
 	for {
 		a.mu.Lock()
 		done, change := ok(), a.change
@@ -109,7 +110,7 @@ func perform(t *testing.T, launcher children.Launcher, child spec.Spec, client s
 	go func() { done <- sup.Run(ctx) }()
 	key := spec.Key{Child: child.Name, Instance: "s", Era: client}
 	sup.WithBoundary(sandbox.Boundary{}).Ensure(key, roots)
-	soon, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	soon, stop := context.WithTimeout(t.Context(), bounds.Patience)
 	defer stop()
 	l, err := sup.Acquire(soon, key)
 	t.Cleanup(func() {
@@ -185,11 +186,8 @@ func eraSuite(t *testing.T, modern bool, start func(t *testing.T, s Script, root
 			ended <- err
 		}()
 		notes := func(want string) {
-			late := time.Now().Add(10 * time.Second)
-			for !strings.Contains(must(t, l, "noticed", ""), want) {
-				if time.Now().After(late) {
-					t.Fatalf("the child never noticed: %s", want)
-				}
+			if !bounds.Within(bounds.Patience, func() bool { return strings.Contains(must(t, l, "noticed", ""), want) }) {
+				t.Fatalf("the child never noticed: %s", want)
 			}
 		}
 		notes("sleeping")

@@ -23,6 +23,7 @@ const envScript = "MCPHUB_CHILDTEST"
 type Script struct {
 	Shell       bool          // it lists the tool "shell", which runs a line of bash
 	StartDelay  time.Duration // before it reads anything
+	Gate        string        // before it reads anything it waits until this file exists
 	Exit        int           // ends at once with this status, unless 0
 	Mute        bool          // never answers anything
 	Garbage     int           // lines of garbage on stdout before and after each message
@@ -193,6 +194,12 @@ func (s Script) Serve(in io.Reader, out, stderr io.Writer, dirs []string) int {
 	}
 	if s.StartDelay > 0 {
 		time.Sleep(s.StartDelay)
+	}
+	for s.Gate != "" {
+		if _, err := os.Stat(s.Gate); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	p := &player{act: newAct(s, dirs), w: bufio.NewWriter(out), out: out}
 	if s.Stuck != "" {

@@ -14,6 +14,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -61,7 +62,7 @@ func Suite(t *testing.T, launcher children.Launcher, spec func(s Script) spec.Sp
 			select {
 			case err := <-ended:
 				return err
-			case <-time.After(10 * time.Second):
+			case <-time.After(bounds.Patience):
 				return errors.New("Run did not return")
 			}
 		})

@@ -21,6 +21,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -239,7 +240,7 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 		return time.Since(started)
 	}
 	held := greeted(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	if held > 20*time.Second {
+	if held > bounds.Of(2*time.Second) {
 		t.Errorf("no head: ready after %s", held)
 	}
 	free := greeted(nil)
