@@ -253,24 +253,25 @@ func sessionOfTest(h *Hub) *Session {
 
 // TestListedWhileItIsReplaced: for the moment that it takes, the tools of the old one stay on the list, and a call waits.
 func TestListedWhileItIsReplaced(t *testing.T) {
-	kid := scripted("kid", childtest.Script{})
-	h := newTestHub(t, kid)
-	c := connect(t, h)
-	c.handshake(`{}`)
-	c.raw("tools/list", `{}`)
-	slow := scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1})
-	apply(t, h, testConfig(t, slow))
-	list := sessionOfTest(h).Catalog()
-	if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(offers.Tools).At(nil).Result), "kid__echo") {
-		t.Error("not listed, or a call would not wait")
-	}
-	if got := c.raw("tools/call", toolCall("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
-		t.Error(got)
-	}
-	c.awaitNote(listChanged)
-	if !c.listed("kid__page2_0") {
-		t.Error("the new list is not shown")
-	}
+	play(t, []spec.Spec{scripted("kid", childtest.Script{})}, func(t *testing.T, h *Hub, s *stage) {
+		c, _ := enter(t, h)
+		c.handshake(`{}`)
+		c.raw("tools/list", `{}`)
+		cfg := testConfig(t, scripted("kid", childtest.Script{StartDelay: 400 * time.Millisecond, Pages: 1}))
+		cfg.Launcher = s
+		apply(t, h, cfg)
+		list := sessionOfTest(h).Catalog()
+		if list.Tool("kid__echo") != nil || list.ToolOf("kid", "echo") != nil || !strings.Contains(string(list.Pages(offers.Tools).At(nil).Result), "kid__echo") {
+			t.Error("not listed, or a call would not wait")
+		}
+		if got := c.raw("tools/call", toolCall("kid__echo", `{"a":1}`)); !strings.Contains(got, `{"a":1}`) {
+			t.Error(got)
+		}
+		c.awaitNote(listChanged)
+		if !c.listed("kid__page2_0") {
+			t.Error("the new list is not shown")
+		}
+	})
 }
 
 // TestRootsChangeAmidApply has a session serve new roots down at the moment when the hub knows of a child and the supervisor

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"
@@ -157,14 +157,15 @@ func TestARefusalOnSharedStderrReachesNoSession(t *testing.T) {
 			other = writer
 		}
 		writer.output("echo 'listen EACCES: permission denied /x.sock' >&3")
-		for deadline := time.Now().Add(20 * time.Second); ; writer.output("true") { // it is read by a goroutine of its own
-			status, err := json.Marshal(writer.hub.Status())
-			if err != nil || time.Now().After(deadline) {
-				t.Fatalf("%s: status says nothing of it: %s, %v", share, status, err)
+		var status []byte
+		if !bounds.Within(bounds.Patience, func() bool { // it is read by a goroutine of its own
+			var err error
+			if status, err = json.Marshal(writer.hub.Status()); err != nil {
+				t.Fatal(err)
 			}
-			if strings.Contains(string(status), `"kernelRefused":1`) && strings.Contains(string(status), `/x.sock`) {
-				break
-			}
+			return strings.Contains(string(status), `"kernelRefused":1`) && strings.Contains(string(status), `/x.sock`)
+		}) {
+			t.Fatalf("%s: status says nothing of it: %s", share, status)
 		}
 		own := share == spec.ShareSession
 		result, fault := other.fails("echo went wrong; false", 1)

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
+	"mcphub/internal/bounds"
 )
 
 // Calls of either way, allowed and denied, with progress and without, leave no
@@ -56,13 +56,10 @@ func TestCallsLeaveNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	many(count)
 	after := 0
-	for range 100 { // a writer's goroutine may be about to end
-		if after = runtime.NumGoroutine(); after <= before {
-			break
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	if after > before+16 {
+	if !bounds.Within(bounds.Patience, func() bool { // a writer's goroutine may be about to end
+		after = runtime.NumGoroutine()
+		return after <= before+16
+	}) {
 		t.Errorf("%d goroutines after %d calls, %d before", after, count, before)
 	}
 	if n := h.progress.Routes(); n != 0 {

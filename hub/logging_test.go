@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +10,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -223,8 +223,8 @@ func TestLevelOfShared(t *testing.T) {
 		t.Errorf("after another wish: %s", got)
 	}
 	w.do("DELETE", "", headerSession, loud.session)
-	for h.sessions.SessionCount(key) == 41 {
-		runtime.Gosched() // it ends after the answer
+	if !bounds.Within(bounds.Patience, func() bool { return h.sessions.SessionCount(key) == 40 }) { // it ends after the answer
+		t.Fatal("the session does not end")
 	}
 	if got := h.levelOf(key); got != "error" {
 		t.Errorf("after its end: %s", got)

@@ -17,6 +17,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/hub/httpfront/admission"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
@@ -179,7 +180,7 @@ func drain(notes chan string) {
 // awaitNotes waits until a client was told by all of these methods, in any order.
 func awaitNotes(t *testing.T, c *testClient, methods ...string) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(bounds.Patience)
 	for len(methods) > 0 {
 		select {
 		case n := <-c.notes:

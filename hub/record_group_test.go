@@ -15,12 +15,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/bounds"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a
@@ -100,16 +100,8 @@ func (r *recordedWeb) results(t *testing.T) map[string]int {
 // held waits until so many calls wait for the record.
 func (r *recordedWeb) held(t *testing.T, n int) {
 	t.Helper()
-	for {
-		got := r.h.recorded.Waiting()
-		if got == n {
-			return
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("%d calls wait, want %d", got, n)
-		case <-time.After(time.Millisecond):
-		}
+	if !bounds.Within(bounds.Patience, func() bool { return r.h.recorded.Waiting() == n }) {
+		t.Fatalf("%d calls wait, want %d", r.h.recorded.Waiting(), n)
 	}
 }
 

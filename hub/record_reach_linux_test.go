@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/bounds"
 )
 
 // TestWhatIsNotOnRecordIsNotGiven: where a server could write a directory that cannot be put on record for other hubs, it does
@@ -36,10 +36,8 @@ func TestWhatIsNotOnRecordIsNotGiven(t *testing.T) {
 			says := func(want string) {
 				t.Helper()
 				got := ""
-				for deadline := time.Now().Add(30 * time.Second); !strings.Contains(got, want); got, _ = c.shell("echo it runs") {
-					if time.Now().After(deadline) {
-						t.Fatalf("it never says %q, but %q", want, got)
-					}
+				if !bounds.Within(bounds.Patience, func() bool { got, _ = c.shell("echo it runs"); return strings.Contains(got, want) }) {
+					t.Fatalf("it never says %q, but %q", want, got)
 				}
 			}
 			c.change(d["b"])

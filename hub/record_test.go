@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/bounds"
 	"mcphub/internal/redact"
 )
 
@@ -184,9 +184,13 @@ func TestAFullDisk(t *testing.T) {
 					return strings.Contains(text, "audit.required"), text
 				}
 				got, text := refused()
-				for end := time.Now().Add(10 * time.Second); !full && time.Now().Before(end) && (got || r.hub.Status().Audit.Error != ""); {
-					got, text = refused() // it is tried again now and then only
-				}
+				bounds.Within(bounds.Patience, func() bool { // it is tried again now and then only
+					if full || !got && r.hub.Status().Audit.Error == "" {
+						return true
+					}
+					got, text = refused()
+					return false
+				})
 				if got != (full && required) {
 					t.Errorf("required %v, full %v, %s: %s", required, full, k.params, text)
 				}

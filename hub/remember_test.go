@@ -321,26 +321,28 @@ func TestUnknownNameStartsTheChild(t *testing.T) {
 // TestProgressWhileStarting: the hub's own notices come first, below zero, and
 // every value is above the one before. The first comes after 300 ms. A child that is ready is the control.
 func TestProgressWhileStarting(t *testing.T) {
-	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{StartDelay: 2 * time.Second})))
-	c.handshake(`{}`)
-	for _, starting := range []bool{true, false} {
-		c.raw("tools/call", `{"_meta":{"progressToken":"mine"},"name":"kid__progress","arguments":{"Steps":3}}`)
-		last, notices := -2.0, 0
-		for len(c.progress) > 0 {
-			params := []byte(<-c.progress)
-			value, err := strconv.ParseFloat(string(jsonrpc.Get(params, "progress")), 64)
-			if err != nil || value <= last || string(jsonrpc.Get(params, "progressToken")) != `"mine"` {
-				t.Errorf("after %g: %s", last, params)
+	play(t, []spec.Spec{scripted("kid", childtest.Script{StartDelay: 2 * time.Second})}, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h)
+		c.handshake(`{}`)
+		for _, starting := range []bool{true, false} {
+			c.raw("tools/call", `{"_meta":{"progressToken":"mine"},"name":"kid__progress","arguments":{"Steps":3}}`)
+			last, notices := -2.0, 0
+			for len(c.progress) > 0 {
+				params := []byte(<-c.progress)
+				value, err := strconv.ParseFloat(string(jsonrpc.Get(params, "progress")), 64)
+				if err != nil || value <= last || string(jsonrpc.Get(params, "progressToken")) != `"mine"` {
+					t.Errorf("after %g: %s", last, params)
+				}
+				last = value
+				if message, _ := jsonrpc.String(jsonrpc.Get(params, "message")); message == "starting kid" && value < 0 {
+					notices++
+				}
 			}
-			last = value
-			if message, _ := jsonrpc.String(jsonrpc.Get(params, "message")); message == "starting kid" && value < 0 {
-				notices++
+			if last != 2 || notices > 0 != starting {
+				t.Errorf("starting %t: %d notices, the last value was %g", starting, notices, last)
 			}
 		}
-		if last != 2 || notices > 0 != starting {
-			t.Errorf("starting %t: %d notices, the last value was %g", starting, notices, last)
-		}
-	}
+	})
 }
 
 // TestAMixedHouse has exactly what goes wrong in practice beside two good

@@ -13,6 +13,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
 	"mcphub/hub/telemetry"
+	"mcphub/internal/bounds"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )
@@ -181,13 +182,8 @@ func TestMadeUpNamesOfADeniedServer(t *testing.T) {
 // awaitInstances waits until there are so many instances of a server.
 func awaitInstances(t *testing.T, h *Hub, child string, want int) {
 	t.Helper()
-	late := time.After(30 * time.Second)
-	for instancesOf(h, child) != want {
-		select {
-		case <-late:
-			t.Fatalf("%d instances, want %d: %+v", instancesOf(h, child), want, h.sup.Status())
-		case <-time.After(time.Millisecond):
-		}
+	if !bounds.Within(bounds.Patience, func() bool { return instancesOf(h, child) == want }) {
+		t.Fatalf("%d instances, want %d: %+v", instancesOf(h, child), want, h.sup.Status())
 	}
 }
 

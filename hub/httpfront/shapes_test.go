@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -26,7 +27,7 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(bounds.Patience))
 	if _, err := io.WriteString(c, text); err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/telemetry"
+	"mcphub/internal/bounds"
 	"mcphub/internal/exposition"
 )
 
@@ -89,7 +90,7 @@ func TestStrangersAreFew(t *testing.T) {
 			return c
 		}
 		ask := func(c net.Conn, token string) int {
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(bounds.Patience))
 			if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: "+strings.TrimPrefix(url, "http://")+"\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
 				return 0
 			}
