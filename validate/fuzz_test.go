@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/internal/bounds"
 	"mcphub/validate/names"
 	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"
@@ -92,7 +93,7 @@ func FuzzDetect(f *testing.F) {
 			defer runtime.UnlockOSThread()
 			begin := spent()
 			s, err := c.Scan(tool, raw)
-			if took := spent() - begin; took > 2*time.Second {
+			if took := spent() - begin; took > bounds.Of(2*time.Second) {
 				t.Fatalf("the scan took %v", took)
 			}
 			if err != nil {
@@ -103,7 +104,7 @@ func FuzzDetect(f *testing.F) {
 			}
 			begin = spent()
 			v2 := c.Judge(s, where, view)
-			if took := spent() - begin; took > 4*time.Second {
+			if took := spent() - begin; took > bounds.Of(4*time.Second) {
 				t.Fatalf("judging %d findings took %v", len(s.found.Findings), took)
 			}
 			for _, f := range v2.Findings {

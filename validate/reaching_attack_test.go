@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/validate/policy"
 )
@@ -33,7 +34,7 @@ func deepWorld(t *testing.T) (w *world, fill func(string) string) {
 // prints runs a shell string as a child would, and reports that it shows the file outside.
 func (w *world) prints(dir, s string) bool {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), bounds.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-c", s)
 	cmd.Dir, cmd.Env = filepath.Join(w.project, dir), []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/validate/policy"
 )
@@ -93,7 +94,7 @@ func TestAgainstTheShell(t *testing.T) {
 		}
 		ran++
 		moved = strings.Contains(s, "mv ") // the next has a new world
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 		cmd := exec.CommandContext(ctx, shell, "-c", s)
 		cmd.Dir, cmd.Env = w.project, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with all that it starts, and leaves behind

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/bounds"
 )
 
 // ended closes a log.
@@ -73,10 +74,7 @@ func TestDecisionsOfALongRecord(t *testing.T) {
 		}
 		return body, took
 	}
-	most := 200 * time.Millisecond
-	if raceDetector {
-		most *= 10
-	}
+	most := bounds.Of(200 * time.Millisecond)
 	for name, form := range map[string]url.Values{
 		"the newest":           {},
 		"what was denied":      {"decision": {"refused"}},

@@ -19,13 +19,14 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	testbounds "mcphub/internal/bounds"
 	"mcphub/rootsmgr/platform"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // waitLimit bounds what a test waits for that should come at once.
-const waitLimit = time.Minute
+const waitLimit = testbounds.Patience
 
 // rootList is a client's answer to roots/list.
 type rootList struct {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/bounds"
 )
 
 const envRole = "PROCTREE_TEST_ROLE"
@@ -66,7 +68,7 @@ func play(role string) int {
 				return fail(err)
 			}
 		}
-		left, err := EndAll(os.Getpid(), 20*time.Second)
+		left, err := EndAll(os.Getpid(), bounds.Patience)
 		if err != nil || len(left) > 0 {
 			return fail(fmt.Errorf("left %v: %w", left, err))
 		}
@@ -144,7 +146,7 @@ func fail(err error) int {
 // nobody gets away by being born while others are killed.
 func TestWhoBreedsIsEnded(t *testing.T) {
 	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Env = append(os.Environ(), envRole+"=keeper")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mcphub/internal/audit"
+	"mcphub/internal/bounds"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )
@@ -82,7 +83,7 @@ func TestReplayOfManyDecisions(t *testing.T) {
 		t.Errorf("%+v, want %d of %d changed", got, n/3, n)
 	}
 	// Other programs may want the processors too: so what counts is what was computed.
-	if million := time.Duration(n / 1_000_000); used > million*5*time.Second*time.Duration(runtime.GOMAXPROCS(0)) && million > 0 {
+	if used > bounds.Of(time.Duration(n)*5*time.Microsecond*time.Duration(runtime.GOMAXPROCS(0))) {
 		t.Errorf("%d decisions took %s of %d processors", n, used, runtime.GOMAXPROCS(0))
 	}
 }

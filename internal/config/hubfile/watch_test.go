@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/internal/bounds"
 )
 
 func put(t *testing.T, path, text string) string {
@@ -91,7 +93,7 @@ func (w *watched) until(text string) Change {
 	if text != "" {
 		want = Sum([]byte(text))
 	}
-	late := time.After(20 * time.Second)
+	late := time.After(bounds.Patience)
 	for {
 		select {
 		case c := <-w.Changes():

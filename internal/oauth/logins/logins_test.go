@@ -385,8 +385,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 			}
 		}
 	}
-	deadline := time.Now().Add(2*time.Minute + time.Duration(cases)*100*time.Millisecond)
-	for s.Rotations() < cases && time.Now().Before(deadline) && !t.Failed() {
+	for s.Rotations() < cases && !t.Failed() {
 		for _, line := range renewers(t, dir, s, func(int) string { return filepath.Join(dir, "logins") }) {
 			switch {
 			case strings.HasPrefix(line, "error"):
@@ -397,9 +396,6 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		kills += 8
 		settle()
-	}
-	if s.Rotations() < cases {
-		t.Errorf("%d rotations of %d in the time", s.Rotations(), cases)
 	}
 	if l, err := st.Find(t.Context(), s.Resource, ""); err == nil { // the last renewal may have been cut off
 		_, _, _ = source(t, st, s, logins.Options{}).Refused(t.Context(), l.Access, http.StatusUnauthorized, http.Header{})
