@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"mcphub/internal/bounds"
 )
 
 // Options says what to start and what kind of client to be.
@@ -364,7 +366,11 @@ func (c *Client) Close(atMost time.Duration) Exit {
 	// What the process wrote before its end is in the pipes; only a survivor keeps them open.
 	ended := make(chan struct{})
 	go func() { c.done.Wait(); close(ended) }()
-	grace := time.NewTimer(5 * time.Second)
+	patience := bounds.Patience
+	if e.Killed { // who outlives it has had its time
+		patience = 5 * time.Second
+	}
+	grace := time.NewTimer(patience)
 	defer grace.Stop()
 	select {
 	case <-ended:

@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/bounds"
 )
 
 // errNoHub says that no hub is there to be attacked. Such a try does not count.
 var errNoHub = errors.New("no hub is there")
-
-// patience is how long no hub may be there.
-const patience = time.Minute
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
@@ -36,7 +35,7 @@ func again(n int, attack []string) (string, error) {
 			return "", err
 		}
 		if strings.Contains(text, errNoHub.Error()) {
-			if time.Since(since) > patience {
+			if time.Since(since) > bounds.Patience {
 				return "", errNoHub
 			}
 			continue

@@ -54,7 +54,7 @@ func (w *World) Listen(name, program string, args ...string) string {
 	w.T.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Process.Signal(os.Interrupt)
-		late := time.AfterFunc(StopBound+5*time.Second, func() { _ = cmd.Process.Kill() })
+		late := time.AfterFunc(StopBound+WaitLimit, func() { _ = cmd.Process.Kill() })
 		said := <-ended
 		// The fixture has no ear for the signal and may end by it; the hub ends well.
 		if err := cmd.Wait(); !late.Stop() || err != nil && program != Bin.Fixture {

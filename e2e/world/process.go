@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mcphub/internal/bounds"
 )
 
 // Process is one line of the process table.
@@ -105,7 +107,7 @@ func Zombies(t testing.TB, root int) []Process {
 func WantNone(t testing.TB, mark string) {
 	t.Helper()
 	var left []Process
-	if !Within(5*time.Second, func() bool { left = Marked(t, mark); return len(left) == 0 }) {
+	if !Within(WaitLimit, func() bool { left = Marked(t, mark); return len(left) == 0 }) {
 		t.Errorf("left over: %v", left)
 		for _, p := range left {
 			if found, err := os.FindProcess(p.PID); err == nil {
@@ -133,17 +135,4 @@ func EachFile(t testing.TB, dir string, each func(path string, text []byte)) {
 }
 
 // Within looks again and again until ok, at most that long.
-func Within(atMost time.Duration, ok func() bool) bool {
-	end := time.NewTimer(atMost)
-	defer end.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-end.C:
-			return ok()
-		}
-	}
-	return true
-}
+func Within(atMost time.Duration, ok func() bool) bool { return bounds.Within(atMost, ok) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/bounds"
 	"mcphub/internal/spectest"
 )
 
@@ -25,9 +26,9 @@ type Session struct {
 	Quotes     bool // a server repeats what it is asked, or prints files of the hub: what is in them reaches the client
 }
 
-// StopBound is how long a hub may take to end after its stdin has: 1 s for calls already read, 2.5 s for the children, and 2 s
-// that a busy machine may keep it waiting.
-const StopBound = 5500 * time.Millisecond
+// StopBound is how long a hub may take to end after its stdin has: 1 s for calls already read, 2.5 s for the children, and half a
+// second for all else.
+var StopBound = bounds.Of(4 * time.Second)
 
 // End closes the session and judges how it went. It may be called again.
 func (s *Session) End(bound time.Duration) ide.Exit {

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/bounds"
 	"mcphub/internal/consent"
 )
 
 // WaitLimit bounds every single wait of a test. It is long: a busy machine must not fail a test, only a hub that hangs.
-const WaitLimit = 30 * time.Second
+const WaitLimit = bounds.Patience
 
 // obj is a JSON object.
 type obj = map[string]any
