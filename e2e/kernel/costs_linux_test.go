@@ -14,6 +14,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // maxCost is how much longer work may take for a server that is held than for one that is not.
@@ -22,8 +23,8 @@ const maxCost = 1.15
 // TestWhatTheKernelCosts has the same work done by a server that is held as every server is, and by one that is not, in turns:
 // what is written, moved and removed by the thousand, and a browser. The fastest of several turns counts.
 func TestWhatTheKernelCosts(t *testing.T) {
-	if !world.Long {
-		t.Skip("MCPHUB_E2E_LONG is not set")
+	if !bounds.Strict() {
+		t.Skip("MCPHUB_STRICT_BOUNDS is not set: it wants a quiet machine")
 	}
 	world.RequireLandlock(t)
 	world.RequireNode(t)

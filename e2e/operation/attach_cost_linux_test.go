@@ -12,6 +12,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // A line is a client that costs next to nothing itself: it writes a line and reads until the answer has come.
@@ -88,8 +89,8 @@ func (l *line) end(t testing.TB) {
 // a hub of its own: one that the hub answers itself, and one of a server. Each figure is the least of several rounds, in which the two kinds
 // take turns, since other programs only ever add. It wants a quiet machine: where a bound does not hold there are more rounds, of both.
 func TestCostOfAttaching(t *testing.T) {
-	if !world.Long {
-		t.Skip("set MCPHUB_E2E_LONG=1: it wants a quiet machine")
+	if !bounds.Strict() {
+		t.Skip("MCPHUB_STRICT_BOUNDS is not set: it wants a quiet machine")
 	}
 	if world.RaceDetector {
 		t.Skip("the race detector costs more than what is measured")

@@ -20,6 +20,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // What is one session's alone bears c4n and its number: its environment, arguments, answers and questions. A folder bears r4t and
@@ -179,7 +180,7 @@ func (m *islands) calls(i *island, server, what string) {
 	failed := r.Error != nil || bytes.Contains(r.Result, []byte(`"isError":true`))
 	m.mu.Lock()
 	m.done[what]++
-	excused := time.Since(m.crashed[server]) < 30*time.Second || what == "ask" && server != "own"
+	excused := time.Since(m.crashed[server]) < bounds.Patience || what == "ask" && server != "own"
 	if !failed {
 		m.answered[server]++
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // remains are processes that must end soon.
@@ -37,10 +38,10 @@ type havoc struct {
 	lost      map[string]time.Time // servers that were killed: their calls may fail for a moment
 }
 
-const (
-	soon    = 20 * time.Second // for what must be gone, on a machine that is busy with all of this
-	victims = 4                // clients at a time
-)
+const victims = 4 // clients at a time
+
+// soon is when that must be gone which must go.
+var soon = bounds.Of(5 * time.Second)
 
 // TestKilledAtAnyMoment kills with -9, at random moments while clients call all the time: an adapter, a client, a server, the
 // hub, its guardian. Nothing that was only its own is left; the other clients' calls go on, but where it was what served them all; the
@@ -184,7 +185,7 @@ func (h *havoc) spared() {
 	h.T.Helper()
 	for _, c := range h.callers {
 		for _, f := range c.failures() {
-			if f.heard.Sub(h.lost[f.server]) > 10*time.Second {
+			if f.heard.Sub(h.lost[f.server]) > bounds.Of(3*time.Second) {
 				h.T.Errorf("a call of %s failed for a client that was spared: %s", f.server, f.why)
 			}
 		}
@@ -293,7 +294,7 @@ func (h *havoc) settle(patience time.Duration) {
 		world.Within(soon, look)
 	}
 	for _, r := range h.remains {
-		if time.Since(r.since) >= max(patience, time.Second) {
+		if time.Since(r.since) >= soon {
 			h.T.Errorf("%s is left after %s: %v %v", r.what, time.Since(r.since), r.pids, world.Marked(h.T, r.mark))
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // attached is a world whose clients share a hub, as long as they are there and a moment longer.
@@ -234,7 +235,7 @@ func TestAStoppedHub(t *testing.T) {
 	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(second.Stderr(), "does not answer") }) {
 		t.Fatal(second.Stderr())
 	}
-	if took := time.Since(began); took > 10*time.Second { // 1.5 of them wanted, on a machine with nothing else to do
+	if took := time.Since(began); took > bounds.Of(2500*time.Millisecond) {
 		t.Errorf("it is told after %s", took)
 	}
 	_, err := second.Initialize(a.wait())

@@ -88,7 +88,7 @@ func callAllTheTime(text string) int {
 		})
 	}
 	calls.Wait()
-	e := c.Close(10 * time.Second)
+	e := c.Close(world.StopBound)
 	if e.Killed || e.Held {
 		say("failed end %+v", e)
 	}

@@ -102,9 +102,6 @@ func TestHungServersAreShownAndRestarted(t *testing.T) {
 		t.Errorf("shown as hung: %v; status: %+v", shown, p.standing())
 	}
 	calls.Wait()
-	if took := time.Since(start); took > long {
-		t.Errorf("the calls took %s, all their time", took)
-	}
 	for name, both := range ended {
 		for _, r := range both {
 			if !r.IsError || !strings.Contains(r.Text, "hung") {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 )
 
@@ -266,7 +267,7 @@ func TestTheManifestForKubernetes(t *testing.T) {
 				if over = true; err != nil {
 					t.Errorf("it ended: %v", err)
 				}
-			case <-time.After(time.Duration(spec.TerminationGracePeriodSeconds) * time.Second):
+			case <-time.After(bounds.Of(time.Duration(spec.TerminationGracePeriodSeconds) * time.Second)):
 				t.Error("it does not end in the time that it is given")
 			}
 			if _, _, err := l.post(c, session, `{}`); err == nil {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphub/e2e/world"
 )
@@ -46,7 +45,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	p.calls(warm, count)
 	var last holding
 	// What is no longer used may take a moment to go.
-	ok := world.Within(5*time.Second, func() bool {
+	ok := world.Within(world.WaitLimit, func() bool {
 		last = p.holds()
 		return last.descriptors <= first.descriptors && last.threads <= first.threads+16 && last.kib <= first.kib+leakGrowth
 	})

@@ -20,6 +20,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/internal/oauth/oauthtest"
 )
@@ -336,7 +337,7 @@ func TestAKeyringThatHangs(t *testing.T) {
 		return string(out)
 	}
 	run(bus, world.WaitLimit, "secret", "set", "aged")
-	out := run(l, 8*time.Second, "validate")
+	out := run(l, bounds.Of(8*time.Second), "validate")
 	if !strings.Contains(out, `the secret "none" is not set (the keyring does not answer`) || strings.Contains(out, `"aged" is not set`) {
 		t.Error(out)
 	}

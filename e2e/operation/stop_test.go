@@ -11,6 +11,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // The end of stdin ends the hub and everything below it, whatever the children think of that. What was left would be found by
@@ -33,7 +34,7 @@ func TestTheEndOfStdinEndsEverything(t *testing.T) {
 	if runtime.GOOS == "linux" && len(before) < 1+5+2 {
 		t.Errorf("found %v, want the hub, five children and two grandchildren", before)
 	}
-	soon := s.SendCall("plain__sleep", `{"ms":500}`)
+	soon := s.SendCall("plain__sleep", `{"ms":100}`)
 	never := s.SendCall("plain__sleep", `{"ms":60000}`)
 	read := s.SendCall("plain__echo", `{"text":"read before the end"}`)
 	closed := time.Now()
@@ -75,7 +76,7 @@ func TestAnIdleHubEndsAtOnce(t *testing.T) {
 	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
 	s.Handshake()
 	s.PIDOf("rec")
-	if e := s.End(world.StopBound); e.Took > 1500*time.Millisecond {
+	if e := s.End(world.StopBound); e.Took > bounds.Of(1500*time.Millisecond) {
 		t.Errorf("an idle hub took %v to end", e.Took)
 	}
 }

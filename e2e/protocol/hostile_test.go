@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
@@ -323,7 +322,7 @@ func TestClientThatNeverAnswersIsBounded(t *testing.T) {
 			// KiB. A call of this size costs some 600 while it is held, and 32 may be; a hub that kept all would have 200 MiB.
 			const most = 160 << 10
 			kib := 0
-			if !world.Within(5*time.Second, func() bool { kib = h.resident(); return kib <= most }) {
+			if !world.Within(world.WaitLimit, func() bool { kib = h.resident(); return kib <= most }) {
 				t.Errorf("%d KiB after %d calls that nobody answers, want at most %d", kib, 2*count, most)
 			}
 			t.Logf("%d KiB after %d calls that nobody answers", kib, 2*count)

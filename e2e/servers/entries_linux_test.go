@@ -20,6 +20,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 )
 
@@ -384,8 +385,8 @@ type gathered struct {
 }
 
 const (
-	entryBound   = 3 * time.Minute // for an answer of a server that is installed: a machine may be busy
-	installBound = 6 * time.Minute // for the first one of a server that is not
+	entryBound   = 3 * time.Minute     // for an answer of a server that is installed: a machine may be busy
+	installBound = 6 * bounds.Patience // for the first one of a server that is not
 )
 
 // direct has the client start the server itself.

@@ -15,6 +15,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/bounds"
 )
 
 // The servers of fifteen windows: 34, of which 12 are published packages. Expected with one environment is one process for
@@ -100,7 +101,7 @@ func TestFifteenClients(t *testing.T) {
 			mark := "XDG_MCPHUB_E2E=" + w.Dir + ";"
 			w.Sockets = world.SocketsIn(t)
 			base := append(w.Env(), mark)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*bounds.Patience)
 			defer cancel()
 			roots := make([]string, 3)
 			for i := range roots {
