@@ -15,8 +15,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,22 +179,32 @@ func WholeBody(next http.Handler) http.Handler {
 	})
 }
 
-// FreePort is a port that nobody listens on at this moment, and that no other call has given.
+// FreePort is a port that nobody listens on, and that nobody is given until the test ends: whoever asks the system for any port gets
+// one above 30000, as systems are set up, and other tests see that the same port of UDP is taken.
 func FreePort(t testing.TB) string {
 	t.Helper()
-	for {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		Must(t, err)
-		defer func() { _ = ln.Close() }()
-		_, port, err := net.SplitHostPort(ln.Addr().String())
-		Must(t, err)
-		if _, given := ports.LoadOrStore(port, true); !given {
-			return port
+	for range ports {
+		port := strconv.Itoa(20000 + (os.Getpid()+int(asked.Add(1)))%ports)
+		taken, err := net.ListenPacket("udp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
 		}
+		ln, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			_ = taken.Close()
+			continue
+		}
+		_ = ln.Close()
+		t.Cleanup(func() { _ = taken.Close() })
+		return port
 	}
+	t.Fatal("no port is free")
+	return ""
 }
 
-var ports sync.Map // given by FreePort
+const ports = 10_000 // from which FreePort chooses
+
+var asked atomic.Int64 // how often FreePort has looked at one
 
 // WithKey is the entry with one more key.
 func WithKey(entry obj, key string, value any) obj {
