@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -30,10 +31,7 @@ var ownTimes = map[string]string{
 
 // A timed is the code of a package of tests: what is said of time in it.
 type timed struct {
-	set   *token.FileSet
-	files []*ast.File
-	text  []string // their paths
-
+	set     *token.FileSet
 	consts  map[string]ast.Expr
 	funcs   []*ast.FuncDecl
 	in      map[*ast.FuncDecl]string // their files
@@ -43,7 +41,11 @@ type timed struct {
 
 func newTimed(files map[string]*ast.File, set *token.FileSet) *timed {
 	p := &timed{set: set, consts: map[string]ast.Expr{}, in: map[*ast.FuncDecl]string{}, runners: map[string]bool{"synctest.Test": true}, bubbled: map[string]bool{}}
+	bubbles := false
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, i := range files[name].Imports {
+			bubbles = bubbles || i.Path.Value == `"testing/synctest"`
+		}
 		for _, d := range files[name].Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -55,7 +57,8 @@ func newTimed(files map[string]*ast.File, set *token.FileSet) *timed {
 			}
 		}
 	}
-	for p.spread() {
+	for bubbles && p.spread() {
+		continue
 	}
 	return p
 }
@@ -240,37 +243,50 @@ func (p *timed) find(f *ast.FuncDecl, each func(at token.Pos, what string)) {
 }
 
 // timedPackages are the packages of tests, by their folders.
-func timedPackages(t *testing.T) map[string]*timed {
-	t.Helper()
-	all, sets := map[string]map[string]*ast.File{}, map[string]*token.FileSet{}
-	set := token.NewFileSet()
-	eachSource(t, func(s source) {
+var timedPackages = sync.OnceValues(func() (map[string]*timed, error) {
+	files, err := sources()
+	if err != nil {
+		return nil, err
+	}
+	all, set := map[string]map[string]*ast.File{}, token.NewFileSet()
+	for _, s := range files {
 		shared := slices.ContainsFunc(supports, func(dir string) bool { return strings.HasPrefix(s.path, dir) })
 		if !shared && !strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/archtest/") || strings.HasPrefix(s.path, "internal/bounds/") {
-			return
+			continue
 		}
 		file, err := parser.ParseFile(set, s.path, s.text, parser.SkipObjectResolution)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		dir := path.Dir(s.path)
 		if all[dir] == nil {
-			all[dir], sets[dir] = map[string]*ast.File{}, set
+			all[dir] = map[string]*ast.File{}
 		}
 		all[dir][s.path] = file
-	})
+	}
 	packages := map[string]*timed{}
 	for dir, files := range all {
-		packages[dir] = newTimed(files, sets[dir])
+		packages[dir] = newTimed(files, set)
 	}
-	return packages
+	return packages, nil
+})
+
+func eachTimed(t *testing.T, each func(dir string, p *timed)) {
+	t.Helper()
+	all, err := timedPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, p := range all {
+		each(dir, p)
+	}
 }
 
 // TestNoTestHasATimeOfItsOwn holds that a test that measures the clock of the machine does so by the bounds package, and waits no
 // shorter than it says: a busy machine fails no test. In a bubble time is exact, and a lower bound fails on no machine.
 func TestNoTestHasATimeOfItsOwn(t *testing.T) {
 	found := map[string]bool{}
-	for _, p := range timedPackages(t) {
+	eachTimed(t, func(_ string, p *timed) {
 		for _, f := range p.funcs {
 			name := p.in[f] + " " + f.Name.Name
 			p.find(f, func(at token.Pos, what string) {
@@ -279,7 +295,7 @@ func TestNoTestHasATimeOfItsOwn(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 	for name := range ownTimes {
 		if !found[name] {
 			t.Errorf("%s has no time of its own: take it out of the list", name)
@@ -289,7 +305,7 @@ func TestNoTestHasATimeOfItsOwn(t *testing.T) {
 
 // TestTimesOfTheirOwnAreFound is the control: each form is found, and what is alike and right is not.
 func TestTimesOfTheirOwnAreFound(t *testing.T) {
-	const head = "package p\nconst most = 5 * time.Second\nvar late = bounds.Of(5 * time.Second)\n"
+	const head = "package p\nimport \"testing/synctest\"\nconst most = 5 * time.Second\nvar late = bounds.Of(5 * time.Second)\n"
 	bubble := "func inBubble(t *testing.T, f func()) { synctest.Test(t, func(t *testing.T) { f() }) }\n"
 	for body, want := range map[string]int{
 		`if time.Since(began) > 5*time.Second { t.Error() }`:                                1,
@@ -382,7 +398,7 @@ func TestBoundsAreStrictInTheLongSeries(t *testing.T) {
 		run[m[1]] = append(run[m[1]], strings.Split(m[2], "|")...)
 	}
 	bounded := 0
-	for dir, p := range timedPackages(t) {
+	eachTimed(t, func(dir string, p *timed) {
 		all := map[string]bool{}
 		for _, f := range p.funcs {
 			all[f.Name.Name] = true
@@ -397,7 +413,7 @@ func TestBoundsAreStrictInTheLongSeries(t *testing.T) {
 				t.Errorf("%s.%s has a bound that holds nowhere as it is written: .ci/long must run it with strict bounds", dir, name)
 			}
 		}
-	}
+	})
 	if bounded < 20 {
 		t.Errorf("%d tests have bounds; are they written otherwise now?", bounded)
 	}
