@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"mcphub/internal/needs"
 )
 
 // nobody is a user without rights, and not the one that the tests run as.
@@ -43,6 +45,7 @@ func AsAnotherUser(t *testing.T, tests string) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	t.Logf("%s", out)
+	needs.Within(t, string(out))
 }
 
 func copyOfSelf(to string) error {

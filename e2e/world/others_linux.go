@@ -79,6 +79,7 @@ func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter,
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+	needs.Within(t, out)
 	for _, name := range tests {
 		if !strings.Contains(out, "\n--- PASS: "+name+" ") {
 			t.Errorf("%s did not run to its end, so nothing is shown of it:\n%.2000s", name, out)

@@ -101,7 +101,7 @@ var allowed = map[string][]string{
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"internal/needs":          {},
 	"internal/testrun":        {},
-	"children/childtest":      {"internal/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc"},
+	"children/childtest":      {"internal/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc", "internal/needs"},
 	"hub/assignment":          {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
 	"hub/inflight":            {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},
 	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable", "children/link", "children/spec", "internal/methods"},

@@ -27,10 +27,15 @@ var packages = func() map[string]string {
 // InCI tells whether a test must fail if the machine lacks what the test needs.
 func InCI() bool { return os.Getenv("CI") == "true" }
 
+const (
+	unproved = "NOT PROVED HERE: " // begins what each test says that Missing ends
+	program  = "needs "            // follows it if Program does
+)
+
 // Missing ends a test of what this machine lacks: the test skips, and fails in CI.
 func Missing(t testing.TB, why ...any) {
 	t.Helper()
-	text := "NOT PROVED HERE: " + fmt.Sprint(why...)
+	text := unproved + fmt.Sprint(why...)
 	if InCI() {
 		t.Fatal(text)
 	}
@@ -46,7 +51,7 @@ func Program(t testing.TB, name string) string {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		Missing(t, "needs "+name+": apt-get install "+pkg)
+		Missing(t, program+name+": apt-get install "+pkg)
 	}
 	return path
 }
@@ -62,3 +67,12 @@ func Line(t testing.TB, line string) {
 }
 
 var words = regexp.MustCompile(`[\w./~{}-]+`)
+
+// Within ends a test that ran tests in another process as by Missing, if one of them lacked a program. said is what they wrote.
+func Within(t testing.TB, said string) {
+	t.Helper()
+	if _, why, ok := strings.Cut(said, unproved+program); ok {
+		why, _, _ = strings.Cut(why, "\n")
+		Missing(t, program+why)
+	}
+}

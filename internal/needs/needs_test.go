@@ -81,6 +81,21 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// TestWithin: a test lacks what one lacked that it ran.
+func TestWithin(t *testing.T) {
+	t.Setenv("CI", "")
+	for said, want := range map[string]string{
+		"--- PASS: TestA\n    NOT PROVED HERE: no root\n":                          "",
+		"    x.go:1: NOT PROVED HERE: needs x: apt-get install y\n--- SKIP: TestA": "skip: NOT PROVED HERE: needs x: apt-get install y",
+	} {
+		e := &ended{}
+		e.run(func(t testing.TB) { Within(t, said) })
+		if e.how != want {
+			t.Errorf("%q: %q, want %q", said, e.how, want)
+		}
+	}
+}
+
 // TestList: .ci/run reads the list too, so each line is a program and a package, each program stands once, and they are sorted.
 func TestList(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(debian, "\n"), "\n")

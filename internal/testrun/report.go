@@ -182,10 +182,10 @@ func (r *report) end() {
 	}
 }
 
-// lacking begins the reason of a test that internal/needs skips.
-const lacking = "NOT PROVED HERE: "
+// lacking begins the reason of a test that internal/needs skips because a program is missing.
+const lacking = "NOT PROVED HERE: needs "
 
-// again gives the arguments of go test, one a line, that run each test anew that lacked something.
+// again gives the arguments of go test, one a line, that run each test once more that lacked a program.
 func (r *report) again() (args []string) {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, t := range r.skips {
