@@ -2,9 +2,7 @@ package rootsmgr_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
@@ -129,71 +128,57 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 	})
 }
 
-// propertyCases is how many random cases a property is tried on.
-func propertyCases(t *testing.T, few int) int {
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return max(n/100, few)
-	}
-	return few
-}
-
 // TestCeilingProperty holds the intersection against what it means: a path is
 // open where it leads into a root and into the ceiling.
 func TestCeilingProperty(t *testing.T) {
 	var open, shut, narrowed int
-	for range propertyCases(t, 300) / 100 {
-		rapid.Check(t, func(rt *rapid.T) {
-			links := rapid.Bool().Draw(rt, "links")
-			dirs := []string{"/"}
-			lines := []string{}
-			rel := rapid.Custom(func(rt *rapid.T) string {
-				return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab"}), 1, 4).Draw(rt, "rel"), "/")
-			})
-			for _, d := range rapid.SliceOfN(rel, 2, 8).Draw(rt, "dirs") {
-				dirs = append(dirs, d)
-				lines = append(lines, d+"/")
-			}
-			if links {
-				for i, d := range rapid.SliceOfN(rapid.SampledFrom(dirs), 1, 4).Draw(rt, "targets") {
-					at := rapid.SampledFrom(dirs).Draw(rt, "at")
-					name := strings.TrimSuffix(at, "/") + fmt.Sprintf("/l%d", i)
-					lines = append(lines, name+" => "+d)
-					dirs = append(dirs, name)
-				}
-			}
-			f := rootstest.NewFS(t, platform.Linux, lines)
-			pick := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry { return Entry{URI: rapid.SampledFrom(dirs).Draw(rt, "dir")} }), 1, 4)
-			roots, tops := pick.Draw(rt, "roots"), pick.Draw(rt, "ceiling")
-			top, whole := NewSnapshot(f, 1, OriginCeiling, tops), NewSnapshot(f, 1, OriginConfig, roots)
-			both := NewSnapshotUnder(f, top, roots...)
-			if len(both.Skipped()) > 0 && both.Len() > 0 {
-				narrowed++
-			}
-			for range 20 {
-				path := rapid.SampledFrom(dirs).Draw(rt, "path") + rapid.SampledFrom([]string{"", "/x", "/a", "/b/x", "/../x", "/a/../../b"}).Draw(rt, "tail")
-				place, err := both.Guard().Check(path)
-				if err == nil {
-					open++
-					for _, leads := range []string{place.Readings.Physical, place.Readings.Cleaned} {
-						if !inOne(whole.Paths(), leads) || !inOne(top.Paths(), leads) {
-							rt.Fatalf("%s leads to %s, which is not in both of %v and %v", path, leads, whole.Paths(), top.Paths())
-						}
-					}
-				} else {
-					shut++
-				}
-				_, e1 := whole.Guard().Check(path)
-				_, e2 := top.Guard().Check(path)
-				if !links && (err == nil) != (e1 == nil && e2 == nil) {
-					rt.Fatalf("%s: %v; by the roots %v, by the ceiling %v", path, err, e1, e2)
-				}
-			}
+	seeds.CheckCases(t, max(seeds.Cases(t, 0)/100, 300), func(rt *rapid.T) {
+		links := rapid.Bool().Draw(rt, "links")
+		dirs := []string{"/"}
+		lines := []string{}
+		rel := rapid.Custom(func(rt *rapid.T) string {
+			return "/" + strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab"}), 1, 4).Draw(rt, "rel"), "/")
 		})
-	}
+		for _, d := range rapid.SliceOfN(rel, 2, 8).Draw(rt, "dirs") {
+			dirs = append(dirs, d)
+			lines = append(lines, d+"/")
+		}
+		if links {
+			for i, d := range rapid.SliceOfN(rapid.SampledFrom(dirs), 1, 4).Draw(rt, "targets") {
+				at := rapid.SampledFrom(dirs).Draw(rt, "at")
+				name := strings.TrimSuffix(at, "/") + fmt.Sprintf("/l%d", i)
+				lines = append(lines, name+" => "+d)
+				dirs = append(dirs, name)
+			}
+		}
+		f := rootstest.NewFS(t, platform.Linux, lines)
+		pick := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) Entry { return Entry{URI: rapid.SampledFrom(dirs).Draw(rt, "dir")} }), 1, 4)
+		roots, tops := pick.Draw(rt, "roots"), pick.Draw(rt, "ceiling")
+		top, whole := NewSnapshot(f, 1, OriginCeiling, tops), NewSnapshot(f, 1, OriginConfig, roots)
+		both := NewSnapshotUnder(f, top, roots...)
+		if len(both.Skipped()) > 0 && both.Len() > 0 {
+			narrowed++
+		}
+		for range 20 {
+			path := rapid.SampledFrom(dirs).Draw(rt, "path") + rapid.SampledFrom([]string{"", "/x", "/a", "/b/x", "/../x", "/a/../../b"}).Draw(rt, "tail")
+			place, err := both.Guard().Check(path)
+			if err == nil {
+				open++
+				for _, leads := range []string{place.Readings.Physical, place.Readings.Cleaned} {
+					if !inOne(whole.Paths(), leads) || !inOne(top.Paths(), leads) {
+						rt.Fatalf("%s leads to %s, which is not in both of %v and %v", path, leads, whole.Paths(), top.Paths())
+					}
+				}
+			} else {
+				shut++
+			}
+			_, e1 := whole.Guard().Check(path)
+			_, e2 := top.Guard().Check(path)
+			if !links && (err == nil) != (e1 == nil && e2 == nil) {
+				rt.Fatalf("%s: %v; by the roots %v, by the ceiling %v", path, err, e1, e2)
+			}
+		}
+	})
 	if open < 100 || shut < 100 || narrowed < 10 {
 		t.Errorf("lopsided: %d open, %d shut, %d narrowed", open, shut, narrowed)
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -23,14 +24,6 @@ import (
 const casesPerTree = 250
 
 func TestGuardAgainstKernel(t *testing.T) {
-	want := 20_000
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = n
-	}
 	base, err := os.MkdirTemp(shm(t), "rootsmgr")
 	if err != nil {
 		t.Fatal(err)
@@ -38,32 +31,27 @@ func TestGuardAgainstKernel(t *testing.T) {
 	defer os.RemoveAll(base)
 	var cases, opened, outside, allowed, made, nested, files, late atomic.Int64
 	tree := 0
-	for cases.Load() < int64(want) {
-		rapid.Check(t, func(rt *rapid.T) {
-			tree++
-			dir := path.Join(base, strconv.Itoa(tree))
-			defer os.RemoveAll(dir)
-			k := newKernelTree(rt, dir)
-			nested.Add(k.nested(rt))
-			for _, r := range k.roots {
-				if r.File {
-					files.Add(1)
-				}
+	seeds.CheckCases(t, (seeds.Cases(t, 100*casesPerTree)+casesPerTree-1)/casesPerTree, func(rt *rapid.T) {
+		tree++
+		dir := path.Join(base, strconv.Itoa(tree))
+		defer os.RemoveAll(dir)
+		k := newKernelTree(rt, dir)
+		nested.Add(k.nested(rt))
+		for _, r := range k.roots {
+			if r.File {
+				files.Add(1)
 			}
-			for range casesPerTree {
-				o := k.compare(rt)
-				cases.Add(1)
-				opened.Add(o.opened)
-				outside.Add(o.outside)
-				allowed.Add(o.allowed)
-				made.Add(o.made)
-			}
-			late.Add(k.late(rt))
-		})
-		if t.Failed() {
-			return
 		}
-	}
+		for range casesPerTree {
+			o := k.compare(rt)
+			cases.Add(1)
+			opened.Add(o.opened)
+			outside.Add(o.outside)
+			allowed.Add(o.allowed)
+			made.Add(o.made)
+		}
+		late.Add(k.late(rt))
+	})
 	t.Logf("%d cases in %d trees: %d opened by the kernel, %d lead outside, %d new files made, %d allowed; %d roots not followed, %d files, %d late",
 		cases.Load(), tree, opened.Load(), outside.Load(), made.Load(), allowed.Load(), nested.Load(), files.Load(), late.Load())
 	if nested.Load() == 0 || files.Load() == 0 || late.Load() == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/validate/policy"
 )
 
@@ -55,7 +56,7 @@ func (w *oddWorld) childReadings(v string, lists bool) []string {
 func TestOddRootsAttacked(t *testing.T) {
 	base := t.TempDir()
 	n, denied, allowed := 0, 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	seeds.Check(t, func(rt *rapid.T) {
 		name := strings.Join(rapid.SliceOfN(rapid.SampledFrom(oddPieces), 1, 3).Draw(rt, "name"), "")
 		n++
 		w := newOddWorld(t, makeDir(t, base, fmt.Sprint(n)), name)

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -85,7 +86,7 @@ var homeInList = regexp.MustCompile(`[,;:=@|& ][^a-z]*[~$]`)
 func TestOddRoots(t *testing.T) {
 	base := t.TempDir()
 	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	seeds.Check(t, func(rt *rapid.T) {
 		name := strings.Join(rapid.SliceOfN(rapid.SampledFrom(oddPieces), 1, 4).Draw(rt, "name"), "")
 		if homeInList.MatchString(name) {
 			rt.Skip("the home folder, in a list")

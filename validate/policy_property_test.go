@@ -1,10 +1,7 @@
 package validate
 
 import (
-	"cmp"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
@@ -22,7 +20,7 @@ import (
 
 // forest makes disks with directories, files and links among them, some of which lead nowhere, up, or in a circle.
 func forest(t *testing.T, trees int) [][]string {
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := seeds.Rand(t)
 	var out [][]string
 	for range trees {
 		top, err := filepath.EvalSymlinks(t.TempDir())
@@ -172,16 +170,10 @@ var refTools = []struct {
 // TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
 // grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
 func TestPolicyReference(t *testing.T) {
-	checks := flag.Lookup("rapid.checks")
-	was := checks.Value.String()
-	if err := checks.Value.Set(cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "1500")); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = checks.Value.Set(was) }()
 	trees := forest(t, 20)
 	got := map[policy.Decision]int{}
 	opened, none, fired := 0, 0, map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.CheckCases(t, seeds.Cases(t, 1500), func(t *rapid.T) {
 		d := refDraw{t, rapid.SampledFrom(trees).Draw(t, "tree")}
 		ref := d.world()
 		roles := map[string]access.Role{"p0": access.Read, "p1": access.Write, "p2": access.Delete}

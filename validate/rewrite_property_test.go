@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -54,7 +55,7 @@ func TestRewriteProperty(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(views))
 	rewritten, allowed := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		view := views[rapid.SampledFrom(names).Draw(t, "roots")]
 		value := rapid.Custom(func(t *rapid.T) string {
 			s := rapid.SampledFrom([]string{w.project, w.project, w.home + "/given", w.home + "/given", w.home + "/deep/given", w.home + "/projects/way", w.home + "/projects", "", "src"}).Draw(t, "start")

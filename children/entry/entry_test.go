@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/internal/reference"
+	"mcphub/internal/seeds"
 )
 
 // flags is how the tests read a command line: sh -c TEXT, run FILE, and env NAME=value.
@@ -113,7 +114,7 @@ func TestNames(t *testing.T) {
 func TestNamesAreAbsolute(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"/", "~/", "a", "b.db", "..", "=", ":", ",", "$HOME", "${root}", "'", `"`, " ", "cd ", "; ", "file:", "--config", "-", "[", "\x00keyring:x\x00", "ü", "\n"})
 	text := rapid.Map(rapid.SliceOfN(piece, 0, 12), func(p []string) string { return strings.Join(p, "") })
-	rapid.Check(t, func(rt *rapid.T) {
+	seeds.Check(t, func(rt *rapid.T) {
 		e := Entry{
 			Command: rapid.SampledFrom([]string{"sh", "python3", "env", "srv"}).Draw(rt, "command"), Args: rapid.SliceOfN(text, 0, 5).Draw(rt, "args"),
 			Env: rapid.MapOfN(rapid.SampledFrom([]string{"DATA", "PATH", "NODE_OPTIONS", "EDITOR"}), text, 0, 3).Draw(rt, "env"), Cwd: rapid.SampledFrom([]string{"", "/w", "${root}"}).Draw(rt, "cwd"),

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // TestKindOfFindsEveryWord: a text is looked at here and there, and no word is missed wherever it stands.
@@ -29,7 +31,7 @@ func TestKindOfFindsEveryWord(t *testing.T) {
 }
 
 func TestKindOfIsASearchForEachWord(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.OneOf(rapid.StringN(0, 6, 12), rapid.Custom(func(t *rapid.T) string {
 			word := string(words[rapid.IntRange(0, len(words)-1).Draw(t, "word")].text)
 			return word[rapid.IntRange(0, 2).Draw(t, "from"):]

@@ -10,6 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // someDefinitions are those of one hub; the folder outlives it.
@@ -114,7 +116,7 @@ func TestDamagedDefinitionsAreToldOf(t *testing.T) {
 
 // Whatever is in a value, only its sense counts; and depth takes no stack.
 func TestSenseProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		raw, turned := drawSense(t, 4)
 		if sense([]byte(raw)) != sense([]byte(turned)) {
 			t.Fatalf("%s\n%s", raw, turned)

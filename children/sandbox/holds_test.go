@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // TestHoldsAsRel: the short way says of any two paths what the long one does.
 func TestHoldsAsRel(t *testing.T) {
 	held := 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		path := rapid.StringMatching(`/?(a|ab|\.|\.\.|\.a|/)?(/(a|ab|\.|\.\.|\.\.a|)){0,4}`)
 		dir, at := path.Draw(t, "dir"), path.Draw(t, "path")
 		if rapid.Bool().Draw(t, "below") {

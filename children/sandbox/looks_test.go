@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 func TestLooks(t *testing.T) {
@@ -56,7 +58,7 @@ func TestLooks(t *testing.T) {
 func TestLooksReal(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	told := 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		top, err := os.MkdirTemp("", "looks")
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/launch"
+	"mcphub/internal/seeds"
 )
 
 // there says which folders of the property there are.
@@ -17,7 +18,7 @@ func there(path string) bool { return !strings.HasPrefix(path, "/missing") }
 // TestDigestedCountsWhatIsRelevant: environments that differ in order, in what no child gets, in what is of a window, and in
 // how a PATH is written make one variant of a child that sessions may share. Any other change makes another.
 func TestDigestedCountsWhatIsRelevant(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z]{1,6}`)
 		path := rapid.SliceOfN(rapid.SampledFrom([]string{"/bin", "/usr/bin", "/opt/a", "/opt/b"}), 1, 4).Draw(t, "path")
 		env := map[string]string{"PATH": strings.Join(path, ":"), "LANG": word.Draw(t, "lang"), "SSH_AUTH_SOCK": word.Draw(t, "agent"), "LC_ALL": word.Draw(t, "lc"), "ASKED": word.Draw(t, "asked")}

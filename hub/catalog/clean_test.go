@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // evil is every kind of thing that is cleaned away, as JSON may write it.
@@ -60,7 +62,7 @@ func TestCleanedIsNotRecursive(t *testing.T) {
 // Whatever a definition holds, cleaning it changes texts of prose and nothing
 // else, and doing it again changes nothing.
 func TestCleanedProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		def := drawValue(t, 4)
 		raw, err := json.Marshal(map[string]any{"name": "n", "inputSchema": def, "x": def})
 		if err != nil {

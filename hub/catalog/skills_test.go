@@ -12,6 +12,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
+	"mcphub/internal/seeds"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )
@@ -245,9 +246,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 			}
 		}
 	}
-	for range 10 { // 1,000 orders, where a check has 100
-		rapid.Check(t, orders)
-	}
+	seeds.CheckCases(t, seeds.Cases(t, 1000), orders)
 }
 
 // TestURIsOfSkillsStayAcrossRestarts: hubs run one after the other, with the servers in another order in each and coming in another one. A hub
@@ -308,9 +307,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 		}
 	}
 	together := func(b *Builder, remembered map[string]*Offer) { b.Catalog(maps.Clone(remembered)) }
-	for range 4 { // 400 series of runs, where a check has 100
-		rapid.Check(t, func(t *rapid.T) { runs(t, together, t.Fatalf) })
-	}
+	seeds.CheckCases(t, seeds.Cases(t, 400), func(t *rapid.T) { runs(t, together, t.Fatalf) })
 	changed := false
 	inOrder := func(b *Builder, remembered map[string]*Offer) {
 		so := map[string]*Offer{}
@@ -321,7 +318,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 			}
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) { runs(t, inOrder, func(string, ...any) { changed = true }) })
+	seeds.Check(t, func(t *rapid.T) { runs(t, inOrder, func(string, ...any) { changed = true }) })
 	if !changed {
 		t.Error("the control: no order has changed a URI")
 	}

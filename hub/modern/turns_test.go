@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // modelTicket is what the model knows of a call.
@@ -25,7 +27,7 @@ type modelTicket struct {
 // could be; nobody waits for more turns than there were calls before it; no more
 // than most wait; and when all have left there is nobody.
 func TestTurnsAreFair(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(0, 8).Draw(t, "most")
 		gate := newTurns(most)
 		var in, out []*modelTicket // with a turn, and waiting in order of arrival

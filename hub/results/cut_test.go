@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // texts are of characters of all lengths, with and without lines, and JSON of both shapes.
@@ -27,7 +29,7 @@ func texts() *rapid.Generator[string] {
 }
 
 func TestCutsAreBetweenCharactersAndKeepTheBound(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
 		most := rapid.IntRange(0, len(text)).Draw(t, "most")
 		if most == len(text) {
@@ -90,7 +92,7 @@ func completes(head string) bool {
 }
 
 func TestPagesAreTheWhole(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
 		size := rapid.IntRange(1, 100).Draw(t, "size")
 		starts := append(pages(text, size), len(text))

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seeds"
 )
 
 // frame is the most that what the hub says adds to a result, in bytes of JSON: a notice and a link for each of two wholes.
@@ -114,7 +115,7 @@ func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
 // TestHeadTailAndPages: whatever a result holds and whatever the bound is, the client gets no more than that and a small
 // frame, and all of the rest behind the links.
 func TestHeadTailAndPages(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		s := NewStore(new(Shelf), "", 0)
 		var blocks, wholes []string
 		others := 0

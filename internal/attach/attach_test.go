@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 func TestParseLine(t *testing.T) {
@@ -44,7 +46,7 @@ func TestParseLine(t *testing.T) {
 
 // What is sent is what arrives, and nothing that is cut short is taken for a session.
 func TestSession(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
 		texts := rapid.SliceOfN(text, 0, 4)
 		s := Surroundings{

@@ -24,6 +24,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
+	"mcphub/internal/seeds"
 )
 
 const envWriter = "MCPHUB_AUDIT_WRITER"
@@ -203,7 +204,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 	}
 	whole(t, dir) // the control
 	names, _ := filepath.Glob(filepath.Join(dir, "*"+audit.LogEnding))
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(t, "file")
 		before, err := os.ReadFile(name)
 		if err != nil {
@@ -315,10 +316,7 @@ func TestAFolderOthersWriteToIsRefused(t *testing.T) {
 // TestKilledAtAnyMoment kills writers with -9: what Append returned for is in
 // the log, and the folder is whole before and after the next process came.
 func TestKilledAtAnyMoment(t *testing.T) {
-	rounds := 10
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		rounds = n
-	}
+	rounds := seeds.Cases(t, 10)
 	dir := t.TempDir()
 	exe, err := os.Executable()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
+	"mcphub/internal/seeds"
 )
 
 // hubText is a random hub.json: servers, comments of every kind between them,
@@ -79,7 +80,7 @@ var (
 )
 
 func TestHubEditsKeepTheFile(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		text, names := hubText(t)
 		if _, _, err := config.Parse("hub.json", []byte(text), nil); err != nil {
 			t.Fatalf("the test's own file: %v\n%s", err, text)

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // TestSplice compares Splice with the obvious way: cut and join strings.
 func TestSplice(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		raw := []byte(rapid.StringN(2, 40, 80).Draw(t, "raw"))
 		// Four cuts in order; what is cut out, as a JSON value, is never empty.
 		a := rapid.IntRange(0, len(raw)-2).Draw(t, "a")

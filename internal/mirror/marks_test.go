@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 func many(n int) string {
@@ -188,7 +190,7 @@ func (r *reading) read(v any, path []string, reachable bool) {
 // Whatever a schema looks like, its marks are those that the specification gives it, or it is invalid.
 func TestMarksAreThoseOfTheSpecification(t *testing.T) {
 	good, bad := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		draw := schemas
 		if rapid.Bool().Draw(t, "tame") {
 			draw = tame

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 func TestHeaderValue(t *testing.T) {
@@ -117,7 +119,7 @@ func TestTextIsTheSame(t *testing.T) {
 		}
 		return rapid.SampledFrom([]any{nil, []any{}, map[string]any{}, "true", "1", "", 1, 1.0, 1<<53 - 1, 1 << 53}).Draw(t, "odd")
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		a, errA := json.Marshal(value.Draw(t, "a"))
 		b, errB := json.Marshal(value.Draw(t, "b"))
 		if errA != nil || errB != nil {

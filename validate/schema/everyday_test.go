@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/validate/strictjson"
 )
 
@@ -53,7 +54,7 @@ func schemaPiece(t *rapid.T, depth int) any {
 // TestSoundSchemasCompile: what is not compiled before it is offered must compile when it is called.
 func TestSoundSchemasCompile(t *testing.T) {
 	found := 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		doc := schemaPiece(t, rapid.IntRange(1, 3).Draw(t, "depth"))
 		if !Sound(doc, true) {
 			return

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/validate/budget"
 	"mcphub/validate/strictjson"
 )
@@ -90,7 +91,7 @@ func quickObject(t *rapid.T, depth int) string {
 // TestQuickNeverSaysMoreThanTheWhole: what a quick schema lets pass, the whole one lets pass.
 func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 	sure, unsure := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		doc := quickSchema(t, 3)
 		s, err := Compile(doc)
 		if err != nil {

@@ -11,13 +11,15 @@ import (
 	"testing/synctest"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 var numbered = regexp.MustCompile(`id: 7-(\d+)\ndata: (\d+)\n`)
 
 // A client whose connections break, and which goes on where it was, gets every event, in order and none twice.
 func TestAStreamGoesOn(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	seeds.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 30).Draw(r, "events before each connection")
 		synctest.Test(t, func(t *testing.T) {
 			var waiting atomic.Int64

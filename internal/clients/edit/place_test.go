@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // What is put in is taken out again, and every byte is as it was: whatever comments, commas, blanks and line ends there are.
 func TestInsertAndCut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		text := layoutOf(t)
 		if rapid.Bool().Draw(t, "windows") {
 			text = strings.ReplaceAll(text, "\n", "\r\n")

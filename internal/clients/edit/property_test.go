@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mcphub/internal/seeds"
 )
 
 // Files with marks that somebody edits between an edit of ours and its undoing.
@@ -103,7 +105,7 @@ models: ["<8>"]
 // TestUndoProperty makes edits, has somebody edit the same file, and takes the
 // edits back: what is left is the original with somebody's edits, to the byte.
 func TestUndoProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seeds.Check(t, func(t *rapid.T) {
 		file := rapid.SampledFrom(marked).Draw(t, "file")
 		text := file.text
 		if rapid.Bool().Draw(t, "crlf") {
