@@ -2,6 +2,7 @@ package children_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,7 +73,7 @@ func adoptingHub() int {
 // and leaves no orphan, ended or not.
 func TestAdoptedOrphansAreWaitedForAlone(t *testing.T) {
 	needs.Program(t, "setsid")
-	value := fmt.Sprintf("adopting-%d-%d", os.Getpid(), time.Now().UnixNano())
+	value := "adopting-" + rand.Text()
 	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])

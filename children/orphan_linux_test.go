@@ -3,6 +3,7 @@ package children_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,7 +63,7 @@ func TestHubKilled(t *testing.T) {
 }
 
 func killHub(t *testing.T, name string) {
-	value := fmt.Sprintf("%s-%d-%d", name, os.Getpid(), time.Now().UnixNano())
+	value := name + "-" + rand.Text()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envHub+"="+value, "XDG_CACHE_HOME="+t.TempDir())
 	out, err := cmd.StdoutPipe()

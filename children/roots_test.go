@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -274,7 +274,7 @@ func TestRootsRace(t *testing.T) {
 			}
 			c.spec.Cwd = filepath.Dir(d[0].Path)
 			s, _ := startOne(t, c.spec, d[:1]...)
-			rng := rand.New(rand.NewPCG(1, 2))
+			rng := seeds.Rand(t)
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
 			for range 2 {

@@ -2,9 +2,9 @@ package children_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -136,7 +136,7 @@ func runSupervisor(t *testing.T, s *children.Supervisor) {
 // mark gives a Spec a variable by which its processes can be counted.
 func mark(t *testing.T, s spec.Spec) (spec.Spec, func() []string) {
 	t.Helper()
-	value := fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "_"), os.Getpid(), time.Now().UnixNano())
+	value := rand.Text()
 	s.Env["MCPHUB_TEST_MARK"] = value
 	return s, func() []string {
 		pids, ok := childtest.Marked("MCPHUB_TEST_MARK", value)

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seeds"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
@@ -42,8 +42,8 @@ type changing struct {
 	moved   []string        // what was once in the place of something
 }
 
-func newChanging(t *testing.T, seed uint64) *changing {
-	m := &changing{t: t, r: rand.New(rand.NewPCG(seed, 0)), roots: map[string]bool{"a": true}}
+func newChanging(t *testing.T) *changing {
+	m := &changing{t: t, r: seeds.Rand(t), roots: map[string]bool{"a": true}}
 	m.testClient, m.dir = confinedHub(t, sandbox.Required, func(v *validate.Config, _ map[string]string) { m.judged = *v })
 	m.dir["asked"] = filepath.Join(filepath.Dir(m.dir["a"]), "asked")
 	m.dir["single"] = filepath.Join(m.dir["box"], "file") // a root that is one file
@@ -183,12 +183,8 @@ func (m *changing) check() (wrong []string) {
 // that follows a change opens what is not open any more, or misses what is. What counts
 // is what the server has opened. MCPHUB_LONG_CASES says how many changes.
 func TestConfinedChanges(t *testing.T) {
-	changes := 12
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		changes = n
-	}
-	seed := uint64(time.Now().UnixNano())
-	m := newChanging(t, seed)
+	changes := seeds.Cases(t, 12)
+	m := newChanging(t)
 	m.apply()
 	m.cat(m.file("a"))
 	ctx, over := context.WithCancel(t.Context())
@@ -214,7 +210,7 @@ func TestConfinedChanges(t *testing.T) {
 		what := m.change()
 		seen[strings.Fields(what)[0]]++
 		for _, wrong := range m.check() {
-			t.Errorf("seed %d, change %d, %s: %s", seed, i, what, wrong)
+			t.Errorf("change %d, %s: %s", i, what, wrong)
 		}
 		if t.Failed() {
 			break
@@ -223,7 +219,7 @@ func TestConfinedChanges(t *testing.T) {
 	over()
 	wg.Wait()
 	if len(lost) > 0 {
-		t.Errorf("seed %d: calls were lost: %q", seed, lost)
+		t.Errorf("calls were lost: %q", lost)
 	}
 	t.Log(slices.Sorted(maps.Keys(seen)), seen)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,10 +16,8 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seeds"
 )
-
-// longCases: the numbers that a rare run tries, and not every one.
-func longCases() bool { return os.Getenv("MCPHUB_LONG_CASES") != "" }
 
 // modernStage is a front in a bubble, before one child that asks its client.
 func modernStage(t *testing.T, o HTTPOptions, script childtest.Script, test func(t *testing.T, h *Hub, w *web, stop func())) {
@@ -80,7 +77,7 @@ func TestModernHTTPAbandonedCallsAreBounded(t *testing.T) {
 	modernStage(t, HTTPOptions{}, childtest.Script{Asks: true}, func(t *testing.T, h *Hub, w *web, _ func()) {
 		c := elicitor(w)
 		calls := 3 * modern.MaxSuspended
-		if longCases() {
+		if seeds.Long() {
 			calls = 1000
 		}
 		heap := func() uint64 {
@@ -230,7 +227,7 @@ func TestModernHTTPListensAreBounded(t *testing.T) {
 		var open []*ear
 		refused := 0
 		each := 10
-		if longCases() {
+		if seeds.Long() {
 			each = 100
 		}
 		var wg sync.WaitGroup

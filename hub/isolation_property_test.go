@@ -25,6 +25,7 @@ import (
 	"mcphub/children/process"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/seeds"
 )
 
 // Whatever is one session's alone bears its name, secretOf, in this test: its arguments, answers, questions, environment, log, and
@@ -542,16 +543,9 @@ func voyage(t *testing.T, trips []trip, mutate func(specs []spec.Spec)) (wrong [
 
 // TestIslandsProperty: sessions in surroundings of their own come and go, change roots, call, ask, are approved and break off, while
 // servers that are shared by all, by roots or by nobody run, crash and restart: nothing of one session is seen by another one's client,
-// log or private server; a server that all share sees roots of none. MCPHUB_LONG_CASES says how many steps,
-// MCPHUB_SEED with which run to begin.
+// log or private server; a server that all share sees roots of none. MCPHUB_LONG_CASES says how many steps.
 func TestIslandsProperty(t *testing.T) {
-	steps, first := 1500, 0
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		steps = n
-	}
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_SEED")); err == nil {
-		first = n
-	}
+	steps := seeds.Cases(t, 1500)
 	one := rapid.Custom(func(t *rapid.T) trip {
 		return trip{
 			what: rapid.SampledFrom([]string{"open", "open", "open", "leave", "break off", "change", "change", "reload", "restart", "crash", "crash", "burst", "burst", "burst", "wait",
@@ -568,22 +562,27 @@ func TestIslandsProperty(t *testing.T) {
 	trips := rapid.SliceOfN(one, 200, 300)
 	all := map[string]int{}
 	began, taken := time.Now(), 0
-	for seed := first; taken < steps; seed++ {
-		drawn := trips.Example(seed)
-		wrong, done := voyage(t, drawn, nil)
-		if len(wrong) > 0 || t.Failed() {
-			t.Fatalf("seed %d: %s", seed, strings.Join(wrong, "\n"))
-		}
-		for _, server := range []string{"own", "roots", "all"} {
-			if done["start of "+server] == 0 {
-				t.Fatalf("seed %d: %s was never started: nothing is shown", seed, server)
+	for n := range max(steps/200, 1) { // each has 200 steps at least, and a series of its own, so that one is repeated alone
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			drawn := seeds.Example(t, trips, 0)
+			wrong, done := voyage(t, drawn, nil)
+			if len(wrong) > 0 {
+				t.Fatal(strings.Join(wrong, "\n"))
 			}
-		}
-		for what, n := range done {
-			all[what] += n
-		}
-		if taken += len(drawn); taken/20_000 != (taken-len(drawn))/20_000 {
-			t.Logf("%d steps in %s", taken, time.Since(began).Round(time.Second))
+			for _, server := range []string{"own", "roots", "all"} {
+				if done["start of "+server] == 0 {
+					t.Fatalf("%s was never started: nothing is shown", server)
+				}
+			}
+			for what, n := range done {
+				all[what] += n
+			}
+			if taken += len(drawn); taken/20_000 != (taken-len(drawn))/20_000 {
+				t.Logf("%d steps in %s", taken, time.Since(began).Round(time.Second))
+			}
+		})
+		if t.Failed() {
+			return
 		}
 	}
 	for _, what := range []string{"ask answered", "path served true asked true", "path served true asked false", "path served false asked true", "break off", "crash", "restart"} {

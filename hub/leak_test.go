@@ -3,26 +3,19 @@ package hub
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 
 	"mcphub/children/childtest"
 	"mcphub/internal/bounds"
+	"mcphub/internal/seeds"
 )
 
 // Calls of either way, allowed and denied, with progress and without, leave no
 // goroutine, no route and nobody who waits. MCPHUB_LONG_CASES says how many.
 func TestCallsLeaveNoGoroutine(t *testing.T) {
-	count := 400
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		var err error
-		if count, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	count := seeds.Cases(t, 400)
 	h := newTestHub(t, scripted("kid", childtest.Script{}))
 	c := connect(t, h, t.TempDir())
 	c.handshake(`{"roots":{}}`)

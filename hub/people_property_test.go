@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
+	"mcphub/internal/seeds"
 	"mcphub/validate/policy"
 )
 
@@ -77,11 +77,11 @@ func openAs(t testing.TB, h *Hub, who principal.Principal) *testClient {
 }
 
 // newCrowd starts them.
-func newCrowd(t *testing.T, seed uint64) *crowd {
+func newCrowd(t *testing.T) *crowd {
 	cfg := testConfig(t, scriptedAll("one"), scriptedAll("two"))
 	cfg.AllowWithoutRoots = true // this is about rules
 	cfg.Inspect, cfg.Launcher = true, childtest.Pipes{}
-	c := &crowd{T: t, cfg: cfg, random: rand.New(rand.NewPCG(seed, 1)), done: map[string]int{}}
+	c := &crowd{T: t, cfg: cfg, random: seeds.Rand(t), done: map[string]int{}}
 	c.h = runHub(t, under(t, cfg, policy.Policy{}))
 	const issuer = "https://login.example"
 	tokens := []Token{{Name: "alice", Groups: []string{"dev"}}, {Name: "bob", Groups: []string{"dev", "ops"}}, {Name: "carol"}}
@@ -391,19 +391,14 @@ const crowds = 6
 // TestPeopleProperty holds that whom rules are for is listed, finds, reads, subscribes to and calls what explain allows, and nothing
 // else: with random rules, people and reloads, over stdio and HTTP, in both eras. MCPHUB_LONG_CASES says how many steps.
 func TestPeopleProperty(t *testing.T) {
-	steps := 3000
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		steps = n
-	}
-	seed := uint64(time.Now().UnixNano())
+	steps := seeds.Cases(t, 3000)
 	var mu sync.Mutex
 	done := map[string]int{}
 	t.Run("crowds", func(t *testing.T) {
-		for n := range uint64(crowds) {
+		for n := range crowds {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				t.Parallel()
-				t.Logf("seed %d", seed+n)
-				c := newCrowd(t, seed+n)
+				c := newCrowd(t)
 				for n := range steps / crowds {
 					if c.step(); n%10_000 == 9_999 {
 						t.Logf("%d steps", n+1)

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/internal/seeds"
 )
 
 // step is one thing that happens to a Hub in the model.
@@ -227,10 +227,7 @@ func rootLists(t *testing.T) (lists [][]string, configured string) {
 // calls right behind, at random. MCPHUB_LONG_CASES says how many runs.
 func TestSharingProperty(t *testing.T) {
 	lists, configured := rootLists(t)
-	cases := 100
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		cases = n
-	}
+	cases := seeds.Cases(t, 100)
 	one := rapid.Custom(func(t *rapid.T) step {
 		return step{
 			what:    rapid.SampledFrom([]string{"open", "open", "open", "close", "change", "change", "call", "call", "call", "call", "call", "call", "wait", "reload", "restart"}).Draw(t, "what"),
@@ -242,10 +239,10 @@ func TestSharingProperty(t *testing.T) {
 		}
 	})
 	steps := rapid.SliceOfN(one, 1, 60)
-	for seed := range cases {
-		drawn := steps.Example(seed)
+	for n := range cases {
+		drawn := seeds.Example(t, steps, n)
 		if wrong := act(t, drawn, lists, configured, nil); len(wrong) > 0 || t.Failed() {
-			t.Fatalf("seed %d: %s\n%+v", seed, strings.Join(wrong, "\n"), drawn)
+			t.Fatalf("run %d: %s\n%+v", n, strings.Join(wrong, "\n"), drawn)
 		}
 	}
 }

@@ -4,11 +4,9 @@ package validate
 
 import (
 	"context"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +14,7 @@ import (
 
 	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
+	"mcphub/internal/seeds"
 	"mcphub/validate/policy"
 )
 
@@ -56,17 +55,13 @@ var (
 // says of where cd leads is held against where it led.
 func TestAgainstTheShell(t *testing.T) {
 	shell := needs.Program(t, "bash")
-	runs := 150
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		runs = min(n, 100_000)
-	}
+	runs := min(seeds.Cases(t, 150), 100_000)
 	const secretText = "what nobody should see"
 	var w *world
 	var c *Checker
 	var tool *Tool
 	moved := true
-	seed := rand.Uint64()
-	r := rand.New(rand.NewPCG(seed, 7))
+	r := seeds.Rand(t)
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	ran, attacks, allowed := 0, 0, 0
 	for range runs {
@@ -113,11 +108,11 @@ func TestAgainstTheShell(t *testing.T) {
 		}
 		attacks++
 		if v.Decision != policy.Deny {
-			t.Errorf("seed %d: allowed, and the shell prints the file:\n%s\n%s", seed, s, out)
+			t.Errorf("allowed, and the shell prints the file:\n%s\n%s", s, out)
 		}
 	}
 	t.Logf("%d strings, %d allowed, %d run, %d print the file", runs, allowed, ran, attacks)
 	if ran >= 200 && attacks < ran/20 { // of fewer it may well be that none is
-		t.Errorf("seed %d: only %d of %d are attacks", seed, attacks, ran)
+		t.Errorf("only %d of %d are attacks", attacks, ran)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"mcphub/internal/needs"
+	"mcphub/internal/seeds"
 	"mcphub/validate/policy"
 )
 
@@ -392,10 +392,7 @@ func isOwnAddress(at net.IP) bool {
 // TestStringClasses: whatever variant of a class reaches the file outside is denied, and strings of the same shape that stay inside
 // pass. Of the attacks some are carried out without the guard.
 func TestStringClasses(t *testing.T) {
-	cases := 150
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		cases = n
-	}
+	cases := seeds.Cases(t, 150)
 	for name, class := range stringClasses {
 		t.Run(name, func(t *testing.T) {
 			bash := needs.Program(t, "bash")
@@ -413,8 +410,7 @@ func TestStringClasses(t *testing.T) {
 			}
 			c := w.checker()
 			tool := w.tool(c, "", anyTool)
-			seed := rand.Uint64()
-			g := &stringGen{Rand: rand.New(rand.NewPCG(seed, 1)), w: w}
+			g := &stringGen{Rand: seeds.Rand(t), w: w}
 			through, ran, reached := 0, 0, 0
 			missed := map[string]bool{}
 			for i := range cases {
@@ -423,7 +419,7 @@ func TestStringClasses(t *testing.T) {
 				_, v := w.call(c, tool, args)
 				if v.Decision != policy.Deny {
 					if through++; through < 12 {
-						t.Errorf("seed %d: allowed: %s", seed, args)
+						t.Errorf("allowed: %s", args)
 					}
 				}
 				if i >= 40 && v.Decision == policy.Deny || i > 400 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/printable"
+	"mcphub/internal/seeds"
 )
 
 // obeyed are pieces that a terminal obeys, that turn the direction of text, or that make up a line.
@@ -73,7 +73,7 @@ func TestForeignTextAtATerminal(t *testing.T) {
 		}
 		return n
 	}
-	random := rand.New(rand.NewPCG(3, 4))
+	random := seeds.Rand(t)
 	seen := 0
 	for i := range 1000 {
 		text := "x"

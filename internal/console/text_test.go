@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
+	"mcphub/internal/seeds"
 )
 
 // hostile are pieces that browsers and terminals obey.
@@ -26,7 +26,7 @@ var hostile = []string{
 // A thousand texts of them stand in every place that a server, a client, a file or a hub fills, and no page has one
 // character of markup more for it.
 func TestForeignTextIsInert(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := seeds.Rand(t)
 	empty := t.TempDir()
 	s := testServer(fakes("plain", empty))
 	session := begin(t, s)

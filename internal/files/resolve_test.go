@@ -2,21 +2,20 @@ package files
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr/platform"
 )
 
 // TestResolveAsTheKernel makes random trees full of links and compares where the
 // walk leads with where the kernel leads: inside the same file, outside a denial.
 func TestResolveAsTheKernel(t *testing.T) {
-	seed := rand.Uint64()
-	rnd := rand.New(rand.NewPCG(seed, 1))
+	rnd := seeds.Rand(t)
 	inside, outside := 0, 0
 	for range 40 {
 		base := folder(t, map[string]string{"p/a/": "", "p/b/c/": "", "q/a/": "", "o/a/": ""})
@@ -56,20 +55,20 @@ func TestResolveAsTheKernel(t *testing.T) {
 				if err == nil && p.info != nil && p.path() == real {
 					inside++
 				} else if err == nil || !strings.Contains(err.Error(), "denied") {
-					t.Fatalf("seed %d: %s leads to %s, not %s (%v)", seed, path, real, p.path(), err)
+					t.Fatalf("%s leads to %s, not %s (%v)", path, real, p.path(), err)
 				}
 			case kerr == nil && !within:
 				if outside++; err == nil {
-					t.Fatalf("seed %d: %s leads out to %s, but resolves to %s", seed, path, real, p.path())
+					t.Fatalf("%s leads out to %s, but resolves to %s", path, real, p.path())
 				}
 			case kerr != nil && err == nil && p.info != nil:
-				t.Fatalf("seed %d: %s cannot be followed (%v), but resolves to %s", seed, path, kerr, p.path())
+				t.Fatalf("%s cannot be followed (%v), but resolves to %s", path, kerr, p.path())
 			}
 			r.close()
 		}
 	}
 	if inside < 300 || outside < 100 {
-		t.Errorf("seed %d: too few cases to mean anything: %d inside, %d outside", seed, inside, outside)
+		t.Errorf("too few cases to mean anything: %d inside, %d outside", inside, outside)
 	}
 }
 

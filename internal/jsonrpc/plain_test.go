@@ -2,9 +2,10 @@ package jsonrpc
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"mcphub/internal/seeds"
 )
 
 // plainSeeds are answers that the fast reading takes, and things like them
@@ -93,7 +94,7 @@ func FuzzPlainAnswer(f *testing.F) {
 // One byte changed anywhere in a plain answer is judged as jsontext judges it.
 func TestPlainAnswerByBytes(t *testing.T) {
 	line := []byte(`{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"The quick\tbrown fox\u00e9 jumps over the lazy dog."},-1.5e3,true,null]}}`)
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := seeds.Rand(t)
 	taken := 0
 	for range 200_000 {
 		b := bytes.Clone(line)
@@ -186,7 +187,7 @@ func FuzzPlainRequest(f *testing.F) {
 
 func TestPlainRequestByBytes(t *testing.T) {
 	line := []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a","arguments":{"a":"b\tc","b":[1,-2.5e7,true,null,{"c":{}}]},"_meta":{}}}`)
-	rng := rand.New(rand.NewPCG(3, 4))
+	rng := seeds.Rand(t)
 	taken := 0
 	for range 200_000 {
 		b := bytes.Clone(line)

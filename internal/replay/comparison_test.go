@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"mcphub/internal/audit"
 	"mcphub/internal/bounds"
+	"mcphub/internal/seeds"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )
@@ -61,10 +61,7 @@ func record(t testing.TB, dir string, n int) {
 // A million recorded decisions are replayed in five seconds where nothing else runs.
 // MCPHUB_LONG_CASES says how many instead of some thousand.
 func TestReplayOfManyDecisions(t *testing.T) {
-	n := 3000
-	if more, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		n = more
-	}
+	n := seeds.Cases(t, 3000)
 	dir := t.TempDir()
 	record(t, dir, n)
 	was := policy.Info{}

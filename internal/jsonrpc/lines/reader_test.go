@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"mcphub/internal/seeds"
 )
 
 // chunked reads s in pieces of the sizes given, over and over.
@@ -107,7 +108,7 @@ func TestReaderLines(t *testing.T) {
 
 // Lines of all sizes in one stream, with others behind them in the buffer.
 func TestReaderHandsBuffersOver(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := seeds.Rand(t)
 	var in strings.Builder
 	for i := range 200 {
 		n := rng.IntN(300)

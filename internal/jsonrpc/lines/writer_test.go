@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mcphub/internal/seeds"
 )
 
 // pipes makes the streams that a Writer is tried on: a pipe that takes some
@@ -64,7 +66,7 @@ func TestWriterKeepsFramesWhole(t *testing.T) {
 			var wg sync.WaitGroup
 			for s := range senders {
 				wg.Go(func() {
-					rng := rand.New(rand.NewPCG(uint64(s), 1))
+					rng := seeds.Rand(t, s)
 					for n := range each {
 						sent[s][n] = sendFrame(t, w, rng, s, n)
 					}

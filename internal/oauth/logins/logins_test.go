@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"mcphub/internal/oauth/logins"
 	"mcphub/internal/oauth/oauthtest"
 	"mcphub/internal/secrets"
+	"mcphub/internal/seeds"
 )
 
 func TestMain(m *testing.M) {
@@ -320,7 +320,7 @@ func renewer(dir string) {
 
 // renewers has eight processes renew one login until they are killed, each at some
 // moment after a few answers. It returns what they say but that they have a token.
-func renewers(t *testing.T, dir string, s *oauthtest.Server, locks func(n int) string) (said []string) {
+func renewers(t *testing.T, r *rand.Rand, dir string, s *oauthtest.Server, locks func(n int) string) (said []string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -334,8 +334,8 @@ func renewers(t *testing.T, dir string, s *oauthtest.Server, locks func(n int) s
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		after, moment := r.IntN(12), time.Duration(r.IntN(3000))*time.Microsecond
 		wg.Go(func() {
-			after := rand.IntN(12)
 			lines := bufio.NewScanner(out)
 			for n := 0; lines.Scan(); n++ {
 				if line := lines.Text(); line != "token" {
@@ -343,7 +343,7 @@ func renewers(t *testing.T, dir string, s *oauthtest.Server, locks func(n int) s
 					said = append(said, line)
 					mu.Unlock()
 				} else if n == after { // then at a moment of the next one
-					time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
+					time.AfterFunc(moment, func() { _ = cmd.Process.Kill() })
 				}
 			}
 			_ = cmd.Wait()
@@ -357,10 +357,7 @@ func renewers(t *testing.T, dir string, s *oauthtest.Server, locks func(n int) s
 // any moment. No login is lost whose answer was read, and no token is used twice but
 // those with which a process was killed before it had read the answer.
 func TestKilledAtAnyMoment(t *testing.T) {
-	cases := 60
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		cases = n
-	}
+	cases, r := seeds.Cases(t, 60), seeds.Rand(t)
 	const cut = "cut off before its answer was read"
 	dir := t.TempDir()
 	s, st := oauthtest.New(t), store(dir)
@@ -386,7 +383,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 	}
 	for s.Rotations() < cases && !t.Failed() {
-		for _, line := range renewers(t, dir, s, func(int) string { return filepath.Join(dir, "logins") }) {
+		for _, line := range renewers(t, r, dir, s, func(int) string { return filepath.Join(dir, "logins") }) {
 			switch {
 			case strings.HasPrefix(line, "error"):
 				t.Error(line)
@@ -410,10 +407,10 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // The control: without a common lock, processes use one token twice, and lose logins.
 func TestKilledAtAnyMomentWithoutLock(t *testing.T) {
 	dir := t.TempDir()
-	s, st := oauthtest.New(t), store(dir)
+	s, st, r := oauthtest.New(t), store(dir), seeds.Rand(t)
 	for round := range 50 {
 		logIn(t, st, s, "")
-		said := renewers(t, dir, s, func(n int) string { return filepath.Join(dir, fmt.Sprint("locks", n)) })
+		said := renewers(t, r, dir, s, func(n int) string { return filepath.Join(dir, fmt.Sprint("locks", n)) })
 		if s.Twice() > 0 && len(said) > 0 {
 			t.Logf("in round %d", round)
 			return
