@@ -20,6 +20,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/oauth/oauthtest"
+	"mcphub/internal/seeds"
 )
 
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.
@@ -166,10 +167,7 @@ func TestLoginsOfTwo(t *testing.T) {
 		}
 	}
 	hub := w.ServeHTTP(config, "ANN=token-of-ann-0123456789", "BOB=token-of-bob-0123456789", "EVE=token-of-eve-0123456789", "DBUS_SESSION_BUS_ADDRESS=unix:path="+w.Path("no-bus"))
-	calls := 200
-	if n, err := strconv.Atoi(os.Getenv("MCPHUB_LONG_CASES")); err == nil {
-		calls = n
-	}
+	calls := seeds.Cases(t, 200)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		name := []string{"ann", "bob"}[i%2]

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -24,12 +25,14 @@ import (
 	"mcphub/internal/attach"
 	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
+	"mcphub/internal/seeds"
 )
 
 // shared is a world whose clients share a hub, for as long as one of them is there and a moment longer.
 type shared struct {
 	*world.World
 	config, run string // run is the folder of its sockets
+	tried       atomic.Int64
 }
 
 // attachAuto is the key of hub.json that has clients share a hub.
@@ -203,7 +206,8 @@ func (s *shared) again(n int, how string) string {
 	for _, pair := range s.Env("OPENER_NEEDLE=00") {
 		line += " '" + pair + "'"
 	}
-	return fmt.Sprintf("%s %s do again %d all %s", line, world.Bin.Opener, n, s.Path("project", "known"))
+	first := seeds.Rand(s.T, int(s.tried.Add(1))).IntN(3000) // microseconds: see the opener
+	return fmt.Sprintf("%s %s do again %d %d all %s", line, world.Bin.Opener, n, first, s.Path("project", "known"))
 }
 
 // barred wants none of n tries to have worked, but that the secret was read, where reads says so. Each has met the hub and was

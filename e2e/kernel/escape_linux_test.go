@@ -6,18 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // callsPerSession bounds one session: what waits for an answer looks through all that came before.
@@ -336,7 +334,7 @@ func casesOfAll(t testing.TB) []string {
 
 // Every case of the project's corpora goes to a server that opens, reads and writes all that it can find in it, in every
 // spelling. Held by the kernel it opens nothing but its roots and what docs/sandbox.md prints, and changes nothing outside. The
-// control is the same server free. MCPHUB_LONG_CASES says how many cases; few are drawn by MCPHUB_SEED.
+// control is the same server free. MCPHUB_LONG_CASES says how many cases; few are drawn.
 func TestCorporaAtTheConfinedServer(t *testing.T) { testCorpora(t, openerEntry) }
 
 // The same goes to a server whose entry names paths: they open, and nothing else does.
@@ -345,8 +343,7 @@ func TestCorporaAtAServerThatNames(t *testing.T) { testCorpora(t, namingEntry) }
 func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 	t.Parallel()
 	texts := casesOfAll(t)
-	seed := drawn(t)
-	rand.New(rand.NewPCG(seed, 3)).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+	seeds.Rand(t).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	all := len(texts)
 	texts = texts[:min(all, world.LongCases(t, 200, 1_000_000))]
 	came, least := verdicts{}, 0
@@ -406,8 +403,8 @@ func testCorpora(t *testing.T, entry func(free bool) func(w *world.World) obj) {
 				}
 			})
 		}
-		t.Logf("%v: %d of %d strings, %d calls, of which %d led outside, to %d files and directories; MCPHUB_SEED=%d",
-			how, len(texts), all, cases, escaped, len(files), seed)
+		t.Logf("%v: %d of %d strings, %d calls, of which %d led outside, to %d files and directories",
+			how, len(texts), all, cases, escaped, len(files))
 		if free && escaped < cases/20 {
 			t.Error("too few lead outside where nothing holds them: this shows nothing")
 		}
@@ -435,18 +432,6 @@ func (s *sandboxed) verdict(found []opened) string {
 	}
 	slices.Sort(list)
 	return strings.Join(slices.Compact(list), "; ")
-}
-
-// drawn is by what cases are drawn: MCPHUB_SEED, or the time.
-func drawn(t testing.TB) uint64 {
-	t.Helper()
-	s := os.Getenv("MCPHUB_SEED")
-	if s == "" {
-		return uint64(time.Now().UnixNano())
-	}
-	seed, err := strconv.ParseUint(s, 10, 64)
-	world.Must(t, err)
-	return seed
 }
 
 func (s *sandboxed) opened(m ide.Message) (all []opened) {

@@ -12,6 +12,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/needs"
+	"mcphub/internal/seeds"
 )
 
 // sqlCases are statements, split at ";;". {x} is a file with that ending that holds the secret, {d} a folder, {env} the
@@ -118,7 +119,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 	} else if major, _ := strconv.Atoi(strings.TrimSpace(string(version))); major < 24 {
 		needs.Missing(t, "Node ", major, " has no SQLite")
 	}
-	times, seed := world.LongCases(t, 1, len(sqlSpellings)), drawn(t)
+	times, whole := world.LongCases(t, 1, len(sqlSpellings)), t // whose cases are the same in each way
 	engines := []string{"sqlite"}
 	if times > 1 {
 		n.Of(t, "engines")
@@ -137,7 +138,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 			s.outside = state(s.w)
 			s.AwaitTool("kid__sql")
 			for _, engine := range engines {
-				d, count, escaped := rand.New(rand.NewPCG(seed, 5)), 0, 0
+				d, count, escaped := seeds.Rand(whole), 0, 0
 				for round := range times {
 					for _, text := range sqlCases[engine] {
 						count++
@@ -160,7 +161,7 @@ func TestSQLAtTheConfinedServer(t *testing.T) {
 				if free {
 					least += escaped
 				}
-				t.Logf("%v: %s: of %d cases %d led outside; MCPHUB_SEED=%d", how, engine, count, escaped, seed)
+				t.Logf("%v: %s: of %d cases %d led outside", how, engine, count, escaped)
 				if free && escaped < count/3 || !strings.Contains(inside, "kept") {
 					t.Errorf("too few do what they should, so this shows nothing: %s", inside)
 				}

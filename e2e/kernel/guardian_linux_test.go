@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // familySize is how many processes a rogue recorder starts that never end by themselves: a parent, a breeder, and others that
@@ -148,7 +148,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n := world.LongCases(t, 3, 100)
+			n, r := world.LongCases(t, 3, 100), seeds.Rand(t)
 			var worst time.Duration
 			full := 0
 			for i := range n {
@@ -178,7 +178,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 						t.Fatalf("not all have started: %v", world.Marked(t, v.mark))
 					}
 				} else { // any moment: the start takes about as long
-					moment := time.NewTimer(time.Duration(rand.Int64N(int64(150 * time.Millisecond))))
+					moment := time.NewTimer(time.Duration(r.Int64N(int64(150 * time.Millisecond))))
 					<-moment.C
 				}
 				if v.settled(c.more) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"regexp"
@@ -22,15 +21,22 @@ import (
 // errNoHub says that no hub is there to be attacked. Such a try does not count.
 var errNoHub = errors.New("no hub is there")
 
+const (
+	late   = "late"               // once a parent has ended
+	ending = 3 * time.Millisecond // the end of a parent takes at most as long
+	stride = 1854                 // microseconds, by which moments spread evenly over that, however many there are
+)
+
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // again makes an attack n times, each time by a process of its own: by a child; by one in a session of its own; by a grandchild
-// whose parent ends at once, which tries at any moment of that; by one who waits for that end. It gives how often which text came of
-// it, without the numbers in it.
-func again(n int, attack []string) (string, error) {
+// whose parent ends at once, which tries at any moment of that, the first time at that many microseconds of it; by one who waits for
+// that end. It gives how often which text came of it, without the numbers in it.
+func again(n, first int, attack []string) (string, error) {
 	said, since := map[string]int{}, time.Now()
 	for tries, way := 0, 0; tries < n; way++ {
-		text, err := byAnother(way%4, attack)
+		moment := time.Duration(first+way*stride) * time.Microsecond % ending
+		text, err := byAnother(way%4, moment, attack)
 		if err != nil {
 			return "", err
 		}
@@ -49,10 +55,13 @@ func again(n int, attack []string) (string, error) {
 }
 
 // byAnother has another process make an attack, and gives what it says.
-func byAnother(way int, attack []string) (string, error) {
+func byAnother(way int, moment time.Duration, attack []string) (string, error) {
 	args := []string{"do"}
-	if way >= 2 {
-		args = append(args, "leave", strconv.FormatBool(way == 3))
+	switch way {
+	case 2:
+		args = append(args, "leave", moment.String())
+	case 3:
+		args = append(args, "leave", late)
 	}
 	cmd := exec.Command("/proc/self/exe", append(args, attack...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: way > 0}
@@ -72,9 +81,9 @@ func byAnother(way int, attack []string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// leave starts a process that makes an attack, and ends; late: the other waits until it has.
-func leave(late bool, attack []string) error {
-	args := append([]string{"do", "left", strconv.Itoa(os.Getpid()), strconv.FormatBool(late)}, attack...)
+// leave starts a process that makes an attack, and ends; when: that other process waits so long, or until this one has ended.
+func leave(when string, attack []string) error {
+	args := append([]string{"do", "left", strconv.Itoa(os.Getpid()), when}, attack...)
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = os.Stdout, os.Stderr, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -85,11 +94,15 @@ func leave(late bool, attack []string) error {
 }
 
 // left makes an attack once its parent has ended, or at a moment at which it may or may not have.
-func left(parent int, late bool, args []string) (string, error) {
-	if !late {
-		time.Sleep(rand.N(3 * time.Millisecond))
+func left(parent int, when string, args []string) (string, error) {
+	if when != late {
+		moment, err := time.ParseDuration(when)
+		if err != nil {
+			return "", err
+		}
+		time.Sleep(moment)
 	}
-	for late && os.Getppid() == parent {
+	for when == late && os.Getppid() == parent {
 		time.Sleep(100 * time.Microsecond)
 	}
 	return attack(args[0], args[1:])

@@ -93,15 +93,15 @@ func attack(what string, args []string) (string, error) {
 	case "held": // one of a session that is attached
 		return heldDoor(args[0])
 	case "again": // so many times, another attack
-		n, err := strconv.Atoi(args[0])
-		if err != nil {
+		var n, first int
+		if _, err := fmt.Sscan(args[0]+" "+args[1], &n, &first); err != nil {
 			return "", err
 		}
-		return again(n, args[1:])
+		return again(n, first, args[2:])
 	case "leave": // it to one who is left behind
-		return "", leave(args[0] == "true", args[1:])
+		return "", leave(args[0], args[1:])
 	case "left":
-		return left(pid, args[1] == "true", args[2:])
+		return left(pid, args[1], args[2:])
 	case "all": // what is to be had of a shared hub
 		return tryAll(args[0])
 	case "false": // a door in the place of a hub's

@@ -2,11 +2,9 @@ package operation
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,6 +19,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/bounds"
+	"mcphub/internal/seeds"
 )
 
 // What is one session's alone bears c4n and its number: its environment, arguments, answers and questions. A folder bears r4t and
@@ -261,12 +260,10 @@ func newIslands(t *testing.T) *islands {
 
 // TestAttachedIslands: clients of the real program attach to a hub, each with its environment, leave and are killed; they change
 // roots, call, are asked, and crash servers, at random. Nothing of one is seen by another, nor by a server that does not serve it.
-// MCPHUB_LONG_CASES says how many steps, MCPHUB_SEED repeats the choices of a run.
+// MCPHUB_LONG_CASES says how many steps.
 func TestAttachedIslands(t *testing.T) {
-	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("MCPHUB_SEED"), strconv.FormatInt(time.Now().UnixNano(), 10)), 10, 64)
-	world.Must(t, err)
 	m := newIslands(t)
-	pick := rand.New(rand.NewPCG(seed, 1)).IntN
+	pick := seeds.Rand(t).IntN
 	sets := [][]int{{0}, {1}, {2}, {2, 0}}
 	servers := []string{"own", "some", "all"}
 	talks := []string{"echo", "echo", "whoami", "ask_roots", "ask", "progress"}
@@ -318,7 +315,7 @@ func TestAttachedIslands(t *testing.T) {
 	m.ends()
 	m.records()
 	if wrong = append(wrong, m.found()...); len(wrong) > 0 {
-		t.Fatalf("MCPHUB_SEED=%d: %s", seed, strings.Join(wrong, "\n"))
+		t.Fatal(strings.Join(wrong, "\n"))
 	}
 	starts := map[string]int{}
 	for _, server := range servers {

@@ -1,13 +1,11 @@
 package operation
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/bounds"
+	"mcphub/internal/seeds"
 )
 
 // remains are processes that must end soon.
@@ -45,10 +44,8 @@ var soon = bounds.Of(5 * time.Second)
 
 // TestKilledAtAnyMoment kills with -9, at random moments while clients call all the time: an adapter, a client, a server, the
 // hub, its guardian. Nothing that was only its own is left; the other clients' calls go on, but where it was what served them all; the
-// record is whole. MCPHUB_LONG_CASES says how many moments, MCPHUB_SEED repeats the choices of a run.
+// record is whole. MCPHUB_LONG_CASES says how many moments.
 func TestKilledAtAnyMoment(t *testing.T) {
-	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("MCPHUB_SEED"), strconv.FormatInt(time.Now().UnixNano(), 10)), 10, 64)
-	world.Must(t, err)
 	a := sharing(t, obj{})
 	own := a.Recorder("own", "-ignore-term", "-grandchild")
 	own["env"].(obj)["CLIENT_MARK"] = "${CLIENT_MARK}"
@@ -57,7 +54,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	all := a.Recorder("all", "-rogue")
 	all["share"] = "all"
 	a.config = a.Config(obj{"own": own, "some": some, "all": all}, obj{"attach": obj{"mode": "auto", "idle": "1s"}})
-	h := &havoc{attached: a, servers: []string{"all", "own", "some"}, generator: rand.New(rand.NewPCG(seed, 1)), kills: map[string]int{}, lost: map[string]time.Time{}}
+	h := &havoc{attached: a, servers: []string{"all", "own", "some"}, generator: seeds.Rand(t), kills: map[string]int{}, lost: map[string]time.Time{}}
 	for range victims {
 		h.another()
 	}
@@ -71,7 +68,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		h.strike(what)
 		if t.Failed() {
-			t.Fatalf("moment %d (%s), MCPHUB_SEED=%d", moment, what, seed)
+			t.Fatalf("moment %d (%s)", moment, what)
 		}
 		if moment%100 == 99 {
 			h.verify()

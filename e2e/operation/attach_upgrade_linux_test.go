@@ -2,7 +2,6 @@ package operation
 
 import (
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/bounds"
+	"mcphub/internal/seeds"
 )
 
 // install puts the program under test at a path, as an upgrade does: under another name first, then over what was there.
@@ -76,6 +76,7 @@ func TestUpgradedUnderLoad(t *testing.T) {
 		}
 		return pids
 	}
+	r := seeds.Rand(t)
 	old := start(2)
 	goOn(old)
 	answers, visitors, upgrades := 0, 0, world.LongCases(t, 2, 200)
@@ -85,7 +86,7 @@ func TestUpgradedUnderLoad(t *testing.T) {
 			t.Fatalf("hubs before the upgrade: %v", before)
 		}
 		during := start(2)
-		<-time.After(time.Duration(rand.IntN(60)) * time.Millisecond)
+		<-time.After(time.Duration(r.IntN(60)) * time.Millisecond)
 		install(t, program)
 		now := start(2)
 		goOn(slices.Concat(old, during, now))
@@ -110,10 +111,11 @@ func TestUpgradedWhileAHubStarts(t *testing.T) {
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "500ms"}})
 	program := a.Path("bin", "mcphub")
 	install(t, program)
+	r := seeds.Rand(t)
 	for range world.LongCases(t, 4, 200) {
 		c, err := ide.Start(ide.Options{Command: program, Args: []string{"serve", "--config", a.config}, Dir: a.Project, Env: a.env, Roots: ide.Folders(a.Project)})
 		world.Must(t, err)
-		<-time.After(time.Duration(rand.IntN(40)) * time.Millisecond)
+		<-time.After(time.Duration(r.IntN(40)) * time.Millisecond)
 		install(t, program)
 		began := time.Now()
 		_, err = c.Initialize(a.wait())

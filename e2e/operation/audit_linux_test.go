@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/seeds"
 )
 
 var marker = regexp.MustCompile(`call-\d+-\d+-`)
@@ -94,7 +94,7 @@ func killUnderLoad(t *testing.T, w *world.World, config string, round int) {
 	world.Must(t, cmd.Start())
 	_, err = io.WriteString(in, strings.Replace(world.FirstLines, `"capabilities":{}`, `"capabilities":{"roots":{}}`, 1))
 	world.Must(t, err)
-	answers := 1 + rand.IntN(300)
+	answers := 1 + seeds.Rand(t, round).IntN(300)
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // leakGrowth is what a hub may hold more, in KiB, after any number of calls than after the first of them.
@@ -26,12 +27,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a process holds")
 	}
-	count := 1000
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		var err error
-		count, err = strconv.Atoi(s)
-		world.Must(t, err)
-	}
+	count := seeds.Cases(t, 1000)
 	w := world.New(t)
 	p := startPlain(t, w, w.Config(obj{"rec": w.Recorder("rec")}))
 	p.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"leak","version":"1"}}}`)

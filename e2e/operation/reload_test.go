@@ -13,10 +13,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // replacements are the ways in which a file gets another text, by what editors, people and Kubernetes do.
@@ -197,13 +197,12 @@ type load struct {
 	lost  []string
 }
 
-func startLoad(s *world.Session, w *world.World, rng *rand.Rand) *load {
+func startLoad(s *world.Session, w *world.World) *load {
 	l := &load{stop: make(chan struct{})}
 	file := w.Path("project", "hello.txt")
 	for i := range 4 {
-		seed := rng.Uint64()
 		l.wg.Go(func() {
-			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			rng := seeds.Rand(s.T, i)
 			for n := 0; ; n++ {
 				select {
 				case <-l.stop:
@@ -243,23 +242,14 @@ const editsPerSession = 25
 
 // hub.json is edited again and again, in every way, well and badly, while calls run. No call is lost, no child restarted
 // whose entry stays the same, and in the end the hub is what a fresh start from the last file would be (H6).
-// MCPHUB_LONG_CASES says how many edits, MCPHUB_SEED repeats the choices of a run.
+// MCPHUB_LONG_CASES says how many edits.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
-	edits, seed := 12, uint64(time.Now().UnixNano())
-	var err error
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		edits, err = strconv.Atoi(s)
-		world.Must(t, err)
-	}
-	if s := os.Getenv("MCPHUB_SEED"); s != "" {
-		seed, err = strconv.ParseUint(s, 10, 64)
-		world.Must(t, err)
-	}
+	edits := seeds.Cases(t, 12)
 	var total struct{ Edits, Valid, Broken, Bursts, Calls, Kept, Replaced int }
 	for first := 0; first < edits && !t.Failed(); first += editsPerSession {
 		t.Run(fmt.Sprint("edits from ", first), func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(seed, uint64(first)))
+			rng := seeds.Rand(t)
 			w := world.New(t)
 			now := edited{}
 			path := w.Write("conf/hub.json", now.text(w))
@@ -267,7 +257,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			s.Handshake()
 			s.Tools()
 			state := s.ConfigState()
-			load := startLoad(s, w, rng)
+			load := startLoad(s, w)
 			put := func(text string) string {
 				kind := slices.Sorted(maps.Keys(replacements))[rng.IntN(len(replacements))]
 				world.Must(t, replacements[kind](path, text))
@@ -324,11 +314,11 @@ func TestReloadUnderLoad(t *testing.T) {
 			wantSame(t, "tools/list", s.Tools(), fresh.Tools())
 			wantSame(t, "list-tools", s.Servers(), fresh.Servers())
 			if t.Failed() {
-				t.Logf("MCPHUB_SEED=%d, the last file:\n%s", seed, now.text(w))
+				t.Logf("the last file:\n%s", now.text(w))
 			}
 		})
 	}
-	t.Logf("%+v; MCPHUB_SEED=%d", total, seed)
+	t.Logf("%+v", total)
 	if !t.Failed() && (total.Valid == 0 || total.Broken == 0 || total.Calls < total.Edits || total.Kept == 0 || total.Replaced == 0) {
 		t.Errorf("too little was seen: %+v", total)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
+	"mcphub/internal/seeds"
 )
 
 // baseline is the hub whose verdicts are to stay: the path of a binary.
@@ -28,24 +28,17 @@ var baseline = os.Getenv("MCPHUB_BASELINE")
 
 // TestDifferential does the same with the baseline and with the hub of this tree, in the same directory, and demands for every
 // case the same answer, the same bytes at the children and the same line in the record. What differs from run to run of one hub
-// is put aside: see volatile. MCPHUB_LONG_CASES says how many calls there are, MCPHUB_SEED how they are drawn.
+// is put aside: see volatile. MCPHUB_LONG_CASES says how many calls there are.
 func TestDifferential(t *testing.T) {
 	if baseline == "" {
 		world.Shout("\n*** e2e: NO VERDICT IS COMPARED WITH AN EARLIER ONE: MCPHUB_BASELINE names no binary ***\n\n")
 		t.Skip("NOT PROVED HERE: MCPHUB_BASELINE names no binary")
 	}
-	seed := uint64(20_260_728)
-	if s := os.Getenv("MCPHUB_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		world.Must(t, err)
-	}
 	d := &differential{sides: [2]side{{program: baseline}, {program: world.Hub(t)}}, count: map[string]int{}}
 	calls, texts := world.LongCases(t, 200, 1_000_000), corpus(t)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	rng.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+	seeds.Rand(t).Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 	texts = texts[:min(len(texts), max(calls, 40))]
-	t.Cleanup(func() { d.report(t, seed) })
+	t.Cleanup(func() { d.report(t) })
 	// Each of the ways has its turn, however few cases there are.
 	for i, some := range deal(texts, 100) {
 		t.Run(fmt.Sprint("c", i), func(t *testing.T) {
@@ -57,7 +50,7 @@ func TestDifferential(t *testing.T) {
 		t.Run(fmt.Sprint("r", i), func(t *testing.T) {
 			t.Parallel()
 			d.run(t, func(w *world.World) plan {
-				return randomPlan(w, rand.New(rand.NewPCG(seed, uint64(i+2))), i, len(n), texts)
+				return randomPlan(w, seeds.Rand(t), i, len(n), texts)
 			})
 		})
 	}
@@ -95,7 +88,7 @@ func TestDifferentialSees(t *testing.T) {
 				differ := map[string]string{}
 				d.found = func(stream, what string) { differ[stream] = what }
 				d.run(t, func(w *world.World) plan {
-					p := randomPlan(w, rand.New(rand.NewPCG(7, uint64(i))), i, 25, texts)
+					p := randomPlan(w, seeds.Rand(t), i, 25, texts)
 					delete(p.config, "policy")
 					delete(p.config, "audit")
 					return p
@@ -236,12 +229,12 @@ func beside(was, is string) string {
 	return fmt.Sprintf("  of  %q\n  was %q\n  is  %q", was[:min(from, 300)], part(was), part(is))
 }
 
-func (d *differential) report(t testing.TB, seed uint64) {
+func (d *differential) report(t testing.TB) {
 	var b strings.Builder
 	for _, what := range world.Names(d.count) {
 		fmt.Fprintf(&b, "  %6d %s\n", d.count[what], what)
 	}
-	t.Logf("seed %d: %d cases, %d differences\n%s", seed, d.cases, d.differences, b.String())
+	t.Logf("%d cases, %d differences\n%s", d.cases, d.differences, b.String())
 }
 
 // step is one thing that a client does. Its members are raw: they may be no JSON.

@@ -18,6 +18,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // hostile is a modern client that keeps to no rule, before a hub with the fixture as its child.
@@ -294,12 +295,7 @@ func TestClientThatNeverAnswersIsBounded(t *testing.T) {
 	if world.RaceDetector {
 		t.Skip("the race detector holds several times as much: .ci/run does this one without it")
 	}
-	count := 300
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		var err error
-		count, err = strconv.Atoi(s)
-		world.Must(t, err)
-	}
+	count := seeds.Cases(t, 300)
 	for _, overWeb := range []bool{false, true} {
 		t.Run(world.TransportNames[overWeb], func(t *testing.T) {
 			t.Parallel()

@@ -4,17 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // What judge calls an answer that must not be.
@@ -30,24 +29,15 @@ const roundsPerSession = 25
 // The roots are a, then a and b, then b, then none, and again, with calls racing every change: before it, between the
 // client's change of mind and its notification, while the question is open, after. No answer ever holds what no set of roots
 // allowed while its call was under way, and a call sent after a change is not refused what the new roots hold. What is
-// interleaved how is left to chance: MCPHUB_LONG_CASES says how many rounds, MCPHUB_SEED repeats the choices of a run.
+// interleaved how is left to chance: MCPHUB_LONG_CASES says how many rounds.
 // It is not parallel, since it leaves no core idle.
 func TestCallsThatRaceTheRoots(t *testing.T) {
 	n := world.RequireNode(t)
-	rounds, seed := 20, uint64(time.Now().UnixNano())
-	var err error
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		rounds, err = strconv.Atoi(s)
-		world.Must(t, err)
-	}
-	if s := os.Getenv("MCPHUB_SEED"); s != "" {
-		seed, err = strconv.ParseUint(s, 10, 64)
-		world.Must(t, err)
-	}
+	rounds := seeds.Cases(t, 20)
 	var total raceCount
 	for first := 0; first < rounds && !t.Failed(); first += roundsPerSession {
 		t.Run(fmt.Sprint("rounds from ", first), func(t *testing.T) {
-			r := newRace(t, n, rand.New(rand.NewPCG(seed, uint64(first))), "fs__")
+			r := newRace(t, n, seeds.Rand(t), "fs__")
 			for range min(roundsPerSession, rounds-first) {
 				if r.round(); len(r.wrong) > 0 {
 					break
@@ -56,11 +46,11 @@ func TestCallsThatRaceTheRoots(t *testing.T) {
 			r.collect()
 			total.add(r.count)
 			for _, wrong := range r.wrong {
-				t.Errorf("%s\nMCPHUB_SEED=%d", wrong, seed)
+				t.Error(wrong)
 			}
 		})
 	}
-	t.Logf("%d rounds: %+v; MCPHUB_SEED=%d", rounds, total, seed)
+	t.Logf("%d rounds: %+v", rounds, total)
 	// A test in which nothing is allowed, refused or raced shows nothing.
 	if least := rounds; !t.Failed() && (total.Allowed < least || total.Refused < least || total.Raced < least) {
 		t.Errorf("too little was seen in %d rounds: %+v", rounds, total)
@@ -70,7 +60,7 @@ func TestCallsThatRaceTheRoots(t *testing.T) {
 // The control: with no hub in front the same calls read what the roots no longer hold, and are refused what they do hold.
 func TestWithoutTheHubTheRaceIsLost(t *testing.T) {
 	t.Parallel()
-	r := newRace(t, world.RequireNode(t), rand.New(rand.NewPCG(1, 2)), "")
+	r := newRace(t, world.RequireNode(t), seeds.Rand(t), "")
 	seen := func(what string) bool {
 		return slices.ContainsFunc(r.wrong, func(wrong string) bool { return strings.HasPrefix(wrong, what) })
 	}

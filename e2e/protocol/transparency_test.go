@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,12 +14,15 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
 )
 
 // What passes through the hub is the same JSON afterwards, whatever it is: results, errors, progress, _meta, schemas, ids. The
 // same number is one with the same digits, and a string one with the same escapes. MCPHUB_LONG_CASES says how many of each.
 func TestTransparencyProperty(t *testing.T) {
-	world.Must(t, flag.Set("rapid.checks", cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "500")))
+	beside := func(property func(*rapid.T)) func(*testing.T) {
+		return func(t *testing.T) { seeds.CheckCases(t, seeds.Cases(t, 500), property) }
+	}
 	for name, open := range map[string]func(*world.World) sender{
 		"stdio": func(w *world.World) sender {
 			return talking(w, w.Config(obj{"rec": w.Recorder("rec", "-offers")}), "rec__")
@@ -40,10 +41,10 @@ func TestTransparencyProperty(t *testing.T) {
 			for id := range 1000 { // those of the handshake are among them
 				x.taken[strconv.Itoa(id)] = true
 			}
-			t.Run("answers", rapid.MakeCheck(x.answers))
-			t.Run("other answers", rapid.MakeCheck(x.otherAnswers))
-			t.Run("questions", rapid.MakeCheck(x.questions))
-			t.Run("params", rapid.MakeCheck(x.params))
+			t.Run("answers", beside(x.answers))
+			t.Run("other answers", beside(x.otherAnswers))
+			t.Run("questions", beside(x.questions))
+			t.Run("params", beside(x.params))
 			t.Run("lists", x.lists)
 		})
 	}
@@ -169,26 +170,24 @@ func (x *exchanges) params(t *rapid.T) {
 // change of the list takes its time.
 func (x *exchanges) lists(t *testing.T) {
 	const each = 100
-	cases, err := strconv.Atoi(cmp.Or(os.Getenv("MCPHUB_LONG_CASES"), "200"))
-	world.Must(t, err)
-	for seed := range (cases + each - 1) / each {
-		entries := rapid.SliceOfN(entry(), each, each).Example(seed)
+	for series := range (seeds.Cases(t, 200) + each - 1) / each {
+		entries := seeds.Example(t, rapid.SliceOfN(entry(), each, each), series)
 		var all []string
 		for i, e := range entries {
-			all = append(all, fmt.Sprintf(e, fmt.Sprintf("made_up_%d_%d", seed, i)))
+			all = append(all, fmt.Sprintf(e, fmt.Sprintf("made_up_%d_%d", series, i)))
 		}
 		args := world.Raw(t, obj{"hex": hex.EncodeToString([]byte(strings.Join(all, ",")))})
-		_, err := x.c.request(fmt.Sprintf(`"set %d"`, seed), "tools/call", fmt.Sprintf(`{"name":"%sset_tools","arguments":%s}`, x.c.prefix(), args))
+		_, err := x.c.request(fmt.Sprintf(`"set %d"`, series), "tools/call", fmt.Sprintf(`{"name":"%sset_tools","arguments":%s}`, x.c.prefix(), args))
 		world.Must(t, err)
-		last := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), seed, each-1)
+		last := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), series, each-1)
 		var listed map[string]json.RawMessage
 		if !world.Within(world.WaitLimit, func() bool { listed = x.list(t); return listed[last] != nil }) {
-			t.Fatalf("seed %d: %s is never listed", seed, last)
+			t.Fatalf("series %d: %s is never listed", series, last)
 		}
 		for i, e := range entries {
-			name := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), seed, i)
+			name := fmt.Sprintf("%smade_up_%d_%d", x.c.prefix(), series, i)
 			if err := same("the entry", listed[name], fmt.Sprintf(e, name)); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
+				t.Errorf("series %d: %v", series, err)
 			}
 		}
 	}
@@ -265,9 +264,9 @@ func check[B string | json.RawMessage](t *rapid.T, what string, got B, want stri
 func TestTransparencyNoticesReencoding(t *testing.T) {
 	t.Parallel()
 	noticed := map[string]int{}
-	for seed := range 200 {
+	for n := range 200 {
 		for name, g := range map[string]*rapid.Generator[string]{"result": wild.object(3), "arguments": tame.object(3), "entry": entry()} {
-			text := strings.ReplaceAll(g.Example(seed), `"%s"`, `"n"`)
+			text := strings.ReplaceAll(seeds.Example(t, g, n), `"%s"`, `"n"`)
 			var v any
 			// What cannot be decoded, as a number that no float64 holds, does not even arrive.
 			again := ""

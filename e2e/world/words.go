@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/internal/seeds"
 )
 
 // PathArgs gives arguments with one path.
@@ -75,11 +75,5 @@ func Names[V any](m map[string]V) []string {
 // LongCases is how often something is done: few times, or as MCPHUB_LONG_CASES says, at most that often.
 func LongCases(t testing.TB, few, most int) int {
 	t.Helper()
-	s := os.Getenv("MCPHUB_LONG_CASES")
-	if s == "" {
-		return few
-	}
-	n, err := strconv.Atoi(s)
-	Must(t, err)
-	return min(n, most)
+	return min(seeds.Cases(t, few), most)
 }
