@@ -49,7 +49,7 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 		{"cat " + out, "'" + out + "' is closed to it. Ask your user to run `mcphub why`."},
 		{"cat " + d["a"] + "/link/file", "'" + d["a"] + "/link/file' is closed to it. "},
 		{"mkdir " + d["out"] + "/new", "'" + d["out"] + "/new' is closed to it for writing. "},
-		{"echo >" + d["docs"] + "/file", "'" + d["docs"] + "/file' is closed to it for writing. "},
+		{"touch " + d["docs"] + "/file", "'" + d["docs"] + "/file' is closed to it for writing. "},
 		{"cat " + kept["box"] + "/file", "is closed to all servers, unless a person opens it. "},
 		{"echo Permission denied; false", ""},
 		{"cat " + d["a"] + "/missing", ""},
@@ -71,7 +71,7 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 			t.Errorf("%s: %+v", tc.command, b.Content)
 		}
 		block, _ := json.Marshal(b.Content[0].Text)
-		told := tc.says != "" && !strings.Contains(tc.says, "all servers") && !strings.HasPrefix(tc.command, "echo >") // of these, and of what can be read, an ordinary result says nothing
+		told := tc.says != "" && !strings.Contains(tc.says, "all servers") // of what can be read an ordinary result says nothing
 		if !strings.Contains(plain, string(block)) || strings.Contains(plain, refused) != told {
 			t.Errorf("%s: without an error the child says %s, and with one %s", tc.command, plain, block)
 		}
@@ -82,7 +82,7 @@ func TestARefusalOfTheKernelIsTold(t *testing.T) {
 		}
 	}
 	status, err := json.Marshal(c.hub.Status())
-	if err != nil || !strings.Contains(string(status), fmt.Sprintf(`"kernelRefused":13,"kernelRefusedLast":%q`, kept["box"]+"/file")) {
+	if err != nil || !strings.Contains(string(status), fmt.Sprintf(`"kernelRefused":14,"kernelRefusedLast":%q`, kept["box"]+"/file")) {
 		t.Errorf("status says %s", status)
 	}
 	if !strings.Contains(string(status), fmt.Sprintf(`"opens":{"read":[%q`, d["docs"])) || !strings.Contains(string(status), `"network":"on","sockets":"off"}`) {

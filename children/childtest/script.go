@@ -21,7 +21,7 @@ const envScript = "MCPHUB_CHILDTEST"
 // Script says how a child behaves. The zero Script is a well-behaved server
 // with the tools of [serveTool] on one page.
 type Script struct {
-	Shell       bool          // it lists the tool "shell", which runs a line of bash
+	Shell       bool          // it lists the tool "shell", which runs a line of sh
 	StartDelay  time.Duration // before it reads anything
 	Gate        string        // before it reads anything it waits until this file exists
 	Exit        int           // ends at once with this status, unless 0

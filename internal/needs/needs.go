@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
+
+	"mcphub/internal/lazyregexp"
 )
 
 //go:embed debian
@@ -56,6 +57,12 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
+// Has tells whether a program is in PATH, for a test that proves more if it is.
+func Has(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
+
 // Line asks for each listed program that a line of shell names. A program that the line names by its whole path is not asked for.
 func Line(t testing.TB, line string) {
 	t.Helper()
@@ -66,7 +73,7 @@ func Line(t testing.TB, line string) {
 	}
 }
 
-var words = regexp.MustCompile(`[\w./~{}-]+`)
+var words = lazyregexp.New(`[\w./~{}-]+`)
 
 // Within ends a test that ran tests in another process as by Missing, if one of them lacked a program. said is what they wrote.
 func Within(t testing.TB, said string) {

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"mcphub/internal/lazyregexp"
 )
 
 // event is what go test -json writes (go doc test2json, go help buildjson).
@@ -136,8 +138,8 @@ func (s *suite) print(r *report) {
 }
 
 var (
-	frame = regexp.MustCompile(`^\s*(=== |--- )`)
-	place = regexp.MustCompile(`^\s*[\w./-]+\.go:\d+: `)
+	frame = lazyregexp.New(`^\s*(=== |--- )`)
+	place = lazyregexp.New(`^\s*[\w./-]+\.go:\d+: `)
 )
 
 // reason is the last thing that a skipped test said.
