@@ -101,8 +101,12 @@ func TestOneBadChildDelaysNobody(t *testing.T) {
 		"missing": obj{"command": w.Path("no-such-program")},
 		"unset":   obj{"command": "${MCPHUB_E2E_NEVER_SET}"},
 	}), ide.Folders(w.Project))
+	begun := time.Now()
 	s.Handshake()
 	s.MustCall("good__echo", `{"text":"at once"}`)
+	if took := time.Since(begun); took > bounds.Of(2*time.Second) {
+		t.Errorf("a call to a good child took %v: it, or initialize, waited for another one", took)
+	}
 	listed := time.Now()
 	all := s.Tools()
 	if took := time.Since(listed); took > bounds.Of(6*time.Second) {

@@ -31,26 +31,23 @@ var ownTimes = map[string]string{
 
 // A timed is the code of a package of tests: what is said of time in it.
 type timed struct {
-	set     *token.FileSet
 	consts  map[string]ast.Expr
 	funcs   []*ast.FuncDecl
-	in      map[*ast.FuncDecl]string // their files
-	runners map[string]bool          // functions that run what they are given in a bubble
-	bubbled map[string]bool          // functions that are only called in bubbles
+	in      map[*ast.FuncDecl]source
+	runners map[string]bool // functions that run what they are given in a bubble
+	bubbled map[string]bool // functions that are only called in bubbles
 }
 
-func newTimed(files map[string]*ast.File, set *token.FileSet) *timed {
-	p := &timed{set: set, consts: map[string]ast.Expr{}, in: map[*ast.FuncDecl]string{}, runners: map[string]bool{"synctest.Test": true}, bubbled: map[string]bool{}}
+func newTimed(files ...source) *timed {
+	p := &timed{consts: map[string]ast.Expr{}, in: map[*ast.FuncDecl]source{}, runners: map[string]bool{"synctest.Test": true}, bubbled: map[string]bool{}}
 	bubbles := false
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, i := range files[name].Imports {
-			bubbles = bubbles || i.Path.Value == `"testing/synctest"`
-		}
-		for _, d := range files[name].Decls {
+	for _, s := range files {
+		bubbles = bubbles || strings.Contains(s.text, `"testing/synctest"`)
+		for _, d := range s.file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Body != nil {
-					p.funcs, p.in[d] = append(p.funcs, d), name
+					p.funcs, p.in[d] = append(p.funcs, d), s
 				}
 			case *ast.GenDecl:
 				p.note(d)
@@ -248,25 +245,16 @@ var timedPackages = sync.OnceValues(func() (map[string]*timed, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, set := map[string]map[string]*ast.File{}, token.NewFileSet()
+	all := map[string][]source{}
 	for _, s := range files {
 		shared := slices.ContainsFunc(supports, func(dir string) bool { return strings.HasPrefix(s.path, dir) })
-		if !shared && !strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/archtest/") || strings.HasPrefix(s.path, "internal/bounds/") {
-			continue
+		if dir := path.Dir(s.path); (shared || strings.HasSuffix(s.path, "_test.go")) && dir != "internal/archtest" && dir != "internal/bounds" {
+			all[dir] = append(all[dir], s)
 		}
-		file, err := parser.ParseFile(set, s.path, s.text, parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		dir := path.Dir(s.path)
-		if all[dir] == nil {
-			all[dir] = map[string]*ast.File{}
-		}
-		all[dir][s.path] = file
 	}
 	packages := map[string]*timed{}
 	for dir, files := range all {
-		packages[dir] = newTimed(files, set)
+		packages[dir] = newTimed(files...)
 	}
 	return packages, nil
 })
@@ -288,10 +276,10 @@ func TestNoTestHasATimeOfItsOwn(t *testing.T) {
 	found := map[string]bool{}
 	eachTimed(t, func(_ string, p *timed) {
 		for _, f := range p.funcs {
-			name := p.in[f] + " " + f.Name.Name
+			name := p.in[f].path + " " + f.Name.Name
 			p.find(f, func(at token.Pos, what string) {
 				if found[name] = true; ownTimes[name] == "" {
-					t.Errorf("%s %s: %s", p.set.Position(at), f.Name.Name, what)
+					t.Errorf("%s %s: %s", p.in[f].set.Position(at), f.Name.Name, what)
 				}
 			})
 		}
@@ -337,16 +325,16 @@ func TestTimesOfTheirOwnAreFound(t *testing.T) {
 		`inBubble(t, func() {}); if took > time.Second { t.Error() }`:                       1,
 		`for _, c := range []c{{func() { if took > time.Second {} }}} { inBubble(t, c.f) }`: 0,
 	} {
-		set := token.NewFileSet()
-		more := bubble
+		text := head + bubble
 		if strings.Contains(body, "helper()") {
-			more += "func helper() { if took > time.Second { t.Error() } }\n"
+			text += "func helper() { if took > time.Second { t.Error() } }\n"
 		}
-		file, err := parser.ParseFile(set, "p_test.go", head+more+"func TestIt(t *testing.T) {\n"+body+"\n}\n", parser.SkipObjectResolution)
-		if err != nil {
+		s := source{text: text + "func TestIt(t *testing.T) {\n" + body + "\n}\n", set: token.NewFileSet()}
+		var err error
+		if s.file, err = parser.ParseFile(s.set, "p_test.go", s.text, parser.SkipObjectResolution); err != nil {
 			t.Fatal(body, err)
 		}
-		p := newTimed(map[string]*ast.File{"p_test.go": file}, set)
+		p := newTimed(s)
 		got := 0
 		for _, f := range p.funcs {
 			p.find(f, func(token.Pos, string) { got++ })
