@@ -107,7 +107,7 @@ texts.roots = await child('list_roots');
 texts.all = await child('test_input_required_result_multiple_inputs');
 const subscription = await follow();
 texts.change = await child('test_trigger_tool_change');
-await happened.tools; // before it lists them: whoever has the new list already need not be told
+await happened.tools;
 // It may have been told of a change before: while children start there are some.
 for (;;) {
   const next = new Promise((wake) => again.push(wake));

@@ -76,8 +76,13 @@ type List struct {
 }
 
 // known is how somebody knows the lists: the digest of each by its place among
-// Lists. Those that he has not seen are missing.
+// Lists. Those that he has not seen are missing. overtaken stands in the place of a
+// digest.
 type known map[int]string
+
+// overtaken is how a list is known that was shown otherwise than the client was told.
+// No digest is equal to it, so the client is told next time.
+const overtaken = ""
 
 // changed notes how the lists are now, and returns the notifications of those that
 // were known otherwise.
@@ -148,11 +153,18 @@ func (n *Notifier) Initialized() (first bool) {
 }
 
 // Seen notes that the client of the handshake sees a list, by its place among
-// Lists. take takes the list and returns its digest.
+// Lists. take takes the list and returns its digest. The client is told of each change
+// after the first list that it sees, also if it was shown the change before. Only a
+// notification reaches everything in a client that keeps the list. An answer goes to what
+// asked, and it may be cancelled, lost, or refuse a cursor of the former list.
 func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.known[list] = take()
+	digest := take()
+	if before, seen := n.known[list]; seen && before != digest {
+		digest = overtaken
+	}
+	n.known[list] = digest
 }
 
 // Changed says that lists may have changed.
@@ -185,7 +197,7 @@ func (n *Notifier) end() {
 	}
 }
 
-// announce tells the client of lists that have changed since it asked for them,
+// announce tells the client of lists that have changed since it was told or saw them first,
 // and makes subscriptions anew at children that were started again.
 func (n *Notifier) announce(ctx context.Context) {
 	if !worker.Sleep(ctx, announceDelay) {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -183,5 +185,64 @@ func TestChangedLists(t *testing.T) {
 	k[2] = "z"
 	if got := k.changed(lists("c", "c", "c")); strings.Join(got, " ") != "tools resources" {
 		t.Errorf("told %q", got)
+	}
+}
+
+// oneList is a Session with one list of what is on offer. It counts how often its client is told of it.
+type oneList struct {
+	oneChild
+	digest string
+	told   int
+}
+
+func (l *oneList) Lists() []List {
+	return []List{{methods.ToolsChanged, func() string { return l.digest }}}
+}
+
+func (l *oneList) Notify(context.Context, string, ...[]byte) error { l.told++; return nil }
+
+// TestWhoHasSeenAChangeIsToldOfItAllTheSame: an answer is no announcement. It may be lost, refuse a cursor, or go to a part of
+// the client that keeps no list.
+func TestWhoHasSeenAChangeIsToldOfItAllTheSame(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		shown []string // the list, each time that it is asked for
+		now   string
+		told  int
+	}{
+		{"never seen", nil, "b", 0},
+		{"not changed", []string{"a"}, "a", 0},
+		{"changed", []string{"a"}, "b", 1},
+		{"shown again as it was", []string{"a", "a"}, "b", 1},
+		{"shown as it is now", []string{"a", "b"}, "b", 1},
+		{"shown twice as it is now", []string{"a", "b", "b"}, "b", 1},
+		{"shown otherwise for a while", []string{"a", "b"}, "a", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				session := &oneList{}
+				n := NewNotifier(session, &Table{}, zerolog.Nop())
+				ctx, end := context.WithCancel(t.Context())
+				n.Start(ctx)
+				n.Initialized()
+				settle := func() {
+					n.Changed()
+					time.Sleep(2 * announceDelay)
+					synctest.Wait()
+				}
+				for _, session.digest = range c.shown {
+					n.Seen(0, func() string { return session.digest })
+				}
+				session.digest = c.now
+				if settle(); session.told != c.told {
+					t.Errorf("told %d times, want %d", session.told, c.told)
+				}
+				if settle(); session.told != c.told {
+					t.Errorf("told %d times in the end, though nothing changed any more", session.told)
+				}
+				end()
+				n.Stop()
+			})
+		})
 	}
 }
