@@ -2,65 +2,14 @@ package rootsmgr_test
 
 import (
 	"path"
-	"strconv"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
 )
-
-// FuzzGuard spells paths below, above and around a root of a fixed tree. What
-// the kernel opens outside the root must be denied.
-func FuzzGuard(f *testing.F) {
-	for _, s := range []string{
-		"r/f", "r/out/s", "r/deep/../s", "r/../out/s", "r/in/../../f", "r/nodir/../out/s", "r/self", "r/top/etc/passwd", "r//./a/",
-		"r/up/out/s", "/proc/self/cwd", "/dev/stdin", "r/\x00", "r/\xff", "r2/s", "r/f/../../out", "r/dangling", "../../../../etc/passwd",
-		"r/back/b/../../f", "alias/f", "r/" + strings.Repeat("../", 30), "r/" + strings.Repeat("x", 300),
-	} {
-		f.Add(s)
-	}
-	dir := attackTree(f)
-	root := dir + "/r"
-	g := guardOf(f, guard.OS{}, root)
-	slash := guardOf(f, guard.OS{}, "/")
-	f.Fuzz(func(t *testing.T, s string) {
-		name := s
-		if !strings.HasPrefix(s, "/") {
-			name = dir + "/" + s
-		}
-		place, err := g.Check(name)
-		if err != nil && place.Root != (guard.Root{}) {
-			t.Fatalf("Check(%q): a root beside %v", name, err)
-		}
-		for _, reading := range []string{name, path.Clean(name)} {
-			at, ok := kernelPath(reading)
-			if ok && err == nil && !below(at, root) {
-				t.Fatalf("allowed %q, which the kernel takes for %q", name, at)
-			}
-		}
-		if err == nil && (path.Clean(place.Path) != place.Path || !below(place.Path, root) || place.Root.Path != root) {
-			t.Fatalf("Check(%q) = %+v", name, place)
-		}
-		// What one root contains, "/" contains.
-		if _, wide := slash.Check(name); err == nil && wide != nil {
-			t.Fatalf("%q is inside %s and not inside /: %v", name, root, wide)
-		}
-	})
-}
-
-func kernelPath(name string) (string, bool) {
-	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", false
-	}
-	defer unix.Close(fd)
-	var buf [8192]byte
-	n, err := unix.Readlink("/proc/self/fd/"+strconv.Itoa(fd), buf[:])
-	return string(buf[:n]), err == nil && n > 0 && buf[0] == '/'
-}
 
 // FuzzPattern writes patterns of an operator for a fixed tree: whatever they are,
 // they are read in bounded time and memory, open nothing outside the directory
@@ -74,14 +23,14 @@ func FuzzPattern(f *testing.F) {
 		f.Add(s, "r/a/f")
 	}
 	f.Add("nothing/../*", "r/a/f")
-	dir := attackTree(f)
+	dir := rootstest.AttackTree(f)
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		entry := SettingEntry(guard.OS{}, pattern, dir)
 		if entry.Pattern != "" && !strings.HasSuffix(entry.URI, entry.Pattern) {
 			t.Fatalf("%q: %+v", pattern, entry)
 		}
 		base, err := guard.Resolve(guard.OS{}, strings.TrimSuffix(entry.URI, entry.Pattern))
-		if entry.Pattern != "" && err == nil && !below(base.Path, dir) {
+		if entry.Pattern != "" && err == nil && !platform.Linux.Below(base.Path, dir) {
 			t.Skip("the whole disk takes longer than the fuzzer waits; TestPatternBounds has that")
 		}
 		s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{entry})
@@ -95,7 +44,7 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		for _, r := range s.Roots() {
-			if err != nil || !below(r.Path, base.Path) || r.File && path.Clean(entry.URI) != r.Given {
+			if err != nil || !platform.Linux.Below(r.Path, base.Path) || r.File && path.Clean(entry.URI) != r.Given {
 				t.Fatalf("%q opens %+v", pattern, r)
 			}
 		}

@@ -127,6 +127,15 @@ func TestSnapshotFlags(t *testing.T) {
 	}
 }
 
+// Two spellings of one directory are one root; nested ones are found.
+func TestSnapshotFolding(t *testing.T) {
+	f := rootstest.NewFS(t, platform.Darwin, []string{"/Users/Me/Proj/src/f"}, rootstest.Folding())
+	s := NewSnapshot(f, 1, OriginConfig, []Entry{{URI: "/users/me/proj"}, {URI: "/Users/Me/Proj"}, {URI: "/USERS/ME/PROJ/SRC"}})
+	if roots := s.Roots(); len(roots) != 2 || roots[0].Redundant || !roots[1].Redundant {
+		t.Errorf("roots: %+v", roots)
+	}
+}
+
 // Roots of other schemes are no directories, and can be had as they came.
 func TestSnapshotOthers(t *testing.T) {
 	given := []Entry{

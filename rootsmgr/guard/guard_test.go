@@ -1,4 +1,4 @@
-package rootsmgr_test
+package guard_test
 
 import (
 	"errors"
@@ -9,60 +9,46 @@ import (
 	"syscall"
 	"testing"
 
-	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"
 )
 
-// guardOf is the Guard of these directories of the real disk, all of which
-// must be usable.
+// guardOf is the Guard of these directories and files, all of which must be usable.
 func guardOf(t testing.TB, fsys guard.FS, paths ...string) *guard.Guard {
 	t.Helper()
-	var entries []Entry
-	for _, p := range paths {
-		entries = append(entries, Entry{URI: p})
+	d, x := guard.NewDisk(fsys), guard.NewIndex()
+	home := d.HomeFolder()
+	for _, path := range paths {
+		f, err := d.Canonical(path)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		i := int32(len(x.Roots))
+		x.Roots = append(x.Roots, guard.Root{Path: f.Path, Given: f.Given, File: f.File})
+		if f.File {
+			x.AddFile(i)
+		}
+		x.Add(d.Platform, f.Path, i, true)
+		for _, alias := range d.Aliases(f.Path, home) {
+			x.Add(d.Platform, alias, i, false)
+		}
+		x.Add(d.Platform, f.Given, i, false)
 	}
-	s := NewSnapshot(fsys, 1, OriginConfig, entries)
-	if len(s.Skipped()) > 0 {
-		t.Fatalf("skipped: %+v", s.Skipped())
-	}
-	return s.Guard()
+	return guard.New(d, x)
 }
 
 // secret is what every file outside holds.
-const secret = "=SECRET"
-
-// attackTree is a root "r", its looks-alike neighbours, and links of every kind.
-func attackTree(t testing.TB) string {
-	return rootstest.Tree(t,
-		"r/a/b/c=inside", "r/f=inside", "r/sp ace=inside",
-		"r2/s"+secret, "r /s"+secret, "R/s"+secret, "r./s"+secret, "out/s"+secret, "out/deep/s"+secret, "s"+secret,
-		"r/out => ../out",
-		"r/outabs => $/out",
-		"r/file => ../out/s",
-		"r/chain1 => chain2", "r/chain2 => a/chain3", "r/a/chain3 => ../../out",
-		"r/deep => ../out/deep",
-		"r/dangling => ../out/new",
-		"r/danglingdeep => ../out/nodir/new",
-		"r/danglingmid => ../nowhere",
-		"r/self => self", "r/loop1 => loop2", "r/loop2 => loop1",
-		"r/up => ..",
-		"r/top => /",
-		"r/in => a/b", "r/inabs => $/r/a", "r/newin => a/new",
-		"r/back => ../out/back", "out/back => ../r/a",
-		"alias => r",
-	)
-}
+const secret = "=" + rootstest.Secret
 
 // reach reports whether the kernel leads path to a file outside.
 func reach(path string) bool {
 	b, err := os.ReadFile(path)
-	return err == nil && string(b) == secret[1:]
+	return err == nil && string(b) == rootstest.Secret
 }
 
 func TestGuardAttacks(t *testing.T) {
-	dir := attackTree(t)
+	dir := rootstest.AttackTree(t)
 	root := dir + "/r"
 	g := guardOf(t, guard.OS{}, root)
 
@@ -170,7 +156,7 @@ func deny(t testing.TB, g *guard.Guard, path string) {
 }
 
 func TestGuardAllows(t *testing.T) {
-	dir := attackTree(t)
+	dir := rootstest.AttackTree(t)
 	g := guardOf(t, guard.OS{}, dir+"/r", dir+"/r/a/b")
 	for _, tt := range []struct {
 		path, leads, root string
@@ -275,11 +261,9 @@ func TestGuardLinks(t *testing.T) {
 func TestGuardZero(t *testing.T) {
 	dir := t.TempDir()
 	var nilGuard *guard.Guard
-	var nilSnapshot *Snapshot
 	for name, g := range map[string]*guard.Guard{
-		"zero": {}, "nil": nilGuard, "nil snapshot": nilSnapshot.Guard(), "zero snapshot": new(Snapshot).Guard(),
-		"no roots": NewSnapshot(guard.OS{}, 1, OriginAsked, nil).Guard(), "no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}).Guard(),
-		"union of nothing": guard.Union(), "union of zero": guard.Union(nil, &guard.Guard{}),
+		"zero": {}, "nil": nilGuard, "no roots": guardOf(t, guard.OS{}), "no index": guard.New(guard.NewDisk(guard.OS{}), nil), "no fs": guardOf(t, nil),
+		"union of nothing": guard.Union(), "union of zero": guard.Union(nil, &guard.Guard{}), "through": nilGuard.Through(guard.OS{}),
 	} {
 		for _, path := range []string{dir, "/", ""} {
 			if place, err := g.Check(path); err == nil {
@@ -289,9 +273,9 @@ func TestGuardZero(t *testing.T) {
 		if !g.Empty() {
 			t.Errorf("%s guard is not empty", name)
 		}
-	}
-	if v := (View{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().Empty() || v.Why() == "" {
-		t.Errorf("zero View: %+v", v)
+		if lexical, physical, cleaned := g.Inside(&guard.Readings{Lexical: dir, Physical: dir, Cleaned: dir}); lexical || physical || cleaned {
+			t.Errorf("%s guard has %s inside", name, dir)
+		}
 	}
 }
 
@@ -346,10 +330,10 @@ func TestGuardMagicLinks(t *testing.T) {
 			t.Errorf("below /: Check(%q): %v", path, err)
 		}
 	}
-	for _, uri := range []string{"file:///proc/self/cwd", "file:///proc/self", "file:///dev/fd"} {
-		s := NewSnapshot(guard.OS{}, 1, OriginAsked, []Entry{{URI: uri}})
-		if s.Len() != 0 || len(s.Skipped()) != 1 {
-			t.Errorf("%s is a root: %+v", uri, s.Roots())
+	d := guard.NewDisk(guard.OS{})
+	for _, path := range []string{"/proc/self/cwd", "/proc/self", "/dev/fd"} {
+		if f, err := d.Canonical(path); err == nil {
+			t.Errorf("%s can be a root: %+v", path, f)
 		}
 	}
 }

@@ -1,0 +1,44 @@
+package rootsmgr_test
+
+import (
+	"strings"
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// A file beside and below directories, and under a ceiling.
+func TestFileRootAmongOthers(t *testing.T) {
+	f := rootstest.NewFS(t, platform.Linux, []string{"/d/f", "/d/sub/g", "/e/h"})
+	s := NewSnapshot(f, 1, OriginAsked, uris("/d/f", "/d", "/e/h"))
+	if r := s.Roots(); len(r) != 3 || !r[0].File || !r[0].Redundant || r[1].File || r[2].Redundant {
+		t.Errorf("%+v", r)
+	}
+	for path, want := range map[string]bool{"/d/f": true, "/d/g": true, "/e/h": true, "/e/i": false, "/e": false} {
+		if _, err := s.Guard().Check(path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	under := func(top string, entries ...string) string {
+		ceiling := NewSnapshot(f, 1, OriginCeiling, []Entry{{URI: top}})
+		var list []Entry
+		for _, e := range entries {
+			list = append(list, Entry{URI: e})
+		}
+		var out []string
+		for _, r := range NewSnapshotUnder(f, ceiling, list...).Roots() {
+			out = append(out, r.Path)
+			if r.File != strings.HasSuffix(r.Path, "f") {
+				t.Errorf("%+v", r)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	for _, tc := range [][3]string{{"/d", "/d/f", "/d/f"}, {"/d/f", "/d", "/d/f"}, {"/d/f", "/d/f", "/d/f"}, {"/d/f", "/e", ""}, {"/e", "/d/f", ""}} {
+		if got := under(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("%s under %s: %q, want %q", tc[1], tc[0], got, tc[2])
+		}
+	}
+}

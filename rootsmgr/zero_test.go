@@ -1,0 +1,26 @@
+package rootsmgr_test
+
+import (
+	"testing"
+
+	. "mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// TestZero: what nothing was put into opens nothing.
+func TestZero(t *testing.T) {
+	dir := rootstest.Tree(t)
+	var none *Snapshot
+	for name, s := range map[string]*Snapshot{
+		"nil": none, "zero": {}, "no roots": NewSnapshot(guard.OS{}, 1, OriginAsked, nil),
+		"no fs": NewSnapshot(nil, 1, OriginConfig, []Entry{{URI: dir}}),
+	} {
+		if _, err := s.Guard().Check(dir); err == nil || !s.Guard().Empty() || s.Len() != 0 || s.Paths() == nil || len(s.Paths()) != 0 {
+			t.Errorf("%s: %v, roots %v", name, err, s.Paths())
+		}
+	}
+	if v := (View{}); v.Open || v.Case != CaseFailed || !v.Snapshot.Guard().Empty() || v.Why() == "" {
+		t.Errorf("zero View: %+v", v)
+	}
+}
