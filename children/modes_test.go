@@ -24,7 +24,6 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/internal/bounds"
-	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -239,97 +238,6 @@ func TestListChangedIsFollowed(t *testing.T) {
 	if len(l.Offer().Entries[offers.Tools]) != 10 {
 		t.Error("an offer must never change")
 	}
-}
-
-// The child asks the hub for its roots during each of 120 parallel calls.
-func TestRootsDuringCalls(t *testing.T) {
-	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}), root("/", "a b"))
-	l := acquire(t, s, one)
-	var wg sync.WaitGroup
-	for range 120 {
-		wg.Go(func() {
-			got, err := callErr(t.Context(), l, "roots", "")
-			if err != nil || !strings.Contains(got, `{\"roots\":[{\"uri\":\"file:///\",\"name\":\"a b\"}]}`) {
-				t.Errorf("%s, %v", got, err)
-			}
-		})
-	}
-	wg.Wait()
-	if st := statusOf(t, s, "kid"); !st.AskedRoots {
-		t.Errorf("status: %+v", st)
-	}
-}
-
-func TestBrokenAnswer(t *testing.T) {
-	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
-	l := acquire(t, s, one)
-	var broken *jsonrpc.BrokenError
-	if _, err := callErr(t.Context(), l, "broken", ""); !errors.As(err, &broken) {
-		t.Errorf("error: %v", err)
-	}
-	call(t, l, "echo", "")
-}
-
-func TestCancelReachesTheChild(t *testing.T) {
-	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
-	l := acquire(t, s, one)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("the person thought better of it")
-	done := make(chan error)
-	go func() {
-		_, err := callErr(ctx, l, "sleep", "")
-		done <- err
-	}()
-	for !strings.Contains(text(t, call(t, l, "noticed", "")), "sleeping") {
-		runtime.Gosched()
-	}
-	cancel(why)
-	if err := <-done; !errors.Is(err, why) {
-		t.Errorf("error: %v", err)
-	}
-	if got := text(t, call(t, l, "noticed", "")); strings.Count(got, "cancelled") != 1 {
-		t.Errorf("the child noticed %q", got)
-	}
-}
-
-func TestCallTimeoutAndProgress(t *testing.T) {
-	child := childtest.Spec("kid", childtest.Script{})
-	child.CallTimeout = 2 * time.Second
-	w := newWatcher()
-	bubble(t, w.watches(children.Options{Specs: []spec.Spec{child}}), func(t *testing.T, s *children.Supervisor, _ *counter) {
-		w.changed = make(chan struct{})
-		s.Ensure(one, nil)
-		l := lease(t, s, one)
-		defer l.Release()
-		var late *run.TimeoutError
-		if _, err := callErr(t.Context(), l, "sleep", ""); !errors.As(err, &late) || late.After != child.CallTimeout {
-			t.Errorf("error: %v", err)
-		}
-		steps := []byte(`{"name":"progress","arguments":{"steps":8,"every":400000000},"_meta":{"progressToken":"t-1"}}`)
-		res, err := l.Call(t.Context(), "tools/call", steps)
-		if err != nil {
-			t.Fatalf("a call that reports progress ended: %v", err)
-		}
-		res.Release()
-		w.mu.Lock()
-		n := 0
-		for _, note := range w.notes {
-			if strings.Contains(note, `"progressToken":"t-1"`) {
-				n++
-			}
-		}
-		w.mu.Unlock()
-		if n != 8 {
-			t.Errorf("%d progress notifications were handed on", n)
-		}
-		if _, err := l.Call(run.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", []byte(`{"name":"progress","arguments":{"steps":8,"every":400000000},"_meta":{"progressToken":"t-2"}}`)); err != nil {
-			t.Errorf("with a token told: %v", err)
-		}
-		// The control: progress for another call helps nobody.
-		if _, err := l.Call(run.WithProgressToken(t.Context(), nil), "tools/call", steps); !errors.As(err, &late) {
-			t.Errorf("control: %v", err)
-		}
-	})
 }
 
 // A child that does not read its input blocks nobody past their deadline.

@@ -17,5 +17,5 @@
 // ends with the child. [Run.Stop] waits for it.
 //
 // The package does not restart, replace or evict a child, and does not choose its roots.
-// No error quotes what a shared child wrote to stderr. Its tests are in package children: a run needs an instance.
+// No error quotes what a shared child wrote to stderr.
 package run

@@ -1,0 +1,221 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/childtest"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/process"
+	"mcphub/children/run"
+	"mcphub/children/servedroots"
+	"mcphub/children/spec"
+	"mcphub/internal/jsonrpc"
+)
+
+// kid is a run and what it belongs to: its Instance.
+type kid struct {
+	*run.Run
+	t   *testing.T
+	log lockedLog
+
+	mu      sync.Mutex
+	wanted  servedroots.Wanted
+	why     string // there are no roots
+	fetch   func(ctx context.Context)
+	profile link.ClientProfile
+	current bool
+	asked   func(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
+	notes   []string
+	known   []bool // of each note: the call that it belongs to is known
+}
+
+func (k *kid) Wanted() servedroots.Wanted        { k.mu.Lock(); defer k.mu.Unlock(); return k.wanted }
+func (k *kid) NoRoots() string                   { return k.why }
+func (k *kid) ClientProfile() link.ClientProfile { k.mu.Lock(); defer k.mu.Unlock(); return k.profile }
+func (k *kid) Current(*run.Run) bool             { k.mu.Lock(); defer k.mu.Unlock(); return k.current }
+
+func (k *kid) FetchRoots(context.Context) func(ctx context.Context) { return k.fetch }
+
+func (k *kid) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if k.asked == nil {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody is asked "+m.Method)
+	}
+	return k.asked(ctx, m)
+}
+
+func (k *kid) Notification(ctx context.Context, m *jsonrpc.Message) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.notes, k.known = append(k.notes, m.Method+" "+string(m.Params)), append(k.known, run.CallKnown(ctx))
+}
+
+func (k *kid) noted() []string { k.mu.Lock(); defer k.mu.Unlock(); return k.notes }
+
+// wantsLevel has the client want a level of the log.
+func (k *kid) wantsLevel(level string) { k.mu.Lock(); defer k.mu.Unlock(); k.profile.Level = level }
+
+// lockedLog is a log that may be read while it is written.
+type lockedLog struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+func (l *lockedLog) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.buf.String() }
+
+// wire is a Link whose other end is the test.
+type wire struct {
+	call   func(ctx context.Context, method, params string) (string, error)
+	notify func(method string) error
+	facts  link.Facts
+	over   chan error    // what Run returns, as the child ends
+	hold   chan struct{} // Run does not return before it is closed, unless nil
+	cause  error         // of the end
+}
+
+func newWire() *wire { return &wire{} }
+
+func (w *wire) Run(ctx context.Context) error {
+	if w.hold != nil {
+		defer func() { <-w.hold }()
+	}
+	select {
+	case err := <-w.over:
+		return err
+	case <-ctx.Done():
+		w.cause = context.Cause(ctx)
+		return nil
+	}
+}
+
+func (w *wire) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	result, err := w.call(ctx, method, string(bytes.Join(params, nil)))
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(result, `{"code"`) {
+		return &jsonrpc.Response{Error: []byte(result)}, nil
+	}
+	return &jsonrpc.Response{Result: []byte(result)}, nil
+}
+
+func (w *wire) Notify(_ context.Context, method string, _ ...[]byte) error {
+	if w.notify == nil {
+		return nil
+	}
+	return w.notify(method)
+}
+
+func (w *wire) Facts() link.Facts { return w.facts }
+
+// pipe is a Link to a scripted child, over which calls can be started without waiting.
+type pipe struct {
+	*jsonrpc.Conn
+	in   io.Closer
+	end  func()
+	over chan struct{}
+}
+
+func openPipe(script childtest.Script) func(h jsonrpc.Handler) (link.Link, error) {
+	return func(h jsonrpc.Handler) (link.Link, error) {
+		inR, inW := io.Pipe()
+		outR, outW := io.Pipe()
+		p := &pipe{Conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{}), in: inW, over: make(chan struct{})}
+		p.end = func() {
+			_ = inR.CloseWithError(io.ErrClosedPipe)
+			_ = outW.Close()
+		}
+		go func() {
+			defer close(p.over)
+			script.Serve(inR, outW, io.Discard, nil)
+			p.end()
+		}()
+		return p, nil
+	}
+}
+
+func (p *pipe) Run(ctx context.Context) error {
+	err := p.Conn.Run(ctx)
+	p.end()
+	<-p.over
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &process.ExitError{Text: "exited with status 7", Code: 7}
+}
+
+func (p *pipe) Facts() link.Facts {
+	return link.Facts{Heard: p.Stats().Heard, Skipped: p.Stats().Skipped}
+}
+
+// inBubble runs a child in time of its own, until test has ended.
+func inBubble(t *testing.T, o run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		k := &kid{t: t, current: true}
+		o.Spec = o.Spec.WithDefaults()
+		o.Spec.Name = "kid"
+		o.Log = zerolog.New(&k.log)
+		o.Look = time.Minute
+		var err error
+		if k.Run, err = run.Start(o, k, open); err != nil {
+			t.Fatal(err)
+		}
+		defer k.Stop(errStopped)
+		test(t, k)
+	})
+}
+
+var errStopped = errors.New("the test is over")
+
+func onWire(w *wire) func(jsonrpc.Handler) (link.Link, error) {
+	return func(jsonrpc.Handler) (link.Link, error) {
+		w.over = make(chan error, 1) // in the bubble
+		return w, nil
+	}
+}
+
+func options(s spec.Spec) run.Options { return run.Options{Spec: s, Launch: launch.Launch{}} }
+
+// said is the result of a call, or its error.
+func said(res *jsonrpc.Response, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	if e := res.Err(); e != nil {
+		return "", e
+	}
+	return string(res.Result), nil
+}
+
+func (k *kid) tool(ctx context.Context, name, args string) (string, error) {
+	return said(k.Call(ctx, "tools/call", []byte(`{"name":"`+name+`","arguments":`), []byte(args), []byte(`}`)))
+}
+
+// contains fails the test if a text lacks what it should hold.
+func contains(t *testing.T, what, text string, wanted ...string) {
+	t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s: %q lacks %q", what, text, w)
+		}
+	}
+}

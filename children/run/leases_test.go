@@ -1,0 +1,92 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"mcphub/children/spec"
+)
+
+// A run ends when nobody holds it any more. Until then no lease is given that was not given before.
+func TestLeases(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, k *kid, drained func() bool){
+		"it is closed while one is held": func(t *testing.T, k *kid, drained func() bool) {
+			if !k.Enter() || !k.Enter() || k.Leases.Free() || k.Leases.Closed() {
+				t.Error("two leases of an open run")
+			}
+			k.Leases.Close()
+			k.Leases.Close()
+			if k.Enter() || !k.Leases.Closed() || k.Leases.CloseUnused() || drained() {
+				t.Error("a lease of a closed run")
+			}
+			k.Leases.Leave()
+			if drained() || k.Leases.Free() {
+				t.Error("it is free while one is held")
+			}
+			k.Leases.Leave()
+			if !drained() || k.Leases.Free() {
+				t.Error("it is not drained")
+			}
+		},
+		"it is closed while none is held": func(t *testing.T, k *kid, drained func() bool) {
+			if !k.Leases.Free() || drained() {
+				t.Error("at first")
+			}
+			if k.Leases.Close(); !drained() || k.Leases.Free() || k.Enter() {
+				t.Error("it is not drained")
+			}
+		},
+		"it is closed if unused": func(t *testing.T, k *kid, drained func() bool) {
+			k.Enter()
+			if k.Leases.CloseUnused() || k.Leases.Closed() {
+				t.Error("it was used")
+			}
+			k.Leases.Leave()
+			if drained() || !k.Leases.CloseUnused() || !drained() || k.Leases.CloseUnused() {
+				t.Error("it was unused")
+			}
+			k.Leases.Close()
+		},
+		"since when it is unused": func(t *testing.T, k *kid, _ func() bool) {
+			started := time.Now()
+			time.Sleep(time.Minute)
+			if got := k.Leases.Unused(time.Now(), started); got != time.Minute {
+				t.Errorf("since its start: %s", got)
+			}
+			k.Enter()
+			k.Enter()
+			time.Sleep(time.Minute)
+			k.Leases.Leave()
+			if got := k.Leases.Unused(time.Now(), started); got != 0 {
+				t.Errorf("while it is held: %s", got)
+			}
+			time.Sleep(time.Minute)
+			k.Leases.Leave()
+			time.Sleep(time.Second)
+			if got := k.Leases.Unused(time.Now(), started); got != time.Second {
+				t.Errorf("since the last one was given back: %s", got)
+			}
+			if got := k.Leases.Unused(time.Now(), time.Now()); got != 0 {
+				t.Errorf("it is counted from the start at the earliest: %s", got)
+			}
+		},
+		"it has ended": func(t *testing.T, k *kid, _ func() bool) {
+			if k.Stop(errStopped); k.Enter() {
+				t.Error("a lease of a run that has ended")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+				test(t, k, func() bool {
+					select {
+					case <-k.Leases.Drained():
+						return true
+					default:
+						return false
+					}
+				})
+			})
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children/offers"
+	"mcphub/children/spec"
+)
+
+var logs = &offers.Offer{Capabilities: []byte(`{"logging":{}}`)}
+
+// The child is told the level that its client wants, once.
+func TestLevel(t *testing.T) {
+	w := newWire()
+	var said []string
+	answer, fails := "{}", error(nil)
+	w.call = func(_ context.Context, method, params string) (string, error) {
+		said = append(said, method+" "+params)
+		return answer, fails
+	}
+	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+		tell := func(what, level string, o *offers.Offer, want string) {
+			t.Helper()
+			said = nil
+			k.wantsLevel(level)
+			k.TellLevel(t.Context(), o)
+			if got := strings.Join(said, ", "); got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+		}
+		const info, debug = `logging/setLevel {"level":"info"}`, `logging/setLevel {"level":"debug"}`
+		tell("no level", "", logs, "")
+		tell("no log", "info", &offers.Offer{Capabilities: []byte(`{}`)}, "")
+		tell("without a handshake it is told with each request", "info", &offers.Offer{Capabilities: logs.Capabilities, Protocol: "2026-07-28"}, "")
+		tell("a level", "info", logs, info)
+		tell("the same", "info", logs, "")
+		fails = errors.New("not now")
+		tell("it is not told", "debug", logs, debug)
+		fails, answer = nil, `{"code":-32602,"message":"no such level"}`
+		tell("so it is told again", "debug", logs, debug)
+		answer = "{}"
+		tell("what it has refused is not asked for again", "debug", logs, "")
+		tell("another", "info", logs, info)
+	})
+}
+
+// Nobody waits for longer than two seconds, for the child or for another who tells it.
+func TestLevelTakesNoLonger(t *testing.T) {
+	w := newWire()
+	var said int
+	w.call = func(ctx context.Context, _, _ string) (string, error) {
+		said++
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+		k.wantsLevel("info")
+		start := time.Now()
+		done := make(chan time.Duration, 2)
+		for range 2 {
+			go func() { k.TellLevel(t.Context(), logs); done <- time.Since(start) }()
+		}
+		synctest.Wait()
+		if said != 1 {
+			t.Errorf("%d tell it at a time", said)
+		}
+		for range 2 {
+			if took := <-done; took != 2*time.Second && took != 4*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if k.TellLevel(ctx, logs); time.Since(start) > 4*time.Second {
+			t.Errorf("it took %s", time.Since(start))
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package run_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children/offers"
+	"mcphub/children/run"
+	"mcphub/children/spec"
+)
+
+// lister is a child whose lists are read, and when.
+type lister struct {
+	*wire
+	started time.Time
+	reads   []string
+	result  string // of each, in place of an empty list
+	err     error
+}
+
+func newLister() *lister {
+	l := &lister{wire: newWire()}
+	l.call = func(_ context.Context, method, params string) (string, error) {
+		l.reads = append(l.reads, fmt.Sprintf("%s %s", time.Since(l.started), strings.TrimSpace(method+" "+params)))
+		switch {
+		case l.err != nil:
+			return "", l.err
+		case method == "logging/setLevel":
+			return "{}", nil
+		case l.result != "":
+			return l.result, nil
+		}
+		return `{"tools":[{"name":"n` + fmt.Sprint(len(l.reads)) + `"}],"skills":[],"prompts":[]}`, nil
+	}
+	return l
+}
+
+// follows lets a run follow the lists of a child.
+func follows(t *testing.T, base *offers.Offer, test func(t *testing.T, k *kid, l *lister)) {
+	t.Helper()
+	l := newLister()
+	inBubble(t, options(spec.Spec{}), onWire(l.wire), func(t *testing.T, k *kid) {
+		ctx, cancel := context.WithCancel(t.Context())
+		l.started = time.Now()
+		done := make(chan struct{})
+		go func() { defer close(done); k.Follow(ctx, base) }()
+		test(t, k, l)
+		cancel()
+		<-done
+	})
+}
+
+func (l *lister) want(t *testing.T, what string, reads ...string) {
+	t.Helper()
+	synctest.Wait()
+	if got := strings.Join(l.reads, ", "); got != strings.Join(reads, ", ") {
+		t.Errorf("%s: read %s, want %s", what, got, strings.Join(reads, ", "))
+	}
+}
+
+var announces = &offers.Offer{Capabilities: []byte(`{"tools":{"listChanged":true},"prompts":{"listChanged":true},"logging":{}}`)}
+
+// A list is read again when the child says that it has changed, ten times a second at most, and that list alone.
+func TestListChangedIsFollowed(t *testing.T) {
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		time.Sleep(time.Hour)
+		l.want(t, "nothing has changed")
+		l.started = time.Now()
+		for range 5 {
+			k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+			synctest.Wait()
+		}
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
+			t.Errorf("%+v", o)
+		}
+		l.want(t, "at once", "0s tools/list")
+		time.Sleep(99 * time.Millisecond)
+		l.want(t, "too soon", "0s tools/list")
+		time.Sleep(time.Millisecond)
+		l.want(t, "after a tenth of a second", "0s tools/list", "100ms tools/list")
+		time.Sleep(time.Second)
+		l.want(t, "nothing more has changed", "0s tools/list", "100ms tools/list")
+		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
+		l.want(t, "another list", "0s tools/list", "100ms tools/list", "1.1s prompts/list")
+		// Who takes an offer gets the newest one.
+		if o := <-k.Offers(); string(o.Entries[offers.Tools][0]) != `{"name":"n2"}` || o.Entries[offers.Prompts] == nil && len(k.Offers()) != 0 {
+			t.Errorf("%s", o.Entries)
+		}
+		if len(k.Offers()) != 0 {
+			t.Error("there is an older one too")
+		}
+	})
+}
+
+// A list that cannot be read leaves the former one, and the next change is followed.
+func TestListThatCannotBeRead(t *testing.T) {
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		l.err = errors.New("not now")
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		synctest.Wait()
+		if contains(t, "the log", k.log.String(), "could not be read; the former one stands"); len(k.Offers()) != 0 {
+			t.Error("there is an offer")
+		}
+		l.err = nil
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
+			t.Errorf("%+v", o)
+		}
+	})
+}
+
+// Lists whose changes are not announced are read when their time is over, but not within a minute.
+func TestListsThatExpire(t *testing.T) {
+	quiet := []byte(`{"tools":{}}`)
+	for name, tc := range map[string]struct {
+		base  offers.Offer
+		next  string // of the first read on
+		after time.Duration
+		reads []string
+	}{
+		"a short time":         {offers.Offer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":5000`, 150 * time.Second, []string{"1m0s tools/list", "2m0s tools/list"}},
+		"a long time, then":    {offers.Offer{Capabilities: quiet, Fresh: time.Second}, `,"ttlMs":3600000`, 2 * time.Hour, []string{"1m0s tools/list", "1h1m0s tools/list"}},
+		"no time":              {offers.Offer{Capabilities: quiet}, "", 100 * time.Hour, nil},
+		"changes are told of":  {offers.Offer{Capabilities: announces.Capabilities, Fresh: time.Second}, "", 100 * time.Hour, nil},
+		"a list without notes": {offers.Offer{Capabilities: []byte(`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}, "", 150 * time.Second, []string{"1m0s skills/list", "2m0s skills/list"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			follows(t, &tc.base, func(t *testing.T, k *kid, l *lister) {
+				l.result = `{"tools":[],"skills":[]` + tc.next + `}`
+				time.Sleep(tc.after)
+				l.want(t, name, tc.reads...)
+			})
+		})
+	}
+	// Other lists that are read meanwhile do not put it off.
+	base := &offers.Offer{Capabilities: []byte(`{"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/skills":{}}}`)}
+	follows(t, base, func(t *testing.T, k *kid, l *lister) {
+		time.Sleep(40 * time.Second)
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		time.Sleep(30 * time.Second)
+		l.want(t, "another list", "40s tools/list", "1m0s skills/list")
+	})
+}
+
+// A server that has forgotten the session is listed again, and told the level of the log again.
+func TestSessionRenewed(t *testing.T) {
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		k.wantsLevel("info")
+		k.TellLevel(t.Context(), announces)
+		l.want(t, "at first", `0s logging/setLevel {"level":"info"}`)
+		l.reads = nil
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		l.want(t, "the same session", "0s tools/list")
+		time.Sleep(time.Second)
+		l.reads = nil
+		k.SessionRenewed()
+		synctest.Wait()
+		got := strings.Join(l.reads, ", ")
+		if contains(t, "a new session", got, `1s logging/setLevel {"level":"info"}`, "1s tools/list", "1s prompts/list"); len(l.reads) != 3 || k.Renewed() != 1 {
+			t.Errorf("%s; renewed %d times", got, k.Renewed())
+		}
+	})
+}
+
+// A child without a handshake that wants other headers is listed again.
+func TestHeadersThatHaveChanged(t *testing.T) {
+	w := modernWire(`{"code":-32020,"message":"headers"}`)
+	inBubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
+		o, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.Follow(ctx, o) }()
+		if _, err := k.Call(t.Context(), "tools/call", []byte(`{"name":"x"}`)); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if len(k.Offers()) != 1 {
+			t.Error("it is not listed")
+		}
+		cancel()
+		<-done
+	})
+}
