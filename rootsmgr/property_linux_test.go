@@ -21,7 +21,7 @@ import (
 
 // TestRootsAgainstKernel: the kernel says which roots a link leads out of, and which have come to be there.
 func TestRootsAgainstKernel(t *testing.T) {
-	base := t.TempDir()
+	base := rootstest.Memory(t)
 	var tree int
 	var nested, late int64
 	seeds.CheckCases(t, seeds.Cases(t, 100), func(rt *rapid.T) {

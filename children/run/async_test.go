@@ -49,7 +49,7 @@ func (k *kid) starts(c *run.AsyncCall, tool, args, token string) told {
 
 func TestStartCall(t *testing.T) {
 	const limit = 2 * time.Second
-	inBubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		if !k.CanStart() {
 			t.Fatal("this transport has it")
 		}
@@ -106,7 +106,7 @@ func TestStartCall(t *testing.T) {
 
 // A call that is started without a limit goes on until it is given up.
 func TestStartCallWithoutALimit(t *testing.T) {
-	inBubble(t, options(spec.Spec{CallTimeout: -1}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{CallTimeout: -1}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		c := &run.AsyncCall{}
 		to := k.starts(c, "sleep", `{}`, "")
 		time.Sleep(100 * time.Hour)
@@ -128,7 +128,7 @@ func TestStartCallOfAChildThatEnds(t *testing.T) {
 		child = l.(*pipe)
 		return l, err
 	}
-	inBubble(t, options(spec.Spec{}), open, func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), open, func(t *testing.T, k *kid) {
 		to := k.starts(&run.AsyncCall{}, "sleep", `{}`, "")
 		synctest.Wait()
 		child.end()
@@ -150,7 +150,7 @@ func TestStartCallOfAChildThatEnds(t *testing.T) {
 
 // Not every transport can send a call without waiting.
 func TestCallsThatCannotBeStarted(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		if k.CanStart() || k.StartCall(&run.AsyncCall{}, make(told), nil, "tools/call", nil) {
 			t.Error("it was started")
 		}
@@ -159,7 +159,7 @@ func TestCallsThatCannotBeStarted(t *testing.T) {
 
 // A child without a handshake is told with each call for whom it is, and its results are held against its version.
 func TestStartCallWithoutAHandshake(t *testing.T) {
-	inBubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern"}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern"}), func(t *testing.T, k *kid) {
 		k.profile.Capabilities = []byte(`{"sampling":{}}`)
 		if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil || !k.Modern() || !k.CanStart() {
 			t.Fatalf("%v, without a handshake: %t", err, k.Modern())
@@ -190,12 +190,12 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 
 // Only a child without a handshake tells of its tasks.
 func TestWatchTask(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		if _, ok := k.WatchTask(context.Background(), "t"); ok || k.Modern() {
 			t.Error("a child with a handshake")
 		}
 	})
-	inBubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern", Tasks: true}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern", Tasks: true}), func(t *testing.T, k *kid) {
 		k.profile.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
 		if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil {
 			t.Fatal(err)

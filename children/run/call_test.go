@@ -46,7 +46,7 @@ func TestWhyACallFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire()
-			inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 				if tc.holds {
 					w.hold = make(chan struct{})
 					defer close(w.hold)
@@ -107,7 +107,7 @@ func TestCancelledCall(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			w := newWire()
 			w.call = func(context.Context, string, string) (string, error) { cancel(why); return "{}", err }
-			inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 				if _, err := k.Call(ctx, "tools/call"); err != why {
 					t.Errorf("%v", err)
 				}
@@ -120,7 +120,7 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestCancelReachesTheChild(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("the person thought better of it")
 		done := make(chan error)
@@ -141,7 +141,7 @@ func TestCancelReachesTheChild(t *testing.T) {
 }
 
 func TestBrokenAnswer(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		var broken *jsonrpc.BrokenError
 		if _, err := k.tool(t.Context(), "broken", "{}"); !errors.As(err, &broken) {
 			t.Errorf("error: %v", err)
@@ -155,7 +155,7 @@ func TestBrokenAnswer(t *testing.T) {
 // A call ends when nothing was heard of it for so long. What the child reports of it starts the time anew.
 func TestCallTimeoutAndProgress(t *testing.T) {
 	const limit = 2 * time.Second
-	inBubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		start := time.Now()
 		var late *run.TimeoutError
 		if _, err := k.tool(t.Context(), "sleep", "{}"); !errors.As(err, &late) || *late != (run.TimeoutError{Child: "kid", Method: "tools/call", After: limit}) || !late.Timeout() {
@@ -189,7 +189,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 // Some calls have no limit: those of an entry without one, and those that wait for something else.
 func TestCallsWithoutALimit(t *testing.T) {
 	for _, limit := range []time.Duration{-1, time.Second} {
-		inBubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+		bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 			ctx := t.Context()
 			if limit > 0 {
 				ctx = run.WithoutTimeout(ctx)

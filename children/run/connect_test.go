@@ -30,7 +30,7 @@ func TestConnect(t *testing.T) {
 		if era == spec.EraModern {
 			script.Era = name
 		}
-		inBubble(t, options(spec.Spec{Era: era}), openPipe(script), func(t *testing.T, k *kid) {
+		bubble(t, options(spec.Spec{Era: era}), openPipe(script), func(t *testing.T, k *kid) {
 			greeted := 0
 			o, err := k.Connect(t.Context(), run.Try{ModernFirst: era == spec.EraModern}, func() { greeted++ })
 			if err != nil || o.ServerName != "scripted" || !o.HasTool("echo") || greeted != 1 || k.Modern() != (era == spec.EraModern) {
@@ -83,7 +83,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWire()
 			w.call, w.facts = tc.wire.call, link.Facts{Skipped: tc.skipped, Stderr: "its words"}
-			inBubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: 5 * time.Second, URL: tc.url}), onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: 5 * time.Second, URL: tc.url}), onWire(w), func(t *testing.T, k *kid) {
 				err := tc.cause
 				if err == nil {
 					start := time.Now()
@@ -112,7 +112,7 @@ func TestEndedWhileItStarts(t *testing.T) {
 	why := errors.New("the session has ended")
 	life, end := context.WithCancelCause(t.Context())
 	w := greets(func(context.Context, string, string) (string, error) { end(why); return `{"tools":[]}`, nil })
-	inBubble(t, options(spec.Spec{Era: spec.EraLegacy}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Era: spec.EraLegacy}), onWire(w), func(t *testing.T, k *kid) {
 		if o, err := k.Connect(life, run.Try{}, func() {}); err != why || o != nil {
 			t.Errorf("%+v, %v", o, err)
 		}
@@ -148,7 +148,7 @@ func TestRootsAreShownFirst(t *testing.T) {
 			})
 			o := options(spec.Spec{Era: spec.EraLegacy, Probe: tc.tool, Roots: tc.mode})
 			o.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r"}}, Known: true}
-			inBubble(t, o, onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, o, onWire(w), func(t *testing.T, k *kid) {
 				offer, err := k.Connect(t.Context(), run.Try{}, func() {})
 				if ended := errors.Is(tc.fails, jsonrpc.ErrClosed); (err != nil) != ended || (offer == nil) != ended {
 					t.Errorf("%v", err)
@@ -192,7 +192,7 @@ func TestRefusedByTheKernel(t *testing.T) {
 			}
 			w := newWire()
 			w.facts.Stderr = tc.stderr
-			inBubble(t, run.Options{Launch: l}, onWire(w), func(t *testing.T, k *kid) {
+			bubble(t, run.Options{Launch: l}, onWire(w), func(t *testing.T, k *kid) {
 				down := k.Abort(errors.New("it ended"))
 				if said := strings.Contains(down.Reason, secret); said != tc.said || told != tc.told || !strings.HasPrefix(down.Reason, "it ended") {
 					t.Errorf("%q; told %d times", down.Reason, told)
@@ -214,7 +214,7 @@ func TestStartThatFails(t *testing.T) {
 // Stop returns when nothing of the run is left, and the child is told why.
 func TestStop(t *testing.T) {
 	w := newWire()
-	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 		w.hold = make(chan struct{})
 		go func() {
 			time.Sleep(time.Minute)

@@ -166,8 +166,8 @@ func (p *pipe) Facts() link.Facts {
 	return link.Facts{Heard: p.Stats().Heard, Skipped: p.Stats().Skipped}
 }
 
-// inBubble runs a child in time of its own, until test has ended.
-func inBubble(t *testing.T, o run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
+// bubble runs a child in time of its own, until test has ended.
+func bubble(t *testing.T, o run.Options, open func(h jsonrpc.Handler) (link.Link, error), test func(t *testing.T, k *kid)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		k := &kid{t: t, current: true}

@@ -11,7 +11,8 @@ import (
 func TestLeases(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, k *kid, drained func() bool){
 		"it is closed while one is held": func(t *testing.T, k *kid, drained func() bool) {
-			if !k.Enter() || !k.Enter() || k.Leases.Free() || k.Leases.Closed() {
+			one, two := k.Enter(), k.Enter()
+			if !one || !two || k.Leases.Free() || k.Leases.Closed() {
 				t.Error("two leases of an open run")
 			}
 			k.Leases.Close()
@@ -77,7 +78,7 @@ func TestLeases(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+			bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 				test(t, k, func() bool {
 					select {
 					case <-k.Leases.Drained():

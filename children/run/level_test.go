@@ -23,7 +23,7 @@ func TestLevel(t *testing.T) {
 		said = append(said, method+" "+params)
 		return answer, fails
 	}
-	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 		tell := func(what, level string, o *offers.Offer, want string) {
 			t.Helper()
 			said = nil
@@ -58,7 +58,7 @@ func TestLevelTakesNoLonger(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 		k.wantsLevel("info")
 		start := time.Now()
 		done := make(chan time.Duration, 2)

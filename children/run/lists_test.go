@@ -44,7 +44,7 @@ func newLister() *lister {
 func follows(t *testing.T, base *offers.Offer, test func(t *testing.T, k *kid, l *lister)) {
 	t.Helper()
 	l := newLister()
-	inBubble(t, options(spec.Spec{}), onWire(l.wire), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(l.wire), func(t *testing.T, k *kid) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l.started = time.Now()
 		done := make(chan struct{})
@@ -170,7 +170,7 @@ func TestSessionRenewed(t *testing.T) {
 // A child without a handshake that wants other headers is listed again.
 func TestHeadersThatHaveChanged(t *testing.T) {
 	w := modernWire(`{"code":-32020,"message":"headers"}`)
-	inBubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
 		o, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {})
 		if err != nil {
 			t.Fatal(err)

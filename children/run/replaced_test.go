@@ -29,7 +29,7 @@ func TestPathsReplaced(t *testing.T) {
 	p := &sandbox.Profile{Rules: []sandbox.Rule{{Path: a, Access: sandbox.Read}, {Path: b, Access: sandbox.Read}}}
 	p.Watch([]string{a, b})
 	o := run.Options{Launch: launch.Launch{Sandbox: &confinement.Confinement{Profile: p}}}
-	inBubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
 		if !k.LookDue() {
 			t.Error("at first nobody has looked")
 		}
@@ -40,7 +40,7 @@ func TestPathsReplaced(t *testing.T) {
 		if k.LookDue() {
 			t.Error("it is good enough for a second")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if !k.LookDue() || k.PathsReplaced() || k.LookDue() {
 			t.Error("after a second")
 		}
@@ -64,7 +64,7 @@ func TestNothingIsReplaced(t *testing.T) {
 	for name, c := range map[string]*confinement.Confinement{"not confined": nil, "no profile": {}, "no places": {Profile: &sandbox.Profile{}}} {
 		o := options(spec.Spec{})
 		o.Launch.Sandbox = c
-		inBubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
+		bubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
 			if k.PathsReplaced() || k.PathReplaced("/") || k.LookDue() {
 				t.Errorf("%s", name)
 			}

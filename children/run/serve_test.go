@@ -35,7 +35,7 @@ func answered(a jsonrpc.Answer) string {
 func TestQuestionsOfTheChild(t *testing.T) {
 	roots := servedroots.Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: "R"}}, Gen: 3, Known: true}
 	for _, mode := range []spec.RootsMode{spec.RootsList, spec.RootsNone} {
-		inBubble(t, options(spec.Spec{Roots: mode}), onWire(newWire()), func(t *testing.T, k *kid) {
+		bubble(t, options(spec.Spec{Roots: mode}), onWire(newWire()), func(t *testing.T, k *kid) {
 			k.why = "nobody has opened a folder"
 			ask := func(method string) string { return answered(k.ServeRequest(t.Context(), message(t, method, `{}`))) }
 			if got := ask("ping"); got != `{}` {
@@ -70,7 +70,7 @@ func TestQuestionsOfTheChild(t *testing.T) {
 
 // An answer to roots/list counts when it has been written, and not before.
 func TestRootsCountWhenTheyAreWritten(t *testing.T) {
-	inBubble(t, options(spec.Spec{Roots: spec.RootsList}), onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Roots: spec.RootsList}), onWire(newWire()), func(t *testing.T, k *kid) {
 		a := k.ServeRequest(t.Context(), message(t, "roots/list", `{}`))
 		if k.Roots.Asked() {
 			t.Error("it counts before it is written")
@@ -83,7 +83,7 @@ func TestRootsCountWhenTheyAreWritten(t *testing.T) {
 
 // The child asks for its roots during each of 120 parallel calls.
 func TestRootsDuringCalls(t *testing.T) {
-	inBubble(t, options(spec.Spec{Roots: spec.RootsList}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{Roots: spec.RootsList}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		k.wanted = servedroots.Wanted{Roots: []guard.Root{{URI: "file:///", Path: "/", Name: "a b"}}, Known: true}
 		var wg sync.WaitGroup
 		for range 120 {
@@ -104,7 +104,7 @@ func TestRootsDuringCalls(t *testing.T) {
 // While the child waits for an answer of ours, its calls use up none of their time.
 func TestCallsWaitForWhatTheChildAsks(t *testing.T) {
 	for _, method := range []string{"roots/list", "elicitation/create"} {
-		inBubble(t, options(spec.Spec{Roots: spec.RootsList, CallTimeout: 2 * time.Second}), openPipe(childtest.Script{Asks: true}), func(t *testing.T, k *kid) {
+		bubble(t, options(spec.Spec{Roots: spec.RootsList, CallTimeout: 2 * time.Second}), openPipe(childtest.Script{Asks: true}), func(t *testing.T, k *kid) {
 			k.fetch = func(context.Context) { time.Sleep(time.Hour) }
 			k.asked = func(context.Context, *jsonrpc.Message) jsonrpc.Answer {
 				time.Sleep(time.Hour)
@@ -127,7 +127,7 @@ func TestTell(t *testing.T) {
 	w := newWire()
 	var got []string
 	w.notify = func(method string) error { got = append(got, method); return nil }
-	inBubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 		k.asked = func(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answer {
 			if err := run.Tell(ctx, "notifications/elicitation/complete"); err != nil {
 				t.Error(err)
@@ -146,7 +146,7 @@ func TestTell(t *testing.T) {
 
 // Notifications are handed on in order, but for those of lists, which the run follows itself.
 func TestNotificationsOfTheChild(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		k.ServeNotification(message(t, "notifications/a", `{}`))
 		k.ServeNotificationOn(t.Context(), message(t, "notifications/b", `{}`))
 		for _, method := range []string{"tools", "prompts", "resources"} {
@@ -164,7 +164,7 @@ func TestNotificationsOfTheChild(t *testing.T) {
 
 // Of what a child tells beside its answers so much is handed on as a person could read. The rest is counted.
 func TestTooManyNotifications(t *testing.T) {
-	inBubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
+	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		send := func(method string, n int) (passed int, muted uint64) {
 			before, was := len(k.noted()), k.Muted()
 			m := message(t, method, `{"progressToken":"t"}`)
@@ -210,7 +210,7 @@ func modernWire(answer string) *wire {
 func TestWithoutAHandshake(t *testing.T) {
 	for _, current := range []bool{true, false} {
 		w := modernWire(`{"code":-32022,"message":"unsupported"}`)
-		inBubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
+		bubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
 			if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil {
 				t.Fatal(err)
 			}

@@ -30,11 +30,7 @@ func TestGuardAgainstKernel(t *testing.T) {
 		}
 		want = n
 	}
-	base, err := os.MkdirTemp(shm(t), "rootsmgr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(base)
+	base := rootstest.Memory(t)
 	var cases, opened, outside, allowed, made, files atomic.Int64
 	tree := 0
 	for cases.Load() < int64(want) {
@@ -69,14 +65,6 @@ func TestGuardAgainstKernel(t *testing.T) {
 	if n := cases.Load() / 20; opened.Load() < n || outside.Load() < n || allowed.Load() < n || made.Load() < n/10 {
 		t.Error("the cases are lopsided: too few of one kind to say anything")
 	}
-}
-
-// shm is a directory in memory where there is one.
-func shm(t *testing.T) string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		return "/dev/shm"
-	}
-	return t.TempDir()
 }
 
 // kernelTree is a random tree and the Guard of its roots.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"testing"
 
 	"pgregory.net/rapid"
 )
@@ -65,6 +66,21 @@ func RandomTree(rt *rapid.T, dir string) []string {
 		roots = append(roots, dir+"/"+link, dir+"/"+path.Dir(link))
 	}
 	return roots
+}
+
+// Memory returns a directory for the length of a test, which lies in memory if the system has a place for that.
+func Memory(t testing.TB) string {
+	t.Helper()
+	base := "/dev/shm"
+	if info, err := os.Stat(base); err != nil || !info.IsDir() {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(base, "rootstest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func must(rt *rapid.T, err error) {
