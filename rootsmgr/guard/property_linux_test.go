@@ -13,50 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"mcphub/internal/seeds"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"
 )
 
 // The kernel is the judge: it opens what a child would open, and says where
-// that is. Set MCPHUB_LONG_CASES for a long run.
+// that is.
 const casesPerTree = 250
 
 func TestGuardAgainstKernel(t *testing.T) {
-	want := 20_000
-	if s := os.Getenv("MCPHUB_LONG_CASES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = n
-	}
-	base := rootstest.Memory(t)
+	base := t.TempDir()
 	var cases, opened, outside, allowed, made, files atomic.Int64
 	tree := 0
-	for cases.Load() < int64(want) {
-		rapid.Check(t, func(rt *rapid.T) {
-			tree++
-			dir := path.Join(base, strconv.Itoa(tree))
-			defer os.RemoveAll(dir)
-			k := newKernelTree(t, rt, dir)
-			for _, r := range k.roots {
-				if r.File {
-					files.Add(1)
-				}
+	seeds.CheckCases(t, (seeds.Cases(t, 80*casesPerTree)+casesPerTree-1)/casesPerTree, func(rt *rapid.T) {
+		tree++
+		dir := path.Join(base, strconv.Itoa(tree))
+		defer os.RemoveAll(dir)
+		k := newKernelTree(t, rt, dir)
+		for _, r := range k.roots {
+			if r.File {
+				files.Add(1)
 			}
-			for range casesPerTree {
-				o := k.compare(rt)
-				cases.Add(1)
-				opened.Add(o.opened)
-				outside.Add(o.outside)
-				allowed.Add(o.allowed)
-				made.Add(o.made)
-			}
-		})
-		if t.Failed() {
-			return
 		}
-	}
+		for range casesPerTree {
+			o := k.compare(rt)
+			cases.Add(1)
+			opened.Add(o.opened)
+			outside.Add(o.outside)
+			allowed.Add(o.allowed)
+			made.Add(o.made)
+		}
+	})
 	t.Logf("%d cases in %d trees: %d opened by the kernel, %d lead outside, %d new files made, %d allowed; %d files",
 		cases.Load(), tree, opened.Load(), outside.Load(), made.Load(), allowed.Load(), files.Load())
 	if files.Load() == 0 {
