@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -68,30 +67,6 @@ func TestArgumentsPassUnchanged(t *testing.T) {
 	}
 }
 
-// Numbers that no float64 holds, strings, and a number that looks like a string in flight at the same time.
-func TestRequestIDsComeBackAsSent(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
-	s.Handshake()
-	s.AwaitTool("rec__sleep")
-	ids := []string{`9007199254740993`, `"9007199254740993"`, `123456789012345678901234567890`, `"a \"quoted\" id"`, `-7`, `"7001"`, `7001`, `0`, `""`}
-	for _, id := range ids {
-		world.Must(t, s.RequestAs(id, "tools/call", ide.ToolParams("rec__sleep", `{"ms":50}`)))
-	}
-	for _, id := range ids {
-		if r := s.AwaitCall(id); r.Text != "slept" {
-			t.Errorf("id %s: %s", id, r.Raw)
-		}
-	}
-	for id, method := range map[string]string{`9007199254740995`: "ping", `9007199254740997`: "tools/list", `9007199254740999`: "no/such/method"} {
-		world.Must(t, s.RequestAs(id, method, ""))
-		if _, err := s.Answer(s.Context(), id); err != nil {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
-}
-
 // Every entry of tools/list, as a JSON value, is what the child gives to a client with the hub's capabilities.
 func TestToolsAreListedAsTheChildGivesThem(t *testing.T) {
 	t.Parallel()
@@ -129,53 +104,6 @@ func TestToolsAreListedAsTheChildGivesThem(t *testing.T) {
 	// Escapes for the terminal are the one thing removed (H1).
 	if !strings.Contains(string(got["rec__rich"]), "Everything at once") {
 		t.Errorf("rec__rich has no description: %s", got["rec__rich"])
-	}
-}
-
-func TestTerminalEscapesAreTakenOutOfDescriptions(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec", "-ansi")}), ide.Folders(w.Project))
-	s.Handshake()
-	var tool struct{ Description string }
-	world.Decode(t, s.AwaitTool("rec__painted")["rec__painted"], &tool)
-	if strings.ContainsRune(tool.Description, 0x1b) || !strings.Contains(tool.Description, "red") {
-		t.Errorf("description %q", tool.Description)
-	}
-}
-
-// Progress bears the client's own token, comes in order, and never after the result.
-func TestProgressComesBeforeTheResult(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
-	s.Handshake()
-	const steps = 200
-	for _, token := range []string{`"tok"`, `9007199254740993`} {
-		m := s.MustRequest("tools/call", `{"name":"rec__progress","arguments":{"steps":200},"_meta":{"progressToken":`+token+`}}`)
-		if m.Result == nil {
-			t.Fatalf("token %s: %s", token, m.Raw)
-		}
-		next, answered := 1, false
-		for _, n := range s.Messages() {
-			if bytes.Equal(n.Raw, m.Raw) {
-				answered = true
-			}
-			var p struct {
-				ProgressToken json.RawMessage
-				Progress      int
-			}
-			if n.Method != "notifications/progress" || json.Unmarshal(n.Params, &p) != nil || string(p.ProgressToken) != token {
-				continue
-			}
-			if p.Progress != next || answered {
-				t.Errorf("token %s: step %d where %d was due, after the result: %v", token, p.Progress, next, answered)
-			}
-			next = p.Progress + 1
-		}
-		if next != steps+1 {
-			t.Errorf("token %s: %d steps came, want %d", token, next-1, steps)
-		}
 	}
 }
 

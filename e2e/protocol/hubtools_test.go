@@ -44,19 +44,6 @@ func TestGetRootsForAClientWithoutRoots(t *testing.T) {
 	}
 }
 
-// Roots of one session are nothing to another (R14).
-func TestSessionsDoNotShareRoots(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	config := w.Config(obj{"rec": w.Recorder("rec")})
-	a, b := w.Serve(config, ide.Folders(w.Project)), w.Serve(config, ide.Folders(w.Other))
-	a.Handshake()
-	b.Handshake()
-	file := world.PathArgs(t, w.Path("project", "hello.txt"))
-	a.MustCall("rec__echo", file)
-	b.Denied("rec__echo", file, w.Path("project", "hello.txt"), w.Other)
-}
-
 func TestCallToolIsJudgedLikeAnyCall(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
