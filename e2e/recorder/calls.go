@@ -84,7 +84,6 @@ func (s *server) call(id, params json.RawMessage, done <-chan struct{}) {
 		said := string(unhex(s.habits.hostile))
 		fmt.Fprintln(os.Stderr, said)
 		s.fail(id, -32603, said)
-	case "hang": // it was heeded, and is not answered
 	case "flood":
 		flood(os.Stderr, args.Bytes)
 		s.result(id, text("flooded"))

@@ -36,7 +36,6 @@ type habits struct {
 	hostile        string        // bytes in hexadecimal that stand in all that it says of itself, and on stderr
 	offers         bool          // offers prompts, resources and completion, too
 	tasks          bool          // makes a task of a call that asks for one
-	hangs          bool          // offers a tool from whose call on it is hung
 	hold           bool          // is the grandchild: does nothing, for ever
 }
 
@@ -62,7 +61,6 @@ func main() {
 	flag.StringVar(&h.hostile, "hostile", "", "put these bytes, in hexadecimal, into all that it says of itself, on stderr, and into errors")
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")
-	flag.BoolVar(&h.hangs, "hangs", false, "offer a tool from whose call on it is hung")
 	flag.BoolVar(&h.hold, "hold", false, "do nothing, for ever")
 	if wrap := os.Getenv("RECORDER_WRAP"); wrap != "" {
 		os.Exit(runWrapped(wrap, os.Args[1:]))

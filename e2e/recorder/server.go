@@ -30,31 +30,6 @@ type server struct {
 	calls map[string]chan struct{}        // calls under way, by their raw id; closed when cancelled
 	added []string                        // tools that add_tool added
 	set   string                          // entries that set_tools set, raw
-	hung  string                          // as hang was told: deaf reads nothing more, mute answers nothing, idle no calls; "": it is not
-}
-
-// heed takes in a call of hang, before the next line is read.
-func (s *server) heed(params json.RawMessage) {
-	var call struct {
-		Name      string
-		Arguments struct{ Kind string }
-	}
-	if s.habits.hangs && json.Unmarshal(params, &call) == nil && call.Name == "hang" {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.hung = call.Arguments.Kind
-	}
-}
-
-// drops reports that a line is left lying. The reading ends with it where the server is deaf.
-func (s *server) drops(method string) bool {
-	s.mu.Lock()
-	hung := s.hung
-	s.mu.Unlock()
-	if hung == "deaf" {
-		forever()
-	}
-	return hung == "mute" || hung == "idle" && method == "tools/call"
 }
 
 // output orders what is written: one whole line at a time.
@@ -103,9 +78,6 @@ func (s *server) line(raw []byte) {
 		return
 	}
 	id, hasID := m["id"]
-	if s.drops(m.str("method")) {
-		return
-	}
 	switch method := m.str("method"); {
 	case method == "" && hasID:
 		s.answered(string(id), raw)
@@ -113,7 +85,6 @@ func (s *server) line(raw []byte) {
 	case !hasID:
 		s.notified(method, m)
 	case method == "tools/call":
-		s.heed(m["params"])
 		done := s.startCall(string(id))
 		go func() {
 			defer s.end(string(id))

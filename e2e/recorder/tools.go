@@ -29,9 +29,6 @@ func (s *server) tools() []string {
 	if s.habits.tasks {
 		entries = append(entries, `{"name":"task","description":"Can be a task.","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`)
 	}
-	if s.habits.hangs {
-		entries = append(entries, simple("hang", "Is hung from then on: kind is deaf, mute or idle."))
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range s.added {
