@@ -61,21 +61,6 @@ func TestModernApproval(t *testing.T) {
 	})
 }
 
-func TestModernAnswersThatAllowNothing(t *testing.T) {
-	modernWays(t, modernCaps, func(_ *testing.T, a *askedHub, c *modernWay) {
-		one := reading(a.at("data", "one", "1.txt"))
-		for _, answer := range []string{
-			`{"action":"decline"}`, `{"action":"cancel"}`, `{"action":"accept"}`, `{"action":"accept","content":{"decision":true}}`,
-			`{"action":"accept","content":{"decision":"Allow"}}`, `{"action":"decline","content":{"decision":"allow"}}`,
-		} {
-			c.says(one, answer, "needs the approval of a person")
-			time.Sleep(30 * time.Minute) // they count as noes
-		}
-		a.holds(0, 0)
-		c.says(one, yes, "") // the control
-	})
-}
-
 // A question that nobody comes back with counts as no once its time is over; a
 // yes after that is too late.
 func TestModernQuestionThatNobodyAnswers(t *testing.T) {

@@ -212,20 +212,6 @@ func TestWhoWaitsAsksWhereTheFirstHasGone(t *testing.T) {
 	})
 }
 
-func TestAGrantEndsWithItsSession(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, leave := a.client(p)
-		a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		leave()
-		d, _ := a.client(nil)
-		a.refused(d, "kid__echo", reading(a.at("data", "one", "1.txt")), "cannot ask")
-		if got := d.grants(t); len(got) != 0 {
-			t.Errorf("grants: %+v", got)
-		}
-	})
-}
-
 // A child is not asked about again and again by who only wants a yes.
 func TestASharedChildTakesNoGrants(t *testing.T) {
 	specs := []spec.Spec{played("all", spec.ShareAll, childtest.Script{}), played("same", spec.ShareRoots, childtest.Script{}), played("kid", spec.ShareSession, childtest.Script{})}
@@ -305,43 +291,6 @@ func TestForgedAndRepeatedAnswers(t *testing.T) {
 		// The answer once more, with another opinion.
 		forge()
 		a.refused(c, "kid__echo", reading(a.at("data", "one", "1.txt")), "the person said no")
-	})
-}
-
-// Where each request stands alone, so does what is allowed: the grant ends with
-// its call, and equal questions are not joined.
-func TestAGrantForOneCall(t *testing.T) {
-	approving(t, nil, func(a *askedHub) {
-		p := saying(yes)
-		c, _ := a.client(p)
-		for _, s := range a.h.sessions.Sessions() {
-			s.approvals.SetPerCall()
-		}
-		for n := range 3 {
-			a.passes(c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-			a.asks(p, n+1)
-			if got := c.grants(t); len(got) != 0 {
-				t.Errorf("grants: %+v", got)
-			}
-		}
-		if !strings.Contains(p.asked()[0], "this server may for this one call:") {
-			t.Errorf("asked %s", p.asked()[0])
-		}
-		synctest.Wait()
-		if msg, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); strings.Contains(msg, "data") {
-			t.Errorf("the child has the roots %s", msg)
-		}
-		q, letGo := silent()
-		p.says = q.says
-		one := a.begin(a.Context(), c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		two := a.begin(a.Context(), c, "kid__echo", reading(a.at("data", "one", "1.txt")))
-		synctest.Wait()
-		letGo(yes)
-		letGo(yes)
-		if got := <-one + <-two; got != "okok" {
-			t.Errorf("answered %s", got)
-		}
-		a.asks(p, 5)
 	})
 }
 
