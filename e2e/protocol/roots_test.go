@@ -197,65 +197,6 @@ func wantNoAnswerReason(t *testing.T, r ide.ToolResult) {
 	}
 }
 
-// The three cases without a boundary (R11), and answers that are good, bad and half bad.
-func TestWhatTheClientAnswers(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		capabilities string
-		roots        func(w *world.World) ide.Roots
-		inside       bool // is a file in the project allowed?
-		outside      bool // is /etc/passwd?
-		asked        bool
-	}{
-		"an error":         {"", func(*world.World) ide.Roots { return ide.Refuse(-32603, "no folders today") }, false, false, true},
-		"method not found": {"", func(*world.World) ide.Roots { return nil }, false, false, true},
-		"no root at all":   {"", func(*world.World) ide.Roots { return ide.Folders() }, false, false, true},
-		"no list":          {"", func(*world.World) ide.Roots { return ide.Result(`{"roots":"x"}`) }, false, false, true},
-		"nothing":          {"", func(*world.World) ide.Roots { return ide.Result(`{}`) }, false, false, true},
-		"only other schemes": {"", func(*world.World) ide.Roots {
-			return ide.Result(`{"roots":[{"uri":"vscode-remote://wsl/home"},{"uri":"https://example.com/"}]}`)
-		}, false, false, true},
-		"only a missing one": {"", func(w *world.World) ide.Roots { return ide.Folders(w.Path("missing")) }, false, false, true},
-		"one bad among good": {"", func(w *world.World) ide.Roots {
-			return ide.Result(fmt.Sprintf(`{"roots":[{"uri":"vscode-remote://wsl/x"},{"uri":7},null,{"uri":%q,"name":null},{"uri":%q,"x":{}}]}`,
-				ide.FileURI(w.Path("missing")), strings.Replace(ide.FileURI(w.Project), "file:", "FILE:", 1)))
-		}, true, false, true},
-		"localhost and a slash at the end": {"", func(w *world.World) ide.Roots {
-			return ide.Result(fmt.Sprintf(`{"roots":[{"uri":%q}]}`, strings.Replace(ide.FileURI(w.Project), "file://", "file://localhost", 1)+"/"))
-		}, true, false, true},
-		"the root of all":       {"", func(*world.World) ide.Roots { return ide.Result(`{"roots":[{"uri":"file:///"}]}`) }, true, true, true},
-		"undeclared":            {`{}`, func(*world.World) ide.Roots { return ide.Never() }, true, true, false},
-		"declared as no object": {`{"roots":true}`, func(*world.World) ide.Roots { return ide.Never() }, true, true, false},
-		"without listChanged":   {`{"roots":{}}`, func(w *world.World) ide.Roots { return ide.Folders(w.Project) }, true, false, true},
-		"a root with odd letters": {"", func(w *world.World) ide.Roots {
-			return ide.Folders(filepath.Dir(w.Write("a b#c%41ü/x.txt", "")), w.Project)
-		}, true, false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := world.New(t)
-			s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})},
-				Capabilities: c.capabilities, Roots: c.roots(w)})
-			s.Handshake()
-			for path, want := range map[string]bool{w.Path("project", "hello.txt"): c.inside, "/etc/passwd": c.outside} {
-				r := s.AwaitCall(s.SendCall("rec__echo", world.PathArgs(t, path)))
-				if r.IsError == want {
-					t.Errorf("%s: allowed %v, want %v: %s", path, !r.IsError, want, r.Text)
-				}
-				if !want && !strings.HasPrefix(r.Text, "Access denied: ") {
-					t.Errorf("%s: the refusal reads %s", path, r.Text)
-				}
-				if strings.Contains(w.Recorded("rec"), path) != want {
-					t.Errorf("%s: in the child's record %v, want %v", path, !want, want)
-				}
-			}
-			if got := s.Asked() > 0; got != c.asked {
-				t.Errorf("asked for the roots: %v, want %v", got, c.asked)
-			}
-		})
-	}
-}
-
 // Everything in one write, before any answer: nothing is judged against "nothing yet" (R4), and nothing deadlocks (R2).
 func TestCallsSentBeforeTheRootsAreKnown(t *testing.T) {
 	t.Parallel()
