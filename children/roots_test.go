@@ -205,39 +205,6 @@ func TestWorkingDirectoryFollowsRoots(t *testing.T) {
 	}
 }
 
-// A child started before the first roots are known is replaced once when they
-// make a difference; one that cannot start without them waits (C4).
-func TestPrestart(t *testing.T) {
-	d := dirs(t, 2)
-	needy := childtest.Spec("needy", childtest.Script{}, "${root}")
-	w := newWatcher()
-	s := start(t, w, children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{}), needy}})
-	other := spec.Key{Child: "needy", Instance: "s"}
-	s.Prestart(one)
-	s.Prestart(other)
-	l := acquire(t, s, one)
-	early := statusOf(t, s, "kid").PID
-	l.Release()
-	w.until(t, "the needy one waits", func() bool { return slices.Contains(w.states[other.String()], children.Waiting) })
-	s.Ensure(one, d[:1])
-	s.Ensure(other, d[:1])
-	l = acquire(t, s, one)
-	if cwd, _ := l.Where(); cwd != d[0].Path || statusOf(t, s, "kid").PID == early {
-		t.Errorf("works in %s", cwd)
-	}
-	second := statusOf(t, s, "kid").PID
-	l.Release()
-	s.SetRoots(one, d) // another environment only
-	acquire(t, s, one).Release()
-	if statusOf(t, s, "kid").PID != second {
-		t.Error("a later change restarted it for its environment")
-	}
-	acquire(t, s, other).Release() // which may be before the watcher hears of it
-	w.until(t, "the needy one has started once", func() bool {
-		return fmt.Sprint(w.states[other.String()]) == "[waiting starting ready]"
-	})
-}
-
 // A start that fails for want of a root is tried again when there is one.
 func TestMissingRootIsNamed(t *testing.T) {
 	d := dirs(t, 1)
