@@ -175,56 +175,6 @@ func TestHTTPRealClients(t *testing.T) {
 	})
 }
 
-// TestHTTPClaimsBeyondTheCeilingOfItsToken (H5): the client says that the whole
-// disk is open. The client of the other token is the control.
-func TestHTTPClaimsBeyondTheCeilingOfItsToken(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	w.Write("alice.token", "alice's secret\n")
-	config := w.Config(obj{"rec": w.Recorder("rec"), "files": obj{"builtin": "files"}}, obj{"http": obj{"tokens": []obj{
-		{"name": "alice", "file": "alice.token", "roots": []string{"project"}}, {"name": "bob", "env": "BOB"}}}})
-	url := w.ServeHTTP(config, "BOB=bob's secret")
-	outside := w.Path("outside", "secret.txt")
-	for _, tc := range []struct {
-		secret string
-		roots  []string
-		free   bool
-	}{{"alice's secret", []string{"/"}, false}, {"alice's secret", []string{w.Outside, w.Project}, false}, {"alice's secret", nil, false}, {"bob's secret", []string{"/"}, true}} {
-		options := &gosdk.ClientOptions{}
-		if tc.roots == nil {
-			options.Capabilities = &gosdk.ClientCapabilities{}
-		}
-		c := gosdk.NewClient(&gosdk.Implementation{Name: "go-sdk", Version: "1"}, options)
-		for _, d := range tc.roots {
-			c.AddRoots(&gosdk.Root{URI: ide.FileURI(d)})
-		}
-		web := &http.Client{Transport: bearer{tc.secret, &http.Transport{}}}
-		s, err := c.Connect(t.Context(), &gosdk.StreamableClientTransport{Endpoint: url, HTTPClient: web}, nil)
-		world.Must(t, err)
-		if got, bad := world.CallGoSDK(t, s, "files__read_text_file", obj{"path": w.Path("project", "hello.txt")}, nil); bad {
-			t.Errorf("%q claims %v: inside: %s", tc.secret, tc.roots, got)
-		}
-		for _, tool := range []string{"files__read_text_file", "rec__echo"} {
-			got, bad := world.CallGoSDK(t, s, tool, obj{"path": outside}, nil)
-			if bad == tc.free || !tc.free && !strings.HasPrefix(got, world.Denial(outside, w.Project)) {
-				t.Errorf("%q claims %v: %s outside: %s", tc.secret, tc.roots, tool, got)
-			}
-		}
-		world.Must(t, s.Close())
-		web.CloseIdleConnections()
-	}
-	if n := strings.Count(w.Recorded("rec"), "secret.txt"); n != 1 {
-		t.Errorf("%d calls from outside reached the server, want the control's alone", n)
-	}
-	r, err := http.Post(url, "application/json", strings.NewReader(`{}`))
-	world.Must(t, err)
-	_ = r.Body.Close()
-	if r.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without a token: %d", r.StatusCode)
-	}
-	http.DefaultClient.CloseIdleConnections()
-}
-
 // bearer adds a token to every request.
 type bearer struct {
 	secret string
@@ -295,42 +245,6 @@ func TestHTTPPlaywrightByURL(t *testing.T) {
 		if got, bad := world.CallGoSDK(t, s, "playwright__browser_take_screenshot", obj{"filename": w.Path("project", "shot.png"), "scale": "css"}, nil); bad {
 			t.Errorf("%s", got)
 		}
-	}
-}
-
-// TestHTTPFiftyCallsWithProgress: on one session at once; every progress is its
-// own call's, in order.
-func TestHTTPFiftyCallsWithProgress(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	w := world.New(t)
-	url := w.ServeHTTP(w.Config(obj{"everything": obj{"command": n.Program, "args": []string{n.Script("mcp-server-everything")}}}))
-	var mu sync.Mutex
-	last := map[string]float64{}
-	s := dialGoSDK(t, url, &gosdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *gosdk.ProgressNotificationClientRequest) {
-		mu.Lock()
-		defer mu.Unlock()
-		token := fmt.Sprint(r.Params.ProgressToken)
-		if before, ok := last[token]; ok && r.Params.Progress <= before {
-			t.Errorf("%s: %g after %g", token, r.Params.Progress, before)
-		}
-		last[token] = r.Params.Progress
-	}})
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			steps := 2 + i%4
-			got, bad := world.CallGoSDK(t, s, "everything__trigger-long-running-operation", obj{"duration": 2, "steps": steps}, fmt.Sprintf("call-%d", i))
-			if bad || !strings.Contains(got, fmt.Sprintf("Steps: %d", steps)) {
-				t.Errorf("call %d: %s", i, got)
-			}
-		})
-	}
-	wg.Wait()
-	mu.Lock()
-	defer mu.Unlock()
-	if len(last) != 50 {
-		t.Errorf("progress of %d calls", len(last))
 	}
 }
 

@@ -43,20 +43,6 @@ func forInspector(n world.Node, t *testing.T) {
 	}
 }
 
-func TestInspector(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	forInspector(n, t)
-	w := world.New(t)
-	config := w.Config(obj{
-		"filesystem": obj{"command": n.Program, "args": []string{n.Script("mcp-server-filesystem")}},
-		"rec":        w.Recorder("rec"),
-	})
-	inspector := w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": obj{
-		"type": "stdio", "command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": envObject(w), "roots": rootsOf(w.Project, w.Other)}}}))
-	inspectHub(t, n, w, inspector)
-}
-
 // TestInspectorOfEachEra: the Inspector keeps to an era, or finds out.
 func TestInspectorOfEachEra(t *testing.T) {
 	t.Parallel()

@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	mcpclient "github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
@@ -61,52 +58,6 @@ func runGoSDK(w *world.World, config string, o *gosdk.ClientOptions, dirs ...str
 		}
 	})
 	return s
-}
-
-// runMCPGo connects mcp-go's client over stdio.
-func runMCPGo(w *world.World, config string, dirs ...string) caller {
-	w.T.Helper()
-	tr := transport.NewStdioWithOptions(world.Hub(w.T), nil, []string{"serve", "--config", config},
-		transport.WithCommandFunc(func(ctx context.Context, command string, _ []string, args []string) (*exec.Cmd, error) {
-			cmd := exec.CommandContext(ctx, command, args...)
-			cmd.Env, cmd.Dir = w.Env(), w.Home
-			return cmd, nil
-		}))
-	c := mcpclient.NewClient(tr, mcpclient.WithRootsHandler(fixedRoots(dirs)))
-	world.Must(w.T, c.Start(context.Background()))
-	w.T.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			w.T.Errorf("closing the session: %v", err)
-		}
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
-	defer cancel()
-	_, err := c.Initialize(ctx, mcp.InitializeRequest{Params: mcp.InitializeParams{
-		ProtocolVersion: "2025-11-25", ClientInfo: mcp.Implementation{Name: "mcp-go", Version: "1"}}})
-	world.Must(w.T, err)
-	return callMCPGo(c)
-}
-
-// TestStdioRealClients: as TestHTTPRealClients; the TypeScript SDK and the
-// Inspector have tests of their own (sdk_test.go, inspector_test.go).
-func TestStdioRealClients(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	for name, open := range map[string]func(w *world.World, config string) caller{
-		"mcp-go": func(w *world.World, config string) caller { return runMCPGo(w, config, w.Project) },
-		"Go SDK": func(w *world.World, config string) caller {
-			s := runGoSDK(w, config, nil, w.Project)
-			return func(t *testing.T, tool string, args obj) (string, bool) {
-				return world.CallGoSDK(t, s, tool, args, nil)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := world.New(t)
-			walk(w, t, open(w, w.Config(realStores(w, n))))
-		})
-	}
 }
 
 // everythings are server-everything on each of its transports.
