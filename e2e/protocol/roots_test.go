@@ -103,55 +103,6 @@ func TestARealServerHasTheNewRoots(t *testing.T) {
 	s.Denied("fs__read_text_file", first, w.Path("project", "hello.txt"), w.Other)
 }
 
-// Directory arguments become the roots: flags stay, directories are replaced, or appended where there were none (C3).
-func TestDirectoryArgumentsBecomeTheRoots(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	program := []string{n.Program, n.Script("mcp-server-filesystem")}
-	for name, c := range map[string]struct {
-		args  func(w *world.World) []string
-		roots func(w *world.World) ide.Roots
-		want  func(w *world.World) []string
-	}{
-		"replaced": {func(w *world.World) []string { return []string{w.Outside} }, func(w *world.World) ide.Roots { return ide.Folders(w.Project, w.Other) },
-			func(w *world.World) []string { return []string{w.Project, w.Other} }},
-		"appended": {func(w *world.World) []string { return nil }, func(w *world.World) ide.Roots { return ide.Folders(w.Project) },
-			func(w *world.World) []string { return []string{w.Project} }},
-		"kept without roots": {func(w *world.World) []string { return []string{w.Other} }, func(*world.World) ide.Roots { return nil },
-			func(w *world.World) []string { return []string{w.Other} }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := world.New(t)
-			o := ide.Options{Command: world.Hub(t), Roots: c.roots(w),
-				Args: []string{"serve", "--config", w.Config(obj{"fs": w.Wrapped("fs", "mcp-server-filesystem", program, c.args(w))})}}
-			if o.Roots == nil {
-				o.Capabilities = `{}`
-			}
-			s := w.Start(o)
-			s.Handshake()
-			s.MustCall("fs__list_allowed_directories", `{}`)
-			st := w.Starts("fs")
-			if got, want := fmt.Sprint(st[len(st)-1].Args), fmt.Sprint(c.want(w)); got != want {
-				t.Errorf("started with %s, want %s", got, want)
-			}
-		})
-	}
-	t.Run("flags stay", func(t *testing.T) {
-		t.Parallel()
-		w := world.New(t)
-		// The recorder alone, called as such a server is: what matters is how it is started.
-		entry := w.Wrapped("fs", "filesystem-server", []string{world.Bin.Recorder, "-pages", "1"}, []string{"-linger=false", w.Outside})
-		s := w.Serve(w.Config(obj{"fs": entry}), ide.Folders(w.Project, w.Other))
-		s.Handshake()
-		s.AwaitTool("fs__echo")
-		st := w.Starts("fs")
-		if got, want := fmt.Sprint(st[0].Args), fmt.Sprint([]string{"-linger=false", w.Project, w.Other}); got != want {
-			t.Errorf("started with %s, want %s", got, want)
-		}
-	})
-}
-
 func TestAClientThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
@@ -195,42 +146,4 @@ func wantNoAnswerReason(t *testing.T, r ide.ToolResult) {
 	if !strings.Contains(r.Text, "answer") && !strings.Contains(r.Text, "timed out") && !strings.Contains(r.Text, "timeout") {
 		t.Errorf("the denial does not say that the client did not answer: %s", r.Text)
 	}
-}
-
-// Everything in one write, before any answer: nothing is judged against "nothing yet" (R4), and nothing deadlocks (R2).
-func TestCallsSentBeforeTheRootsAreKnown(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	open := make(chan struct{})
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.After(open, ide.Folders(w.Project)))
-	inside := world.Raw(t, obj{"path": w.Path("project", "hello.txt")})
-	lines := []string{
-		`{"jsonrpc":"2.0","id":"i","method":"initialize","params":` + s.InitializeParams() + `}`,
-		`{"jsonrpc":"2.0","id":"early","method":"tools/call","params":` + ide.ToolParams("rec__echo", inside) + `}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":"in","method":"tools/call","params":` + ide.ToolParams("rec__echo", inside) + `}`,
-		`{"jsonrpc":"2.0","id":"out","method":"tools/call","params":` + ide.ToolParams("rec__echo", `{"path":"/etc/passwd"}`) + `}`,
-		`{"jsonrpc":"2.0","id":"p","method":"ping"}`,
-	}
-	for _, id := range []string{`"i"`, `"early"`, `"in"`, `"out"`, `"p"`} {
-		s.Expect(id)
-	}
-	world.Must(t, s.SendBytes([]byte(strings.Join(lines, "\n")+"\n")))
-	for _, id := range []string{`"i"`, `"p"`} {
-		_, err := s.Answer(s.Context(), id)
-		world.Must(t, err)
-	}
-	world.Must(t, s.AwaitAsked(s.Context(), 1))
-	for _, m := range s.Messages() {
-		if id := string(m.ID); m.IsAnswer() && id != `"i"` && id != `"p"` {
-			t.Errorf("answered before the roots were known: %s", m.Raw)
-		}
-	}
-	close(open)
-	for _, id := range []string{`"early"`, `"in"`} {
-		if r := s.AwaitCall(id); r.IsError {
-			t.Errorf("%s: %s", id, r.Text)
-		}
-	}
-	s.WantDenied(s.AwaitCall(`"out"`), "/etc/passwd", w.Project)
 }
