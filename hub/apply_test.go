@@ -169,29 +169,6 @@ func TestApplyJudgesAnew(t *testing.T) {
 	}
 }
 
-// TestApplyLetsCallsUnderWayEnd replaces a child in which a call runs.
-func TestApplyLetsCallsUnderWayEnd(t *testing.T) {
-	root := t.TempDir()
-	kid := scripted("kid", childtest.Script{})
-	h := newTestHub(t, kid)
-	c := connect(t, h, root)
-	c.handshake(`{"roots":{}}`)
-	for i, args := range []string{`{"Steps":1,"Every":700000000}`, fmt.Sprintf(`{"Steps":1,"Every":700000000,"path":%q}`, root)} {
-		done := make(chan string, 1)
-		go func() { done <- c.raw("tools/call", toolCall("kid__progress", args)) }()
-		c.raw("tools/call", toolCall("kid__echo", args)) // behind it on the stream
-		before := pid(t, h, "kid")
-		apply(t, h, testConfig(t, other(kid, fmt.Sprint(i))))
-		c.raw("tools/call", toolCall("kid__echo", args))
-		if now := pid(t, h, "kid"); now == before {
-			t.Error("a new call went to the old process")
-		}
-		if got, bad := text(<-done); bad || got != "done" {
-			t.Errorf("%s: the call under way gave %q", args, got)
-		}
-	}
-}
-
 // TestACallIsNeverJudgedByOneAndRunByAnother holds a call back, in the judgement of the old generation, while another takes its
 // place, with its child or without: it is looked up and judged anew.
 func TestACallIsNeverJudgedByOneAndRunByAnother(t *testing.T) {

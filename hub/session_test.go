@@ -99,28 +99,6 @@ func TestRootsChangeBetweenTwoCalls(t *testing.T) {
 	}
 }
 
-func TestTwoSessionsNeverMix(t *testing.T) {
-	h := newTestHub(t, scripted("kid", childtest.Script{AskRoots: true}))
-	dirs := []string{t.TempDir(), t.TempDir()}
-	var wg sync.WaitGroup
-	for i := range dirs {
-		c := connect(t, h, dirs[i])
-		c.handshake(`{"roots":{}}`)
-		wg.Go(func() {
-			for range 20 {
-				mine, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
-				if bad || !strings.Contains(mine, dirs[i]) || strings.Contains(mine, dirs[1-i]) {
-					t.Errorf("session %d sees %s", i, mine)
-				}
-				if _, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dirs[1-i])))); !bad {
-					t.Errorf("session %d reached the root of the other", i)
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
 func TestCancelledWhileWaitingNeverRuns(t *testing.T) {
 	root := t.TempDir()
 	c := connect(t, newTestHub(t, scripted("kid", childtest.Script{})), root)
@@ -327,27 +305,6 @@ func TestListChangedIsAnnounced(t *testing.T) {
 	}
 	if list := c.raw("tools/list", `{}`); !strings.Contains(list, "kid__fresh") {
 		t.Error("the new tool is not listed")
-	}
-}
-
-func TestSharedChildServesNobodysRoots(t *testing.T) {
-	spec := scripted("kid", childtest.Script{AskRoots: true})
-	spec.Share = 2 // all
-	h := newTestHub(t, spec)
-	one, two := t.TempDir(), t.TempDir()
-	for i, dir := range []string{one, two} {
-		c := connect(t, h, dir)
-		c.handshake(`{"roots":{}}`)
-		got, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`)))
-		if bad || strings.Contains(got, one) || strings.Contains(got, two) {
-			t.Errorf("session %d: a child shared by all sees %s", i, got)
-		}
-		if msg, bad := text(c.raw("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, dir)))); bad {
-			t.Errorf("session %d: %s", i, msg)
-		}
-	}
-	if n := len(h.sup.Status()); n != 1 {
-		t.Errorf("%d instances of a shared child", n)
 	}
 }
 
