@@ -28,40 +28,6 @@ func accepts(w *world.World) {
 	}
 }
 
-// TestAnotherHubDoesNotRunWhatAServerWrote: the root of one hub is the home folder, in which hub.json lies. What is written there
-// runs in no hub, neither in one with another root nor in one that starts later, until a person has accepted it. The control
-// is the same with hub.json out of all roots.
-func TestAnotherHubDoesNotRunWhatAServerWrote(t *testing.T) {
-	t.Parallel()
-	for name, dir := range map[string]string{"inside": "home/conf", "outside": "conf"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := world.New(t)
-			path := w.Write(dir+"/hub.json", withRec)
-			first := serveFile(w, path, w.Home)
-			second := serveFile(w, path, w.Other)
-			w.Write(dir+"/hub.json", withTwo)
-			if name == "outside" {
-				first.AwaitTool("more__echo")
-				second.AwaitTool("more__echo")
-				return
-			}
-			for _, s := range []*world.Session{first, second} {
-				s.AwaitConfig("it waits", func(c world.ConfigState) bool { return c.Waiting != "" })
-			}
-			third := serveFile(w, path, w.Other)
-			if offers(first, "more__echo") || offers(second, "more__echo") || offers(third, "more__echo") || third.ConfigState().Waiting == "" {
-				t.Errorf("it runs: %t %t %t, %+v", offers(first, "more__echo"), offers(second, "more__echo"), offers(third, "more__echo"), third.ConfigState())
-			}
-			accepts(w)
-			for _, s := range []*world.Session{first, second, third} {
-				hangUp(s)
-				s.AwaitTool("more__echo")
-			}
-		})
-	}
-}
-
 const (
 	withRec = `{"mcpServers": {"rec": {"command": "recorder"}}}`
 	without = `{"mcpServers": {}}`
