@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"mcphub/hub/httpfront/admission"
-	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
 )
 
@@ -42,27 +40,4 @@ func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
 			t.Errorf("afterwards: %d %s", r.StatusCode, body(t, r))
 		}
 	})
-}
-
-// TestHTTPNoTokenTakesAllSessions: one client that begins sessions without end
-// leaves room for the other. Where there is one token it may have them all.
-func TestHTTPNoTokenTakesAllSessions(t *testing.T) {
-	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
-	greedy, modest := []string{"Authorization", "Bearer a"}, []string{"Authorization", "Bearer b"}
-	for _, tokens := range [][]admission.Token{{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}, {{Name: "greedy", Secret: "a"}}} {
-		hostile(t, Options{Sessions: 8, Tokens: tokens}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
-			got := 0
-			for range 20 {
-				if w.do("POST", hello, greedy...).StatusCode == http.StatusOK {
-					got++
-				}
-			}
-			if want := map[int]int{1: 8, 2: 6}[len(tokens)]; got != want {
-				t.Errorf("%d of 8 with %d tokens", got, len(tokens))
-			}
-			if len(tokens) == 2 {
-				w.initialize(`{}`, modest...)
-			}
-		})
-	}
 }
