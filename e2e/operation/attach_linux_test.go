@@ -205,23 +205,6 @@ func TestKilledWhileAttached(t *testing.T) {
 	}
 }
 
-// After two ends of the hub clients have hubs of their own, and say why.
-func TestAHubThatEndsTwice(t *testing.T) {
-	a := sharing(t, obj{})
-	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
-	for range 2 {
-		c := a.ready(a.Project)
-		kill(t, a.status().Hubs[0].PID)
-		<-c.Exited()
-	}
-	c := a.ready(a.Project)
-	a.started(c, "rec")
-	r := a.status()
-	if len(r.Hubs) != 1 || r.Hubs[0].Shared || !strings.Contains(r.Hubs[0].Alone, "ended 2 times") || !strings.Contains(c.Stderr(), "ended 2 times") {
-		t.Errorf("%+v\n%s", r, c.Stderr())
-	}
-}
-
 // A hub that is stopped is told within two seconds, and the client is served otherwise. It takes no stream when it goes on.
 func TestAStoppedHub(t *testing.T) {
 	a := sharing(t, obj{})

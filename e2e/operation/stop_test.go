@@ -57,18 +57,6 @@ func TestTheEndOfStdinEndsEverything(t *testing.T) {
 	}
 }
 
-// The whole bound counts from the end of stdin, with a call that takes its second and a child that takes its ladder.
-func TestTheWholeEndIsBounded(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"worst": w.Recorder("worst", "-ignore-term", "-grandchild")}), ide.Folders(w.Project))
-	s.Handshake()
-	s.PIDOf("worst")
-	s.SendCall("worst__sleep", `{"ms":60000}`)
-	s.MustRequest("ping", "")
-	t.Logf("ended after %v", s.End(world.StopBound).Took)
-}
-
 // With nothing to wait for it ends at once: clients kill a server that lingers.
 func TestAnIdleHubEndsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -134,26 +122,5 @@ func TestASignalEndsEverything(t *testing.T) {
 			}
 			s.ExitStatus = e.Code
 		})
-	}
-}
-
-// Even a hub that is killed outright takes its children with it, those too that care neither for the end of stdin nor for TERM
-// (C6). What such a child has started itself is not proved here: nobody is left to signal the group.
-func TestAKilledHubLeavesNothing(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux says whose environment holds what")
-	}
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"plain": w.Recorder("plain"), "worst": w.Recorder("worst", "-ignore-term")}), ide.Folders(w.Project))
-	s.ExitStatus = -1
-	s.Handshake()
-	s.PIDOf("plain")
-	s.PIDOf("worst")
-	p, err := os.FindProcess(s.PID())
-	world.Must(t, err)
-	world.Must(t, p.Kill())
-	if !world.Within(world.StopBound, func() bool { return len(world.Marked(t, s.Mark)) == 0 }) {
-		t.Errorf("left behind by a killed hub: %v", world.Marked(t, s.Mark))
 	}
 }
