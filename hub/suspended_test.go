@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,6 +141,53 @@ func TestStateExpires(t *testing.T) {
 		}
 		if got := c.noticed("kid", "answer"); len(got) != 1 || !strings.Contains(got[0], "error") {
 			t.Errorf("the child's question was answered %q", got)
+		}
+	})
+}
+
+// A state goes on with its own question and by its own tool alone, and once: of many retries that bring it together one goes on.
+func TestAStateIsOfItsQuestionAlone(t *testing.T) {
+	askingStage(t, func(t *testing.T, h *Hub, s *stage) {
+		in := t.TempDir()
+		c, _ := enterModern(t, h, `{"roots":{},"elicitation":{}}`, in)
+		c.full("tools/call", pathCall(in+"/x", "first"), nil) // the child runs, and has its roots
+		inside, form := pathCall(in+"/x", "it"), asking("kid", methods.Elicit, someForm)
+		roots, asked := c.mustAsk("tools/call", inside), c.mustAsk("tools/call", form)
+		given := map[string]string{roots.keys[0]: c.roots, asked.keys[0]: accepted}
+		swapped, back := asked, roots
+		swapped.state, back.state = roots.state, asked.state
+		through := toolCall("call-tool", fmt.Sprintf(`{"serverName":"kid","toolName":"echo","toolArgs":{"path":%q,"tag":"it"}}`, in+"/x"))
+		for name, params := range map[string]string{
+			"a form with the state of the roots": swapped.retry(form, given),
+			"the roots with the state of a form": back.retry(inside, given),
+			"through call-tool":                  roots.retry(through, given),
+		} {
+			if e := c.refused("tools/call", params); e.Code != jsonrpc.CodeInvalidParams {
+				t.Errorf("%s: %v", name, e)
+			}
+		}
+		if s.who("it") != nil {
+			t.Error("a refused call has reached the child")
+		}
+		var went atomic.Int32
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() {
+				r := c.once("tools/call", asked.retry(form, given))
+				switch e := r.Err(); {
+				case e == nil && strings.Contains(answerOf(string(r.Result)), accepted):
+					went.Add(1)
+				case e == nil || e.Code != jsonrpc.CodeInvalidParams:
+					t.Errorf("%v %s", e, r.Result)
+				}
+			})
+		}
+		all.Wait()
+		if n := went.Load(); n != 1 {
+			t.Errorf("%d of 40 went on", n)
+		}
+		if _, bad := text(c.raw("tools/call", roots.retry(inside, given))); bad || s.who("it") == nil {
+			t.Error("control: the honest retry was refused")
 		}
 	})
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -408,4 +411,20 @@ func TestJudgeHoldsInBothDirections(t *testing.T) {
 	if got := judge([]string{"b"}, missed(nil, direct), nil); !slices.Equal(got, []string{"b:z should pass"}) {
 		t.Errorf("directly: %q", got)
 	}
+}
+
+// bearing gives the address of a proxy that adds a token to each request.
+func bearing(w *world.World, target, token string) string {
+	w.T.Helper()
+	to, err := url.Parse(target)
+	world.Must(w.T, err)
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to)
+		r.Out.URL.Path = to.Path
+		r.Out.Host = r.In.Host // which the hub looks at too
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}}
+	server := httptest.NewServer(world.WholeBody(proxy))
+	w.T.Cleanup(server.Close)
+	return server.URL
 }
