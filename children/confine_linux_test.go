@@ -419,55 +419,7 @@ func TestLacksAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestRequiredRefuses: what cannot be held is not started, and the reason is said.
-// Under auto it runs, and the reason is told.
-func TestRequiredRefuses(t *testing.T) {
-	for name, tc := range map[string]struct {
-		boundary func(g *grounds) sandbox.Boundary
-		change   func(s *spec.Spec)
-		want     string
-		state    sandbox.State // under auto
-	}{
-		"no boundary": {func(*grounds) sandbox.Boundary { return sandbox.Boundary{WhyOpen: "no folder is open"} }, nil, "no folder is open", sandbox.None},
-		"a protected path in a root": {func(g *grounds) sandbox.Boundary {
-			b := boundary(g.a)
-			b.Withheld = []string{filepath.Join(g.a, "hub.json")}
-			return b
-		}, nil, "/a is allowed, and ", sandbox.Partial},
-		"a path of the entry that is protected": {func(g *grounds) sandbox.Boundary {
-			b := boundary(g.a)
-			b.Withheld = []string{"/usr/share"}
-			return b
-		}, func(s *spec.Spec) { s.Sandbox.Read = []string{"/usr/share/dict"} }, "sandbox.read: /usr/share/dict is withheld", sandbox.Partial},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, mode := range []sandbox.Mode{sandbox.Required, sandbox.Auto} {
-				g := newGrounds(t, sandbox.Settings{Mode: mode, Network: sandbox.Network{On: true}})
-				if tc.change != nil {
-					tc.change(&g.spec)
-					g.s.Apply([]spec.Spec{g.spec}, g.s.Inspect([]spec.Spec{g.spec}))
-				}
-				g.s.WithBoundary(tc.boundary(g)).Ensure(one, nil)
-				ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
-				l, err := g.s.Acquire(ctx, one)
-				cancel()
-				l.Release()
-				if mode == sandbox.Required {
-					if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), `"required"`) {
-						t.Errorf("required: %v", err)
-					}
-					continue
-				}
-				st := statusOf(t, g.s, "kid")
-				if err != nil || st.Sandbox.State != tc.state || !strings.Contains(strings.Join(st.Sandbox.Lacks, "; "), tc.want) {
-					t.Errorf("auto: %v, %s", err, st.Sandbox.Lacks)
-				}
-			}
-		})
-	}
-}
-
 // TestConfinedAsAnotherUser runs what is here as a user without rights.
 func TestConfinedAsAnotherUser(t *testing.T) {
-	childtest.AsAnotherUser(t, "^(TestConfinedShell|TestConfinedRootsChange|TestConfinedPlacesChange|TestConfinedCallsEndFirst|TestConfinedWidenRefused|TestRequiredRefuses|TestSocketsAreNamed)$")
+	childtest.AsAnotherUser(t, "^(TestConfinedShell|TestConfinedRootsChange|TestConfinedPlacesChange|TestConfinedCallsEndFirst|TestConfinedWidenRefused|TestSocketsAreNamed)$")
 }

@@ -276,6 +276,8 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		"no scopes":    {sandbox.Kernel{ABI: 5, Filters: true, Drops: true}, confinedProgram("sh"), sandbox.Boundary{}, "signals", false, sandbox.Partial, true},
 		"nobody asks":  {sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "it is too old"}, confinedProgram("sh"), sandbox.Boundary{}, "", true, sandbox.Held, true},
 		"no boundary":  {wholeKernel, confinedProgram("sh"), sandbox.Boundary{WhyOpen: "nobody said"}, "files are not confined: nobody said", true, sandbox.None, true},
+		"a file that is withheld": {wholeKernel, program.Program{Command: "sh", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Network: sandbox.Network{On: true}, Read: []string{home + "/work/app"}}},
+			sandbox.Boundary{Withheld: []string{home + "/work"}}, "sandbox.read: " + home + "/work/app is withheld", true, sandbox.Partial, true},
 		"a container":  {wholeKernel, confinedProgram("env", "docker", "run", "x"), sandbox.Boundary{}, "a container", true, sandbox.None, false},
 		"a machine":    {wholeKernel, confinedProgram("ssh", "host", "x"), sandbox.Boundary{}, "on another machine", true, sandbox.None, false},
 		"another user": {wholeKernel, confinedProgram("sudo", "-u", "x", "sh"), sandbox.Boundary{}, "of another user", true, sandbox.None, false},
