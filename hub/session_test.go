@@ -68,6 +68,12 @@ func TestCallToolGoesTheSameWay(t *testing.T) {
 			t.Errorf("%s: %v %q", wrong, bad, msg)
 		}
 	}
+	_ = jsonrpc.Elements(jsonrpc.Get([]byte(c.raw("tools/list", `{}`)), "tools"), func(def []byte) bool {
+		if name, _ := jsonrpc.String(jsonrpc.Get(def, "name")); name == "call-tool" && string(jsonrpc.Get(jsonrpc.Get(def, "annotations"), "destructiveHint")) != "true" {
+			t.Errorf("call-tool is not annotated as destructive: %s", def)
+		}
+		return true
+	})
 }
 
 func TestRootsChangeBetweenTwoCalls(t *testing.T) {
@@ -83,6 +89,14 @@ func TestRootsChangeBetweenTwoCalls(t *testing.T) {
 	if _, bad := text(c.raw("tools/call", file(two))); !bad {
 		t.Fatal("a path outside the first roots passed")
 	}
+	known := func() (generation int, dirs string) {
+		got := jsonrpc.Get([]byte(c.raw("tools/call", toolCall("get-roots", `{}`))), "structuredContent")
+		if _, err := fmt.Sscan(string(jsonrpc.Get(got, "generation")), &generation); err != nil {
+			t.Fatalf("%s: %v", got, err)
+		}
+		return generation, string(jsonrpc.Get(got, "filePaths"))
+	}
+	before, _ := known()
 	c.setRoots(two)
 	if err := c.conn.Notify(context.Background(), "notifications/roots/list_changed"); err != nil {
 		t.Fatal(err)
@@ -96,6 +110,9 @@ func TestRootsChangeBetweenTwoCalls(t *testing.T) {
 	}
 	if served, _ := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); !strings.Contains(served, two) || strings.Contains(served, one) {
 		t.Errorf("the child is served %s", served)
+	}
+	if now, dirs := known(); now <= before || dirs != fmt.Sprintf("[%q]", two) {
+		t.Errorf("get-roots knows %s of generation %d, before it was %d", dirs, now, before)
 	}
 }
 
@@ -284,6 +301,13 @@ func TestWrongRequests(t *testing.T) {
 			t.Errorf("%s %s: %v, want code %d", w.method, w.params, e, w.code)
 		}
 	}
+	// Notifications that mean nothing do no harm.
+	for method, params := range map[string]string{"no/such/notification": `{"x":1}`, "notifications/cancelled": `7`} {
+		if err := c.conn.Notify(context.Background(), method, []byte(params)); err != nil {
+			t.Error(err)
+		}
+	}
+	c.raw("tools/call", toolCall("kid__echo", `{}`))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.asked != 0 {

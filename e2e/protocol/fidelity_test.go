@@ -107,32 +107,6 @@ func TestToolsAreListedAsTheChildGivesThem(t *testing.T) {
 	}
 }
 
-// A child's line that cannot be used ends the call it belongs to, and nothing else.
-func TestBrokenLinesEndTheirCall(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec", "-garbage"), "big": w.Recorder("big")}, obj{"limits": obj{"frame": "1MiB"}}), ide.Folders(w.Project))
-	s.Handshake()
-	for _, kind := range []string{"cut", "late_id", "two_ids"} {
-		e := s.RpcError("tools/call", ide.ToolParams("rec__broken_line", world.Raw(t, obj{"kind": kind})), -32603)
-		if e.Message == "" {
-			t.Errorf("%s: an error without a reason", kind)
-		}
-	}
-	if r := s.MustCall("rec__broken_line", `{"kind":"no_id"}`); !strings.Contains(r.Text, "the line before this one") {
-		t.Errorf("no_id: %s", r.Raw)
-	}
-	if r := s.MustCall("big__big", `{"bytes":500000}`); len(r.Text) != 500000 {
-		t.Errorf("half the limit: %d bytes", len(r.Text))
-	}
-	s.RpcError("tools/call", ide.ToolParams("big__big", `{"bytes":3000000}`), -32603)
-	s.MustCall("big__echo", `{"text":"still there"}`)
-	s.MustCall("rec__echo", `{"text":"still there"}`)
-	if n := len(w.Starts("rec")) + len(w.Starts("big")); n != 2 {
-		t.Errorf("%d starts: a broken line restarted a child", n)
-	}
-}
-
 // Ten mebibytes there and back; the default frame limit is 64 MiB.
 func TestLargeMessagesPass(t *testing.T) {
 	t.Parallel()

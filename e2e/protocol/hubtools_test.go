@@ -44,47 +44,6 @@ func TestGetRootsForAClientWithoutRoots(t *testing.T) {
 	}
 }
 
-func TestCallToolIsJudgedLikeAnyCall(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}), ide.Folders(w.Project))
-	s.Odd = true
-	s.Handshake()
-	through := func(server, tool, args string) ide.ToolResult {
-		return s.AwaitCall(s.SendCall("call-tool", `{"serverName":"`+server+`","toolName":"`+tool+`","toolArgs":`+args+`}`))
-	}
-	args := `{"path":` + world.Raw(t, w.Path("project", "hello.txt")) + `,"n":9007199254740993}`
-	if r := through("rec", "echo", args); r.IsError || string(r.Structured) != args {
-		t.Errorf("inside: %s", r.Raw)
-	}
-	if r := through("rec", "odd", `{}`); !strings.Contains(string(r.Result), `"type":"hologram"`) {
-		t.Errorf("an odd result: %s", r.Raw)
-	}
-	s.WantDenied(through("rec", "echo", `{"path":"/etc/passwd"}`), "/etc/passwd", w.Project)
-	if r := through("rec", "echo", `{"text":7}`); !r.IsError || !strings.Contains(r.Text, "/text") {
-		t.Errorf("against the schema: %s", r.Raw)
-	}
-	for _, c := range [][2]string{{"nobody", "echo"}, {"rec", "nothing"}} {
-		m := s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"`+c[0]+`","toolName":"`+c[1]+`","toolArgs":{}}`))
-		if m.Error == nil && !strings.Contains(string(m.Result), `"isError":true`) {
-			t.Errorf("%v: %s", c, m.Raw)
-		}
-	}
-	if m := s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"rec"}`)); m.Error == nil && !strings.Contains(string(m.Result), `"isError":true`) {
-		t.Errorf("without a tool: %s", m.Raw)
-	}
-	var tool struct {
-		Annotations struct{ DestructiveHint, ReadOnlyHint *bool }
-	}
-	world.Decode(t, s.Tools()["call-tool"], &tool)
-	if h := tool.Annotations.DestructiveHint; h == nil || !*h {
-		t.Error("call-tool is not annotated as destructive")
-	}
-	if seen := w.Recorded("rec"); strings.Contains(seen, "passwd") || world.Calls(seen, "echo") != 1 {
-		t.Errorf("want one call of echo:\n%s", seen)
-	}
-}
-
 func TestListToolsNamesEveryTool(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,27 +9,6 @@ import (
 	"mcphub/e2e/world"
 	"mcphub/internal/bounds"
 )
-
-// What the child is told is canonical: lower-case scheme, percent-encoded, links resolved, no null names (C2).
-func TestTheChildIsToldCanonicalRoots(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	w.Write("a b#ü/x.txt", "")
-	link := w.Path("link-to-project")
-	world.Symlink(t, w.Project, link)
-	s := w.Serve(w.Config(obj{"rec": w.Recorder("rec")}),
-		ide.Result(fmt.Sprintf(`{"roots":[{"uri":%q,"name":null},{"uri":%q}]}`, "FILE://localhost"+link+"/", "file://"+w.Path("a b#ü"))))
-	s.Handshake()
-	got := string(s.MustCall("rec__ask_roots", `{}`).Structured)
-	for _, dir := range []string{w.Project, w.Path("a b#ü")} {
-		if !strings.Contains(got, `"`+ide.FileURI(dir)+`"`) {
-			t.Errorf("the child was told %s, want %s in it", got, ide.FileURI(dir))
-		}
-	}
-	if strings.Contains(got, "null") {
-		t.Errorf("a name is null: %s", got)
-	}
-}
 
 // Nor does one that is cancelled while its child is still starting.
 func TestACancelledCallThatWaitsForItsChildNeverRuns(t *testing.T) {

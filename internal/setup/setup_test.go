@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/internal/config"
@@ -27,7 +29,7 @@ func TestTimeouts(t *testing.T) {
 		"roots":    {"command": "x", "share": "roots"},
 		"for-ever": {"command": "x", "share": "all", "timeout": {"idle": "0"}},
 		"own-idle": {"command": "x", "timeout": {"idle": "1h", "start": "5s", "call": "7s", "stop": "1s"}},
-		"off":      {"command": "x", "disabled": true}}}`)
+		"off":      {"command": "x", "disabled": true}}, "limits": {"frame": "1MiB"}, "roots": {"timeout": "5s"}}`)
 	var cfg hub.Config
 	for i := range f.Servers {
 		if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
@@ -50,6 +52,9 @@ func TestTimeouts(t *testing.T) {
 	}
 	if s := specs["own"]; s.StartTimeout != time.Minute || s.CallTimeout != 10*time.Minute || s.StopTimeout != 2500*time.Millisecond {
 		t.Errorf("own: %+v", s)
+	}
+	if own, top := specs["own"].FrameLimit, (&Source{}).settings(f, zerolog.Nop()); own != 1<<20 || top.Limits.Frame != 1<<20 || top.Roots.Timeout != 5*time.Second {
+		t.Errorf("limits.frame is %d for a server and %d for clients, roots.timeout %s", own, top.Limits.Frame, top.Roots.Timeout)
 	}
 	if len(cfg.Disabled) != 1 || cfg.Disabled[0] != "off" {
 		t.Errorf("disabled: %q", cfg.Disabled)
