@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/children/spec"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/platform"
@@ -191,17 +192,21 @@ func TestHTTPBrokenStreamGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestHTTPSessionsDoNotMix(t *testing.T) {
-	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{})), HTTPOptions{})
+	all, same := scripted("all", childtest.Script{}), scripted("same", childtest.Script{})
+	all.Share, same.Share = spec.ShareAll, spec.ShareRoots
+	w := serveWeb(t, newTestHub(t, scripted("kid", childtest.Script{}), all, same), HTTPOptions{})
 	var wg sync.WaitGroup
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()}
 	for i, dir := range dirs {
 		wg.Go(func() {
 			c := w.initialize(`{"roots":{}}`).initialized()
 			for n := range 20 {
-				path := dirs[n%len(dirs)]
-				m := c.frames(c.request("tools/call", toolCall("kid__echo", fmt.Sprintf(`{"path":%q}`, path))), c.answering(dir))
-				if _, bad := text(string(m.Result)); bad == (path == dir) {
-					t.Errorf("session %d, %s: %s", i, path, m.Result)
+				path, tag := dirs[n%len(dirs)], fmt.Sprintf(`"session %d, %d"`, i, n)
+				for _, child := range []string{"kid", "all", "same"} {
+					m := c.frames(c.request("tools/call", toolCall(child+"__echo", fmt.Sprintf(`{"path":%q,"tag":%s}`, path, tag))), c.answering(dir))
+					if _, bad := text(string(m.Result)); bad == (path == dir) || !bad && !strings.Contains(string(m.Result), tag) {
+						t.Errorf("session %d, %s: %s: %s", i, child, path, m.Result)
+					}
 				}
 			}
 		})

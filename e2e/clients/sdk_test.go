@@ -228,35 +228,6 @@ func wantRefused(t *testing.T, name string, result json.RawMessage, quoted []str
 	t.Errorf("%s: want\n  %s\ngot\n  %s", name, world.Denial(quoted[0], roots...), r.Content[0].Text)
 }
 
-func TestSDKClientChangesRoots(t *testing.T) {
-	t.Parallel()
-	n := world.RequireNode(t)
-	w := world.New(t)
-	program := world.Hub(t)
-	first, second := w.Path("project", "hello.txt"), w.Path("other", "other.txt")
-	read := func(path string) obj {
-		return obj{"do": "rawCall", "name": "filesystem__read_text_file", "arguments": obj{"path": path}}
-	}
-	hub := sdk(w, n, program, []string{"serve", "--config", w.Config(realChildren(w, n))}, nil, rootsOf(w.Project),
-		obj{"do": "awaitTool", "name": "filesystem__read_text_file"}, read(first), read(second),
-		obj{"do": "roots", "roots": rootsOf(w.Other)}, read(second), read(first))
-	for i, r := range hub.Results {
-		if r.Error != nil {
-			t.Fatalf("step %d: %+v", i, *r.Error)
-		}
-	}
-	for i, want := range map[int]string{1: "hello from the project", 4: "hello from the other one"} {
-		if got := string(hub.Results[i].Value); !strings.Contains(got, want) {
-			t.Errorf("step %d: %s, want %q", i, got, want)
-		}
-	}
-	wantRefused(t, "before the change", hub.Results[2].Value, []string{second}, w.Project)
-	wantRefused(t, "after the change", hub.Results[5].Value, []string{first}, w.Other)
-	if hub.Asked < 2 {
-		t.Errorf("asked for the roots %d times, want again after list_changed", hub.Asked)
-	}
-}
-
 // The control: clients/session.mjs itself, with no hub in between.
 func TestSDKClientAlone(t *testing.T) {
 	t.Parallel()
