@@ -2,7 +2,6 @@ package operation
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -170,38 +169,21 @@ func kill(t testing.TB, pid int) {
 	world.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
-// What becomes of two clients of a hub when one of its processes is killed.
-func TestKilledWhileAttached(t *testing.T) {
-	for name, c := range map[string]struct {
-		victim      func(a *attached, first *ide.Client) int
-		both        bool // both clients see the end
-		first, told string
-		sig         syscall.Signal // 0: SIGKILL
-	}{
-		"adapter":      {victim: func(_ *attached, first *ide.Client) int { return first.PID() }},
-		"hub":          {victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, both: true, told: "has ended"},
-		"guardian":     {victim: func(a *attached, _ *ide.Client) int { return parentOf(a.T, a.status().Hubs[0].PID) }, both: true, told: "has ended"},
-		"hub in order": {both: true, told: "has ended", victim: func(a *attached, _ *ide.Client) int { return a.status().Hubs[0].PID }, sig: syscall.SIGTERM},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := sharing(t, obj{})
-			a.config = a.Config(obj{"rec": a.Recorder("rec"), "deaf": a.Recorder("deaf", "-ignore-term", "-grandchild")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
-			first, second := a.ready(a.Project), a.ready(a.Other)
-			for _, client := range []*ide.Client{first, second} {
-				a.started(client, "rec")
-				a.started(client, "deaf")
-			}
-			world.Must(t, syscall.Kill(c.victim(a, first), cmp.Or(c.sig, syscall.SIGKILL)))
-			<-first.Exited()
-			if c.both {
-				<-second.Exited()
-				if !strings.Contains(second.Stderr(), c.told) {
-					t.Errorf("it is not told: %s", second.Stderr())
-				}
-			} else {
-				a.started(second, "rec")
-			}
-		})
+// TestAHubThatIsEndedTellsItsClients: a signal ends the hub in order, and each of its clients. See TestKilledAtAnyMoment for kills.
+func TestAHubThatIsEndedTellsItsClients(t *testing.T) {
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec"), "deaf": a.Recorder("deaf", "-ignore-term", "-grandchild")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	clients := []*ide.Client{a.ready(a.Project), a.ready(a.Other)}
+	for _, client := range clients {
+		a.started(client, "rec")
+		a.started(client, "deaf")
+	}
+	world.Must(t, syscall.Kill(a.status().Hubs[0].PID, syscall.SIGTERM))
+	for _, client := range clients {
+		<-client.Exited()
+		if !strings.Contains(client.Stderr(), "has ended") {
+			t.Errorf("it is not told: %s", client.Stderr())
+		}
 	}
 }
 
