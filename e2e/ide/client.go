@@ -172,14 +172,6 @@ func (c *Client) saw(fromServer bool, line []byte) {
 	}
 }
 
-// SendBytes writes these bytes and nothing else.
-func (c *Client) SendBytes(b []byte) error {
-	for line := range bytes.Lines(b) {
-		c.saw(false, line)
-	}
-	return c.in.write(b)
-}
-
 // Notify sends a notification; params is raw, "" for none.
 func (c *Client) Notify(method, params string) error {
 	return c.Send(`{"jsonrpc":"2.0","method":` + strconv.Quote(method) + member(params) + `}`)

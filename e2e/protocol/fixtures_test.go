@@ -166,10 +166,10 @@ func TestWrappedServerIsRecorded(t *testing.T) {
 func TestRecorderOffersWhatLibrariesLose(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
-	s := w.Direct("rec", nil, "-pages", "3", "-bad-schema", "-ansi", "-nullable")
+	s := w.Direct("rec", nil, "-pages", "3", "-bad-schema", "-nullable")
 	s.Handshake()
 	all := s.Tools()
-	for _, name := range []string{"echo", "rich", "rich_draft07", "echo_nullable", "reads_a_file", "painted"} {
+	for _, name := range []string{"echo", "rich", "rich_draft07", "echo_nullable", "reads_a_file"} {
 		if all[name] == nil {
 			t.Errorf("no %s among %v", name, world.Names(all))
 		}

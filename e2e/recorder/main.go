@@ -16,27 +16,23 @@ import (
 
 // habits are the switches of one recorder: each makes it misbehave in one way.
 type habits struct {
-	slowStart      time.Duration // waits this long before it reads its first line
-	gate           string        // waits for this file before it does
-	dieAtStart     bool          // writes a reason on stderr and exits 1 at once
-	ignoreTerm     bool          // neither SIGTERM nor the end of stdin ends it
-	linger         bool          // the end of stdin does not end it
-	grandchild     bool          // starts a process of its own that never ends by itself
-	rogue          bool          // starts a family that does all it can to stay: see rogue_unix.go
-	hopper         bool          // starts a process that starts another like itself and ends, and so on for ever
-	role           string        // is a member of that family
-	garbage        bool          // noise on stdout before every line it sends
-	stderrFlood    int           // bytes of noise on stderr at start
-	askAtStart     bool          // asks roots/list after initialized and after each list_changed
-	deafToDiscover bool          // never answers server/discover, instead of refusing it
-	pages          int           // tools/list comes in so many pages
-	badSchema      bool          // offers tools whose schema must not be used
-	nullable       bool          // offers a tool whose schema allows null: most clients refuse the whole list
-	ansi           bool          // offers a tool whose description holds terminal escapes
-	hostile        string        // bytes in hexadecimal that stand in all that it says of itself, and on stderr
-	offers         bool          // offers prompts, resources and completion, too
-	tasks          bool          // makes a task of a call that asks for one
-	hold           bool          // is the grandchild: does nothing, for ever
+	slowStart   time.Duration // waits this long before it reads its first line
+	gate        string        // waits for this file before it does
+	dieAtStart  bool          // writes a reason on stderr and exits 1 at once
+	ignoreTerm  bool          // neither SIGTERM nor the end of stdin ends it
+	linger      bool          // the end of stdin does not end it
+	grandchild  bool          // starts a process of its own that never ends by itself
+	rogue       bool          // starts a family that does all it can to stay: see rogue_unix.go
+	hopper      bool          // starts a process that starts another like itself and ends, and so on for ever
+	role        string        // is a member of that family
+	stderrFlood int           // bytes of noise on stderr at start
+	pages       int           // tools/list comes in so many pages
+	badSchema   bool          // offers tools whose schema must not be used
+	nullable    bool          // offers a tool whose schema allows null: most clients refuse the whole list
+	hostile     string        // bytes in hexadecimal that stand in all that it says of itself, and on stderr
+	offers      bool          // offers prompts, resources and completion, too
+	tasks       bool          // makes a task of a call that asks for one
+	hold        bool          // is the grandchild: does nothing, for ever
 }
 
 func main() {
@@ -50,14 +46,10 @@ func main() {
 	flag.BoolVar(&h.rogue, "rogue", false, "start a family of processes that never end by themselves, outside of the group, deaf to SIGTERM")
 	flag.BoolVar(&h.hopper, "hopper", false, "start a process that starts another like itself and ends, and so on for ever")
 	flag.StringVar(&h.role, "role", "", "be a member of that family")
-	flag.BoolVar(&h.garbage, "garbage", false, "write noise on stdout between the lines")
 	flag.IntVar(&h.stderrFlood, "stderr-flood", 0, "write so many bytes to stderr at start")
-	flag.BoolVar(&h.askAtStart, "ask-at-start", false, "ask roots/list once initialized and after list_changed")
-	flag.BoolVar(&h.deafToDiscover, "deaf-to-discover", false, "never answer server/discover")
 	flag.IntVar(&h.pages, "pages", 1, "answer tools/list in so many pages")
 	flag.BoolVar(&h.badSchema, "bad-schema", false, "offer tools whose schema must not be used")
 	flag.BoolVar(&h.nullable, "nullable", false, "offer a tool whose schema allows null")
-	flag.BoolVar(&h.ansi, "ansi", false, "offer a tool whose description holds terminal escapes")
 	flag.StringVar(&h.hostile, "hostile", "", "put these bytes, in hexadecimal, into all that it says of itself, on stderr, and into errors")
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")

@@ -50,11 +50,6 @@ func newServer(h habits, w io.Writer) *server {
 }
 
 func (s *server) send(parts ...[]byte) {
-	if s.habits.garbage {
-		s.out.line([]byte("this is not JSON-RPC"))
-		s.out.line([]byte(`{"neither":"request nor answer"}`))
-		s.out.line(nil)
-	}
 	s.out.line(parts...)
 }
 
@@ -103,10 +98,6 @@ func (s *server) request(id json.RawMessage, method string, m message) {
 		s.result(id, []byte(`{}`))
 	case "tools/list":
 		s.listTools(id, m)
-	case "server/discover":
-		if !s.habits.deafToDiscover {
-			s.fail(id, -32601, "method not found")
-		}
 	default:
 		offered := s.habits.offers && s.offered(id, method, m["params"])
 		if !offered && !(s.habits.tasks && s.tasked(id, method, m["params"])) {
@@ -137,12 +128,7 @@ func (s *server) initialize(id json.RawMessage, m message) {
 }
 
 func (s *server) notified(method string, m message) {
-	switch method {
-	case "notifications/initialized", "notifications/roots/list_changed":
-		if s.habits.askAtStart {
-			go s.ask("roots/list", nil)
-		}
-	case "notifications/cancelled":
+	if method == "notifications/cancelled" {
 		var params message
 		_ = json.Unmarshal(m["params"], &params)
 		s.cancel(string(params["requestId"]))

@@ -23,9 +23,6 @@ func (s *server) tools() []string {
 			entries = append(entries, string(entry))
 		}
 	}
-	if s.habits.ansi {
-		entries = append(entries, `{"name":"painted","description":"plain \u001b[31mred\u001b[0m end","inputSchema":{"type":"object"}}`)
-	}
 	if s.habits.tasks {
 		entries = append(entries, `{"name":"task","description":"Can be a task.","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`)
 	}

@@ -126,17 +126,6 @@ func (s *Session) MustRequest(method, params string) ide.Message {
 	return m
 }
 
-// RpcError sends a request that must be answered with a JSON-RPC error of this code.
-func (s *Session) RpcError(method, params string, code int64) ide.RPCError {
-	s.T.Helper()
-	m := s.MustRequest(method, params)
-	e, failed := m.RPCError()
-	if !failed || e.Code != code {
-		s.T.Errorf("%s %s: want the error %d, got %s", method, params, code, m.Raw)
-	}
-	return e
-}
-
 // Denied wants a call refused in the words of a denial: path as it must be quoted, roots as the client gave them.
 func (s *Session) Denied(tool, arguments, path string, roots ...string) ide.ToolResult {
 	s.T.Helper()
