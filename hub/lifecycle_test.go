@@ -289,37 +289,6 @@ func TestLifecycleStaleAnswer(t *testing.T) {
 	}
 }
 
-// TestLifecycleNarrowingOnTheWay: a call that was judged goes through; the next one is judged by the narrower roots.
-func TestLifecycleNarrowingOnTheWay(t *testing.T) {
-	h, one, two := lifecycle(t)
-	w := begin(t, h, one, two)
-	w.send(echo("2", two), changed, echo("3", two))
-	w.send(answer(w.question("3"), one))
-	if denied, _ := w.judged("3"); !denied {
-		t.Error("a call behind the notification was judged by what was before it")
-	}
-}
-
-// TestLifecycleBurst: 50 notifications cost two questions at most, and the calls behind them wait for one of these.
-func TestLifecycleBurst(t *testing.T) {
-	h, one, two := lifecycle(t)
-	w := begin(t, h, one)
-	before := w.asked
-	var lines []string
-	for range 50 {
-		lines = append(lines, changed)
-	}
-	w.send(append(lines, echo("2", two), echo("3", one))...)
-	if got := w.serve([]string{two}, "2", "3"); got["2"] || !got["3"] {
-		t.Errorf("denied: %v", got)
-	}
-	w.send(ping("4"))
-	w.next("id", "4")
-	if n := w.asked - before; n < 1 || n > 2 {
-		t.Errorf("%d questions, want one or two", n)
-	}
-}
-
 // TestLifecycleRootsPushed: roots in a notification are nobody's answer.
 func TestLifecycleRootsPushed(t *testing.T) {
 	h, one, two := lifecycle(t)
