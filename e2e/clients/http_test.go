@@ -147,22 +147,6 @@ func TestHTTPRealClients(t *testing.T) {
 			t.Errorf("asked for the roots %d times", r.Asked)
 		}
 	})
-	t.Run("Inspector", func(t *testing.T) {
-		forInspector(n, t)
-		config := w.Write("inspector.json", world.Raw(t, obj{"mcpServers": obj{"hub": obj{"type": "streamable-http", "url": url, "headers": world.BearingHeaders(t, url), "roots": rootsOf(w.Project)}}}))
-		// It calls what it sees listed, and a list waits for a server that starts 5 s and no longer: for the first one longer.
-		if !world.Within(world.WaitLimit, func() bool {
-			return strings.Contains(string(inspect(w, n, config, "--method", "tools/list")), "filesystem__read_text_file")
-		}) {
-			t.Fatal("the filesystem server is never listed")
-		}
-		got := inspect(w, n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+inside)
-		if !strings.Contains(string(got), "hello from the project") {
-			t.Errorf("inside: %s", got)
-		}
-		got = inspect(w, n, config, "--method", "tools/call", "--tool-name", "filesystem__read_text_file", "--tool-arg", "path="+outside)
-		wantRefused(t, "outside", got, []string{outside}, w.Project)
-	})
 	t.Run("mcp-go, GET", func(t *testing.T) { walk(w, t, dialMCPGo(t, url, true, w.Project)) })
 	t.Run("mcp-go, POST", func(t *testing.T) { walk(w, t, dialMCPGo(t, url, false, w.Project)) })
 	t.Run("Go SDK", func(t *testing.T) {

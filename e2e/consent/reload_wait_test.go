@@ -168,21 +168,6 @@ func TestABrokenFileKeepsTheFormerConfiguration(t *testing.T) {
 	}
 }
 
-// A variable that is not set fails the server that uses it and no other, by a reload as at a start.
-func TestAnUnsetVariableFailsItsServerOnly(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := serveFile(w, w.Write("conf/hub.json", withRec), w.Project)
-	pid := s.PIDs("rec")["rec"]
-	w.Write("conf/hub.json", `{"mcpServers": {"rec": {"command": "recorder"}, "bad": {"command": "${MCPHUB_E2E_NEVER_SET}"}}}`)
-	s.AwaitConfig("it is taken", func(world.ConfigState) bool {
-		return strings.Contains(world.Raw(t, s.Servers()), "MCPHUB_E2E_NEVER_SET")
-	})
-	if now := s.PIDs("rec")["rec"]; now != pid {
-		t.Errorf("the other one was restarted: %d became %d", pid, now)
-	}
-}
-
 // What hub.json is called and where it lies is protected under every name, whatever the roots are, and after a reload the new
 // names are (V10).
 func TestEveryNameOfTheFileIsProtected(t *testing.T) {

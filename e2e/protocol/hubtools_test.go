@@ -34,16 +34,6 @@ func TestGetRootsTellsWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestGetRootsForAClientWithoutRoots(t *testing.T) {
-	t.Parallel()
-	w := world.New(t)
-	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", w.Config(obj{"rec": w.Recorder("rec")})}, Capabilities: `{"sampling":{}}`})
-	s.Handshake()
-	if v := getRoots(s); v.SupportsRoots || v.RootsListChanged || v.RootsCount != 0 {
-		t.Errorf("get-roots: %+v", v)
-	}
-}
-
 func TestListToolsNamesEveryTool(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
