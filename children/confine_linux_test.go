@@ -17,7 +17,6 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/rootsmgr/guard"
 )

@@ -6,7 +6,6 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // A schema that cannot be read costs its tool the check by it and nothing else: the tool is listed and can be called, all that

@@ -2,15 +2,10 @@ package protocol
 
 import (
 	"encoding/json"
-	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // rootsView is what get-roots tells.

@@ -17,7 +17,6 @@ import (
 // habits are the switches of one recorder: each makes it misbehave in one way.
 type habits struct {
 	slowStart   time.Duration // waits this long before it reads its first line
-	gate        string        // waits for this file before it does
 	dieAtStart  bool          // writes a reason on stderr and exits 1 at once
 	ignoreTerm  bool          // neither SIGTERM nor the end of stdin ends it
 	linger      bool          // the end of stdin does not end it
@@ -38,7 +37,6 @@ type habits struct {
 func main() {
 	var h habits
 	flag.DurationVar(&h.slowStart, "slow-start", 0, "wait before reading the first line")
-	flag.StringVar(&h.gate, "gate", "", "wait for this file before reading the first line")
 	flag.BoolVar(&h.dieAtStart, "die-at-start", false, "exit 1 at once with a reason on stderr")
 	flag.BoolVar(&h.ignoreTerm, "ignore-term", false, "survive SIGTERM and the end of stdin")
 	flag.BoolVar(&h.linger, "linger", false, "survive the end of stdin")
@@ -99,12 +97,6 @@ func run(h habits) int {
 	}
 	flood(os.Stderr, h.stderrFlood)
 	time.Sleep(h.slowStart)
-	for h.gate != "" {
-		if _, err := os.Stat(h.gate); err == nil {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 
 	s := newServer(h, os.Stdout)
 	if err := eachLine(os.Stdin, s.line); err != nil {

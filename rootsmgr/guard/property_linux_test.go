@@ -23,7 +23,7 @@ import (
 const casesPerTree = 250
 
 func TestGuardAgainstKernel(t *testing.T) {
-	base := t.TempDir()
+	base := rootstest.Memory(t)
 	var cases, opened, outside, allowed, made, files atomic.Int64
 	tree := 0
 	seeds.CheckCases(t, (seeds.Cases(t, 80*casesPerTree)+casesPerTree-1)/casesPerTree, func(rt *rapid.T) {
