@@ -78,6 +78,6 @@
 // passes through, never forwards a call that was not allowed and recorded, and never
 // lets a request of a child reach a client it does not belong to.
 //
-// call_test.go shows what a Sender needs, and a call that goes through its steps. Most other tests are in package hub,
-// which has all parts together; internal/archtest/steps_test.go holds where each step is taken.
+// The tests make calls of a Sender whose client, instances and children they script (stage_test.go). Package hub tests what
+// needs several parts; internal/archtest/steps_test.go holds where each step is taken.
 package call

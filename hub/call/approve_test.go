@@ -1,0 +1,195 @@
+package call_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/hub/approval"
+	"mcphub/hub/configuration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
+)
+
+// What a person answers.
+const (
+	yes = `{"action":"accept","content":{"decision":"file"}}`
+	no  = `{"action":"accept","content":{"decision":"deny"}}`
+)
+
+// asking is a stage where a person is asked about each path outside the roots.
+func asking(t *testing.T, test func(s *stage), change ...func(*staging)) {
+	t.Helper()
+	t.Parallel()
+	with := kid(childtest.Script{Library: true})
+	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
+	for _, f := range change {
+		f(&with)
+	}
+	on(t, with, func(s *stage) {
+		s.client.form = true
+		test(s)
+	})
+}
+
+// answering has the person of the stage answer.
+func (s *stage) answering(answer string) {
+	s.client.peer.answers = func(string, string) string { return answer }
+}
+
+// Only what a person has allowed is sent, and the record has their answer. Their yes is good for one path, and the
+// next call about it is not asked about.
+func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer, want string
+		sent         int
+		recorded     []string
+	}{
+		"yes":    {yes, "a.txt", 1, []string{"kid echo asked by client", "kid echo allowed by client", "kid echo allow by client ok"}},
+		"no":     {no, "the person said no", 0, []string{"kid echo asked by client", "kid echo declined the person said no by client", "kid echo escalate rule-escalate"}},
+		"closed": {`{"action":"cancel"}`, "closed the question", 0, nil},
+		"failed": {"!broken", "the client did not ask: broken", 0, nil},
+		"never":  {"", "nobody has answered in time", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asking(t, func(s *stage) {
+				s.answering(tc.answer)
+				call := echo(reading(filepath.Join(s.outside, "a.txt")))
+				got := s.tool(call)
+				s.want(got, tc.want)
+				if denied := strings.Contains(got, `"isError":true`); denied != (tc.sent == 0) {
+					t.Errorf("denied %t: %s", denied, got)
+				}
+				s.reached("tools/call", tc.sent)
+				if got := len(s.client.peer.questions()); got != 1 {
+					t.Errorf("%d questions", got)
+				}
+				if s.client.yielded == 0 {
+					t.Error("other requests wait for the child while a person is asked")
+				}
+				if tc.recorded != nil {
+					s.recorded(tc.recorded...)
+				}
+				s.free()
+			}, func(with *staging) { with.recorded = true })
+		})
+	}
+}
+
+// What a person allowed is not sent if it takes too long until it could be: the call is allowed by the rules then, and
+// refused all the same.
+func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.answering(yes)
+		late := false
+		s.client.peer.answers = func(string, string) string { late = true; return yes }
+		s.instances.tried = func() {
+			if late {
+				time.Sleep(time.Hour)
+			}
+		}
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the approval came too long ago", `"isError":true`)
+		s.reached("tools/call", 0)
+		s.free()
+	})
+}
+
+// A client that shows no form is not asked.
+func TestWhoCannotBeAsked(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.client.form = false
+		s.answering(yes)
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the client cannot ask")
+		if got := s.client.peer.questions(); len(got) != 0 {
+			t.Errorf("it was asked %q", got)
+		}
+		s.reached("tools/call", 0)
+	})
+}
+
+// A person at a terminal is asked where hub.json says so, and is told which session asks.
+func TestTheTerminalIsAsked(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.Terminal = &approval.Terminal{}
+		answer := make(chan string)
+		go func() { answer <- s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))) }()
+		time.Sleep(time.Second)
+		all := s.Terminal.Pending()
+		if len(all) != 1 || all[0].Session != s.ID[:8] || all[0].Client != "test 1" {
+			t.Fatalf("%+v", all)
+		}
+		if err := s.Terminal.Answer(approval.Reply{ID: all[0].ID, Digest: all[0].Digest, From: approval.AskedTerminal, Decision: "deny"}); err != nil {
+			t.Fatal(err)
+		}
+		s.want(<-answer, "the person said no")
+		s.reached("tools/call", 0)
+		s.free()
+	}, func(with *staging) {
+		with.options = func(set *configuration.Settings) { set.Approval.From = &approval.Channels{Terminal: true} }
+	})
+}
+
+// Nobody is asked about a completion or a notification, and neither is sent. A person is asked about a prompt, and what
+// they said no to is not sent.
+func TestWhatNobodyIsAskedAbout(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.answering(no)
+		outside := filepath.Join(s.outside, "a.txt")
+		ref := `{"ref":{"type":"ref/prompt","name":"kid__greet"},"argument":{"name":"path","value":"` + outside + `"}}`
+		s.want(said(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), "nobody is asked while something is typed")
+		if got := s.client.peer.questions(); len(got) != 0 {
+			t.Errorf("asked %q", got)
+		}
+		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet","arguments":{"path":"`+outside+`"}}`))), "the person said no")
+		if got := s.client.peer.questions(); len(got) != 1 {
+			t.Errorf("asked %q", got)
+		}
+		s.reached("completion/complete", 0)
+		s.reached("prompts/get", 0)
+		s.free()
+	})
+}
+
+// A call that a reload overtakes while a person is asked is judged by the rules of the reload: it is not sent where they deny it, and
+// the answer opens nothing.
+func TestAReloadWhileAPersonIsAsked(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.client.peer.answers = func(string, string) string {
+			s.reload(nil, policy.Rule{Name: "no more", Then: policy.Deny, Paths: &policy.PathRule{Outside: true}})()
+			return yes
+		}
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "no more", `"isError":true`)
+		s.reached("tools/call", 0)
+		s.free()
+	})
+}
+
+// A call that is given up while a person is asked is not sent, whatever they say.
+func TestGivenUpWhileAPersonIsAsked(t *testing.T) {
+	asking(t, func(s *stage) {
+		ctx, giveUp := context.WithCancel(s.Context())
+		s.client.peer.answers = func(string, string) string { giveUp(); return yes }
+		s.ServeTool(ctx, request(t, "tools/call", echo(reading(filepath.Join(s.outside, "a.txt")))))
+		s.reached("tools/call", 0)
+		s.free()
+	})
+}
+
+// What a person is asked about is what is sent: the same path under another name of a member is another call.
+func TestTheDigestIsOfTheWholeCall(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.answering(no)
+		for _, args := range []string{reading(filepath.Join(s.outside, "a.txt")), writing(filepath.Join(s.outside, "a.txt"))} {
+			s.tool(echo(args))
+		}
+		if got := s.client.peer.questions(); len(got) != 2 || strings.EqualFold(got[0], got[1]) {
+			t.Errorf("%q", got)
+		}
+		if a := jsonrpc.Answer(s.ServeTool(s.Context(), request(t, "tools/call", echo(`{}`)))); a.Error != nil {
+			t.Error(said(a))
+		}
+	})
+}

@@ -1,0 +1,401 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/children/link"
+	"mcphub/children/run"
+	"mcphub/hub/client"
+	"mcphub/hub/configuration"
+	"mcphub/hub/handshake"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
+)
+
+// What a child asks goes to the client of the request that it belongs to, and to that of the session where it belongs to none.
+func TestWhomAChildAsks(t *testing.T) {
+	t.Parallel()
+	on(t, kid(fastKid), func(s *stage) {
+		s.client.form = true
+		s.answering(`{"action":"accept"}`)
+		other := &scriptedClient{form: true}
+		other.peer.answers = func(string, string) string { return `{"action":"decline"}` }
+		other.Client = handshake.NewMain(&other.peer, &host{s, s.Roots})
+		ask := request(t, "elicitation/create", `{"message":"?"}`)
+		key := s.instances.key("kid")
+		s.want(said(s.Ask(s.Context(), key, ask)), "accept") // of none
+		ctx := client.NewContext(s.Context(), other)
+		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "decline")
+		if got := len(s.client.peer.questions()); got != 1 {
+			t.Errorf("the client of the session was asked %d times", got)
+		}
+		other.form = false
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "did not declare elicitation")
+		s.want(said(s.Ask(s.Context(), key, request(t, "odd/question", `{}`))), "error")
+		// One that ends for another reason.
+		other.form = true
+		other.peer.answers = nil
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "the client has gone")
+		ended, end := context.WithCancelCause(s.Context())
+		end(cancelled)
+		s.client.peer.answers = func(string, string) string { return "" }
+		s.want(said(s.Ask(ended, key, ask)), "enough", "!was not asked")
+		late, stop := context.WithTimeout(s.Context(), time.Second)
+		defer stop()
+		s.want(said(s.Ask(late, key, ask)), "the client was not asked, or did not answer")
+		s.free()
+	})
+}
+
+// A child that asks too much at a time is told so.
+func TestAChildThatAsksTooMuch(t *testing.T) {
+	t.Parallel()
+	on(t, kid(fastKid), func(s *stage) {
+		s.client.form = true
+		s.client.peer.answers = func(string, string) string { return "" }
+		ctx, end := context.WithCancel(s.Context())
+		for range 64 {
+			go s.Ask(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))
+		}
+		synctest.Wait()
+		s.want(said(s.Ask(ctx, s.instances.key("kid"), request(t, "elicitation/create", `{"message":"?"}`))), "busy", "!was not asked")
+		end()
+		synctest.Wait()
+		s.free()
+	})
+}
+
+// fetching is a stage with a call under way whose client brings roots with its requests, and has brought none yet.
+func fetching(t *testing.T, test func(s *stage, answer <-chan string)) {
+	t.Helper()
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.client.sendsRoots, s.client.canFetch = true, true
+		s.instances.rootsGiven = func() bool { return !s.client.canFetch }
+		answer := make(chan string, 1)
+		ctx, giveUp := context.WithCancel(s.Context())
+		go func() {
+			answer <- said(s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":{}}`)))
+		}()
+		synctest.Wait()
+		test(s, answer)
+		giveUp()
+		<-answer
+		s.free()
+	})
+}
+
+// A child that asks for roots waits for those of the call that it belongs to. What they would deny ends the call.
+func TestRootsThatAChildAsksFor(t *testing.T) {
+	fetching(t, func(s *stage, _ <-chan string) {
+		key := s.instances.key("kid")
+		wait := s.FetchRoots(s.Context(), key)
+		if wait == nil {
+			t.Fatal("there is nothing to wait for")
+		}
+		asked := 0
+		s.client.fetched = func(judge func(rootsmgr.View) error) {
+			asked++
+			if err := judge(rootsmgr.View{}); err != nil {
+				t.Errorf("a call without a path is judged: %v", err)
+			}
+		}
+		wait(s.Context())
+		if asked != 1 {
+			t.Errorf("asked %d times", asked)
+		}
+		if s.FetchRoots(s.Context(), key) != nil {
+			t.Error("there is still something to wait for")
+		}
+		s.client.sendsRoots, s.client.canFetch = false, true // one that could not bring any
+		if s.FetchRoots(s.Context(), key) != nil {
+			t.Error("another client is waited for")
+		}
+		if s.FetchRoots(s.Context(), s.instances.key("none")) != nil {
+			t.Error("a child without a call waits")
+		}
+	})
+}
+
+// Roots that are being given by another call are waited for too.
+func TestRootsThatAreOnTheirWay(t *testing.T) {
+	fetching(t, func(s *stage, _ <-chan string) {
+		s.client.canFetch = false
+		s.instances.rootsGiven = func() bool { return false }
+		if s.FetchRoots(s.Context(), s.instances.key("kid")) == nil {
+			t.Error("nothing is waited for")
+		}
+		s.instances.rootsGiven = func() bool { return true }
+		if s.FetchRoots(s.Context(), s.instances.key("kid")) != nil {
+			t.Error("what was given already is waited for")
+		}
+	})
+}
+
+// The wait for roots ends after twice their time, whoever is asked.
+func TestTheWaitForRootsEnds(t *testing.T) {
+	fetching(t, func(s *stage, _ <-chan string) {
+		wait := s.FetchRoots(s.Context(), s.instances.key("kid"))
+		start := time.Now()
+		s.client.fetched = func(func(rootsmgr.View) error) {
+			s.client.canFetch = true // it goes on being asked
+			time.Sleep(time.Second)
+		}
+		wait(s.Context())
+		if waited := time.Since(start); waited != 20*time.Second {
+			t.Errorf("it waited %s", waited)
+		}
+	})
+}
+
+// A call with a path that is with its child is judged by the roots that come then: what they do not contain ends it.
+func TestACallIsJudgedByRootsThatComeLater(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		view := func(dir string) rootsmgr.View {
+			m := rootsmgr.NewManager(rootsOf(dir), rootsmgr.Fallback{}, rootsmgr.DefaultSettings(), guard.OS{}, s.settings.Log)
+			m.Initialized(true, true)
+			s.run(m.Run)
+			v, err := m.Await(s.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		in, out := view(s.root), view(s.outside)
+		s.client.sendsRoots, s.client.canFetch = true, true
+		ctx, giveUp := context.WithCancel(s.Context())
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			s.ServeTool(ctx, request(t, "tools/call", `{"name":"kid__sleep","arguments":`+reading(filepath.Join(s.root, "a.txt"))+`}`))
+		}()
+		synctest.Wait()
+		for _, tc := range []struct {
+			view  rootsmgr.View
+			fails bool
+		}{{in, false}, {out, true}} {
+			s.client.canFetch = true
+			judged := false
+			s.client.fetched = func(judge func(rootsmgr.View) error) {
+				judged = true
+				err := judge(tc.view)
+				if (err != nil) != tc.fails {
+					t.Errorf("fails %t: %v", tc.fails, err)
+				}
+			}
+			s.FetchRoots(s.Context(), s.instances.key("kid"))(s.Context())
+			if !judged {
+				t.Error("it was not judged")
+			}
+		}
+		giveUp()
+		<-over
+		s.free()
+	})
+}
+
+// A request about what the session has already is passed on without being judged, under the hub's token.
+func TestRelay(t *testing.T) {
+	t.Parallel()
+	on(t, kid(fastKid), func(s *stage) {
+		lease := s.instances.TryAcquire(s.inForce.Now(), "kid")
+		defer s.free()
+		defer lease.Release()
+		for _, meta := range []string{``, `,"_meta":{"progressToken":"mine"}`} {
+			m := request(t, "tasks/get", `{"taskId":"hub's"`+meta+`}`)
+			a, err := s.Relay(s.Context(), lease, m, []jsonrpc.Edit{{Old: m.Param("taskId"), With: []byte(`"own"`)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.want(said(a), `"taskId":"own"`)
+			got := s.children.sent("tasks/get")
+			if last := got[len(got)-1]; strings.Contains(last, "mine") || strings.Contains(last, "progressToken") != (meta != "") {
+				t.Errorf("sent %s", last)
+			}
+			if s.progress.Routes() != 0 {
+				t.Error("the route stays open")
+			}
+		}
+		ctx, giveUp := context.WithCancel(s.Context())
+		giveUp()
+		if a, err := s.Relay(ctx, lease, request(t, "tasks/get", `{}`), nil); err == nil || a.Error == nil {
+			t.Errorf("given up: %s, %v", said(a), err)
+		}
+	})
+}
+
+// refusing is why a child is not there whose server asks for a login.
+func refusing(after time.Duration) error {
+	return &run.UnavailableError{Child: "kid", Reason: "it asks for a login", RetryAfter: after, Err: &link.StatusError{LogIn: true}}
+}
+
+// A server that asks for a login has one offered to a client that can show an address, once, and the call goes on when there is one.
+func TestALoginIsOffered(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		url, begun bool
+		answer     string
+		fails      error
+		want       string
+		asked      int
+	}{
+		"made":         {true, true, `{"action":"accept"}`, nil, `{"a":1}`, 1},
+		"declined":     {true, true, `{"action":"decline"}`, nil, "it asks for a login", 1},
+		"failed":       {true, true, `{"action":"accept"}`, errors.New("no network"), "it asks for a login", 1},
+		"not shown":    {false, true, `{"action":"accept"}`, nil, "it asks for a login", 0},
+		"not a person": {true, false, `{"action":"accept"}`, nil, "it asks for a login", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := kid(childtest.Script{})
+			var logged []string
+			with.options = func(set *configuration.Settings) {
+				set.StartLogin = func(_ context.Context, child, principal string, page func(address, code string) error) error {
+					if err := page("https://login.example/", ""); err != nil {
+						return err
+					}
+					logged = append(logged, child)
+					return tc.fails
+				}
+			}
+			on(t, with, func(s *stage) {
+				s.client.url = tc.url
+				s.answering(tc.answer)
+				if tc.begun {
+					s.Logins.Start(s.Context())
+					defer s.Logins.Stop()
+				}
+				start := time.Now()
+				s.instances.busy = 2
+				s.instances.acquire = func() error {
+					if len(logged) > 0 && tc.fails == nil {
+						return nil
+					}
+					return refusing(3 * time.Second)
+				}
+				s.want(s.tool(echo(`{"a":1}`)), tc.want)
+				if got := s.client.peer.questions(); len(got) != tc.asked {
+					t.Errorf("asked %q", got)
+				}
+				if made := tc.asked == 1 && tc.want == `{"a":1}`; made && time.Since(start) != 3*time.Second {
+					t.Errorf("it was tried again after %s", time.Since(start))
+				}
+				s.free()
+			})
+		})
+	}
+}
+
+// A call that is given up while a person logs in is not made afterwards.
+func TestGivenUpWhileAPersonLogsIn(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{})
+	with.options = func(set *configuration.Settings) {
+		set.StartLogin = func(ctx context.Context, _, _ string, page func(address, code string) error) error {
+			if err := page("https://login.example/", ""); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	on(t, with, func(s *stage) {
+		s.client.url = true
+		s.answering(`{"action":"accept"}`)
+		s.Logins.Start(s.Context())
+		s.instances.busy = 2
+		s.instances.acquire = func() error { return refusing(0) }
+		ctx, giveUp := context.WithTimeout(s.Context(), time.Minute)
+		defer giveUp()
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(`{}`, `"_meta":{"progressToken":1}`)))), "deadline exceeded")
+		if got := strings.Join(s.client.peer.notes(), ""); !strings.Contains(got, "waiting for the login at kid") {
+			t.Errorf("told %s", got)
+		}
+		s.reached("tools/call", 0)
+		s.Logins.Stop()
+		s.free()
+	})
+}
+
+// rootsOf is a client that gives one root.
+func rootsOf(dir string) rootsmgr.Source {
+	c := rootstest.NewClient()
+	c.Always(platform.Host().FormatURI(dir))
+	return c
+}
+
+// A request of the other era whose roots come while its child waits for input is judged by them before the next round.
+func TestARoundIsJudgedByTheRootsOfThen(t *testing.T) {
+	t.Parallel()
+	for _, gone := range []bool{true, false} {
+		with := kid(modernKid)
+		with.recorded = true
+		on(t, with, func(s *stage) {
+			s.client.form = true
+			s.client.peer.answers = func(string, string) string {
+				if gone {
+					s.roots.Always(platform.Host().FormatURI(s.outside))
+					s.Roots.Changed()
+				}
+				return `{"action":"accept","content":{}}`
+			}
+			got := s.tool(`{"name":"kid__input","arguments":{"path":` + string(jsonrpc.AppendString(nil, s.root)) + `,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`)
+			if gone {
+				s.want(got, "is outside", "isError")
+				s.reached("tools/call", 1)
+				s.recorded("kid input allow error", "kid input deny outside")
+			} else {
+				s.want(got, "accept")
+				s.reached("tools/call", 2)
+			}
+			s.free()
+		})
+	}
+}
+
+// A request whose child is replaced while it waits for input goes on at the one that has taken its place, if that is the same server.
+func TestARoundAfterTheChildWasReplaced(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		replace func(s *stage)
+		want    string
+	}{
+		"by itself": {func(s *stage) { s.children.crash("kid") }, "accept"},
+		"a reload that retires it": {func(s *stage) {
+			s.reload(func(set *configuration.Settings) { set.Children[0].Spec.Args = []string{"new"} })()
+		}, "accept"},
+		"a reload, and it has ended": {func(s *stage) {
+			s.children.crash("kid")
+			s.reload(func(set *configuration.Settings) { set.Children[0].Spec.Args = []string{"new"} })()
+		}, "it was replaced by another while it waited for input"},
+		"it does not come up": {func(s *stage) {
+			s.children.crash("kid")
+			s.instances.acquire = func() error { return errors.New("it is gone for good") }
+		}, "it is gone for good"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, kid(modernKid), func(s *stage) {
+				s.client.form = true
+				s.client.peer.answers = func(string, string) string {
+					tc.replace(s)
+					time.Sleep(time.Second)
+					return `{"action":"accept","content":{}}`
+				}
+				s.want(s.tool(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`), tc.want)
+				s.instances.acquire = nil
+				s.free()
+			})
+		})
+	}
+}

@@ -1,0 +1,416 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/hub/configuration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
+	"mcphub/validate/policy"
+)
+
+// denying denies each path within a directory.
+func denying(dir string) policy.Rule {
+	return policy.Rule{Name: "no more", Then: policy.Deny, Paths: &policy.PathRule{Within: dir}}
+}
+
+// A call that a reload overtakes while it waits for its child is judged again, by the rules of the reload. Control: rules that
+// allow it as well.
+func TestACallThatAReloadOvertakes(t *testing.T) {
+	t.Parallel()
+	for _, denies := range []bool{true, false} {
+		on(t, kid(childtest.Script{}), func(s *stage) {
+			s.instances.busy = 2
+			s.instances.acquire = func() error {
+				s.instances.acquire = nil
+				dir := s.outside
+				if denies {
+					dir = s.root
+				}
+				follow := s.reload(nil, denying(dir))
+				go func() { // sessions are told of it a moment later
+					time.Sleep(time.Second)
+					follow()
+				}()
+				return nil
+			}
+			start := time.Now()
+			got := s.tool(echo(reading(filepath.Join(s.root, "a.txt"))))
+			if denies {
+				s.want(got, "no more", `"isError":true`)
+				s.reached("tools/call", 0)
+			} else {
+				s.want(got, "a.txt", "!isError")
+				s.reached("tools/call", 1)
+			}
+			if waited := time.Since(start); waited < time.Second {
+				t.Errorf("it was judged after %s by rules that are not in force yet", waited)
+			}
+			s.free()
+		})
+	}
+}
+
+// A call that its client gives up does not wait until a reload is in force.
+func TestGivenUpAmidAReload(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
+		defer giveUp()
+		s.instances.busy = 2
+		var follow func()
+		s.instances.acquire = func() error { follow = s.reload(nil, denying(s.outside)); return nil }
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(reading(s.root))))), "error")
+		s.reached("tools/call", 0)
+		follow()
+		s.free()
+	})
+}
+
+// A reload that replaces the child has the call made again by the new one.
+func TestAReloadThatReplacesTheChild(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.instances.busy = 2
+		s.instances.acquire = func() error {
+			s.instances.acquire = nil
+			s.reload(func(set *configuration.Settings) { set.Children[0].Spec.Args = []string{"new"} })()
+			return nil
+		}
+		s.want(s.tool(echo(`{"a":1}`)), `{"a":1}`)
+		s.reached("tools/call", 1)
+		s.free()
+	})
+}
+
+// Nothing is started for a call that would be denied by how its child would run; what is allowed waits for it.
+func TestNothingIsStartedForWhatIsDenied(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		waited := 0
+		s.instances.acquire = func() error { waited++; return nil }
+		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
+		s.instances.busy = 1
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside the allowed roots boundaries")
+		if waited != 0 {
+			t.Error("it waited for a child on account of a denied call")
+		}
+		s.instances.busy = 2
+		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.instances.busy = 2
+		s.want(s.tool(echo(`{}`)), "!isError")
+		if waited != 2 {
+			t.Errorf("it waited %d times for the calls that are allowed", waited)
+		}
+		// Where it works, a relative path leads.
+		s.instances.busy = 1
+		s.want(s.tool(echo(reading("../outside/a.txt"))), "is outside the allowed roots boundaries")
+		s.reached("tools/call", 2)
+		s.free()
+	})
+}
+
+// A call of a child that the rules deny altogether is answered with the rule, and no process is asked for.
+func TestADeniedChild(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{})
+	with.rules, with.unknown = []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}, true
+	on(t, with, func(s *stage) {
+		s.instances.tried = func() { t.Error("a process is looked for") }
+		s.instances.acquire = func() error { t.Error("a process is waited for"); return nil }
+		s.want(s.tool(echo(`{}`)), `the rule \"none\"`, `"isError":true`)
+		if got, ok := s.quick(echo(`{}`)); ok {
+			t.Errorf("on the fast path: %s", got)
+		}
+		s.reached("tools/call", 0)
+	})
+}
+
+// What the client says of its roots ends a call at each place where it is asked, and nothing is sent.
+func TestTheClientEndsACall(t *testing.T) {
+	t.Parallel()
+	why := errors.New("roots are needed first")
+	for name, set := range map[string]func(s *stage){
+		"before":  func(s *stage) { s.client.before = why },
+		"after":   func(s *stage) { s.client.after = why },
+		"verdict": func(s *stage) { s.client.verdict = why },
+		"acquire": func(s *stage) { s.instances.busy, s.instances.acquire = 2, func() error { return why } },
+		"unstarted": func(s *stage) {
+			s.client.otherRoots, s.client.verdict = true, why
+			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
+			s.instances.tried = func() { s.Error("a lease is taken") }
+		},
+		"reconsider": func(s *stage) {
+			s.roots.Always()
+			s.Roots.Changed()
+			s.client.reconsiders = func() (rootsmgr.View, bool, error) { return rootsmgr.View{}, false, why }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := kid(childtest.Script{})
+			with.recorded = true
+			on(t, with, func(s *stage) {
+				set(s)
+				s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "roots are needed first")
+				s.reached("tools/call", 0)
+				s.recorded("kid echo refuse not judged")
+				s.free()
+			})
+		})
+	}
+}
+
+// A child that is served other roots with the request is judged by those, before it is called.
+func TestOtherRootsWithTheRequest(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.client.otherRoots = true
+		var seen *rootsmgr.View
+		s.instances.plan = func(view *rootsmgr.View) ([]string, bool) { seen = view; return []string{s.root}, true }
+		taken := false
+		s.instances.tried = func() { taken = true }
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside")
+		if taken || seen == nil {
+			t.Errorf("a lease was taken (%t) for what its own roots deny (%v)", taken, seen)
+		}
+		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.want(s.tool(echo(`{}`)), "!isError")
+		s.reached("tools/call", 2)
+		s.free()
+	})
+}
+
+// Before a call is denied on account of its roots, the client is asked for them once more, and by what it says then it is judged. Control: it says
+// the same.
+func TestOlderRootsDenyNothing(t *testing.T) {
+	t.Parallel()
+	for _, more := range []bool{true, false} {
+		for _, running := range []bool{true, false} {
+			with := kid(childtest.Script{})
+			with.silent = true
+			on(t, with, func(s *stage) {
+				s.want(s.tool(echo(reading(s.root))), "!isError") // they are known
+				time.Sleep(time.Minute)
+				if more {
+					s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(s.outside))
+				}
+				given := s.instances.given
+				if !running {
+					s.instances.busy = 1
+					s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
+				}
+				asked := s.roots.Asked()
+				got := s.tool(echo(reading(filepath.Join(s.outside, "a.txt"))))
+				if s.roots.Asked() == asked {
+					t.Error("the client was not asked once more")
+				}
+				if more {
+					s.want(got, "!isError")
+					if running && s.instances.given != given+2 {
+						t.Errorf("%d leases: the child has to apply the new roots first", s.instances.given-given)
+					}
+				} else {
+					s.want(got, "is outside")
+				}
+				s.free()
+			})
+		}
+	}
+}
+
+// A root that comes into being makes a call pass that would have been denied.
+func TestARootThatComesIntoBeing(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		late := filepath.Join(filepath.Dir(s.root), "late")
+		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(late))
+		s.Roots.Changed()
+		s.want(s.tool(echo(reading(s.root))), "!isError")
+		s.want(s.tool(echo(reading(late))), "isError")
+		if err := os.Mkdir(late, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.want(s.tool(echo(reading(late))), "!isError")
+		s.free()
+	})
+}
+
+// Roots that change while a call waits for its child decide: it is judged again by them.
+func TestRootsThatChangeWhileACallWaits(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.want(s.tool(echo(reading(s.root))), "!isError")
+		change := func() error {
+			s.instances.acquire = nil
+			s.roots.Always(platform.Host().FormatURI(s.outside))
+			updates := s.Roots.Updates()
+			s.Roots.Changed()
+			<-updates
+			time.Sleep(time.Second)
+			return nil
+		}
+		s.instances.busy, s.instances.acquire = 2, change
+		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "is outside")
+		s.reached("tools/call", 1)
+		// A call that has not waited goes by what it knows, and one without a path is not judged by roots at all.
+		s.instances.busy, s.instances.acquire = 2, func() error { s.Roots.Changed(); return nil }
+		s.want(s.tool(echo(`{}`)), "!isError")
+		s.free()
+	})
+}
+
+// Where the roots decide which process serves a session, a call waits for them, and finds its tool as that process has it.
+func TestRootsThatChooseTheProcess(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.instances.byRoots = true
+		asked := s.roots.Asked()
+		s.Roots.Changed()
+		s.want(s.tool(echo(`{}`)), "!isError")
+		if s.roots.Asked() == asked {
+			t.Error("the roots were not waited for")
+		}
+		s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
+		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "is outside")
+		s.reached("tools/call", 2)
+		if got, ok := s.quick(echo(`{}`)); ok {
+			t.Errorf("the fast path waits for roots: %s", got)
+		}
+		s.instances.moved = "kid" // until it has listed its tools
+		start := time.Now()
+		go func() { time.Sleep(time.Second); s.instances.moved = "" }()
+		s.tool(echo(`{}`))
+		if time.Since(start) == 0 {
+			t.Error("it does not wait for the list of the process that serves it now")
+		}
+		ctx, end := context.WithCancelCause(s.Context())
+		s.instances.moved = "kid"
+		end(&jsonrpc.CancelledError{Reason: "enough"})
+		s.ServeTool(ctx, request(t, "tools/call", echo(`{}`)))
+		s.instances.moved = ""
+		s.reached("tools/call", 3)
+		s.free()
+	})
+}
+
+// A client whose roots cannot be known has a call refused that needs them.
+func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, byRoots := range []bool{true, false} {
+		on(t, kid(childtest.Script{}), func(s *stage) {
+			s.instances.byRoots = byRoots
+			s.roots.Script(nil)
+			s.Roots.Changed()
+			ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
+			defer giveUp()
+			s.want(said(s.ServeTool(ctx, request(t, "tools/call", echo(reading(s.root))))), "error")
+			s.reached("tools/call", 0)
+			s.free()
+		})
+	}
+}
+
+// defining is a stage whose child reads the definitions of its tools from a file. define changes them, and has the child
+// tell of that; the catalogue stays as it was.
+func defining(t *testing.T, test func(s *stage, define func(echo string))) {
+	t.Helper()
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "defs")
+	lists := 0
+	write := func(echo string) {
+		lists++
+		all := []string{`{"name":"change","inputSchema":{"type":"object"}}`, fmt.Sprintf(`{"name":"other%d","inputSchema":{"type":"object"}}`, lists)}
+		if echo != "" {
+			all = append(all, `{"name":"echo","inputSchema":`+echo+`}`)
+		}
+		if err := os.WriteFile(file, []byte(strings.Join(all, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"type":"object","properties":{"mode":{"type":"string"}}}`)
+	with := kid(childtest.Script{Defs: file})
+	on(t, with, func(s *stage) {
+		test(s, func(echo string) {
+			s.deaf.Store(true)
+			write(echo)
+			lease := s.instances.TryAcquire(s.inForce.Now(), "kid")
+			defer lease.Release()
+			if _, err := lease.Call(s.Context(), "tools/call", []byte(`{"name":"change","arguments":{"name":"x"}}`)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		})
+	})
+}
+
+// A call is judged by the definition that its child has now, whatever is listed. Control: one that lets it pass.
+func TestTheDefinitionOfTheChildCounts(t *testing.T) {
+	defining(t, func(s *stage, define func(string)) {
+		call := echo(`{"mode":"wild"}`)
+		s.want(s.tool(call), "wild", "!isError")
+		define(`{"type":"object","properties":{"mode":{"type":"string"}}}`) // the same one, in another list
+		if got, ok := s.quick(call); ok {
+			t.Errorf("on the fast path, without having been read: %s", got)
+		}
+		s.want(s.tool(call), "wild", "!isError")
+		define(`{"type":"object","properties":{"mode":{"enum":["safe"]}}}`)
+		before := len(s.children.sent("tools/call"))
+		s.want(s.tool(call), "isError", "safe")
+		s.want(s.tool(echo(`{"mode":"safe"}`)), "!isError")
+		s.reached("tools/call", before+1)
+		define("")
+		s.want(s.tool(call), "isError", "echo")
+		s.reached("tools/call", before+2) // with that of define
+		s.free()
+	})
+}
+
+// A tool whose definition cannot be read any more is not called, and the reason is told.
+func TestADefinitionThatBreaks(t *testing.T) {
+	defining(t, func(s *stage, define func(string)) {
+		define(`"nonsense"`)
+		before := len(s.children.sent("tools/call"))
+		s.want(s.tool(echo(`{}`)), "isError", "inputSchema is not an object")
+		s.reached("tools/call", before)
+		s.free()
+	})
+}
+
+// A child that defines a tool otherwise each time it is looked at is given up, after a few attempts.
+func TestADefinitionThatChangesAgainAndAgain(t *testing.T) {
+	defining(t, func(s *stage, define func(string)) {
+		n := 0
+		inside := false
+		s.instances.tried = func() {
+			if inside || n > 20 {
+				return
+			}
+			inside = true
+			n++
+			define(`{"type":"object","properties":{"mode":{"type":"string"},"n` + strings.Repeat("x", n) + `":{}}}`)
+			inside = false
+		}
+		s.want(s.tool(echo(`{"mode":"wild"}`)), "isError", "again")
+		if n != 4 {
+			t.Errorf("%d attempts", n)
+		}
+		for _, got := range s.children.sent("tools/call") {
+			if strings.Contains(got, "wild") {
+				t.Error("it was sent")
+			}
+		}
+		s.instances.tried = nil
+		s.free()
+	})
+}

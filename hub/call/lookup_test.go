@@ -1,0 +1,330 @@
+package call_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"mcphub/children/childtest"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/internal/jsonrpc"
+	"mcphub/validate/policy"
+)
+
+// two is a stage with two children of these scripts.
+func two(one, other childtest.Script) staging {
+	return staging{scripts: []child{{name: "kid", script: one}, {name: "two", script: other}}}
+}
+
+// A name that stands for no tool is refused with what there is.
+func TestToolsThatThereAreNot(t *testing.T) {
+	t.Parallel()
+	with := kid(fastKid)
+	with.broken = []configuration.Broken{{Name: "odd", Prefix: "odd__", Reason: "hub.json:3:1: it is odd"}, {Name: "bare", Reason: "no prefix"}}
+	with.own = []catalog.HubTool{
+		{Name: "list-tools", Def: []byte(`{"name":"list-tools","inputSchema":{"type":"object"}}`)},
+		{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)},
+	}
+	with.recorded = true
+	on(t, with, func(s *stage) {
+		for params, want := range map[string][]string{
+			`{"name":"kid__nothing"}`: {"unknown tool 'kid__nothing'"},
+			`{"name":"odd__tool"}`:    {"isError", `The server \"odd\" cannot be run`, "it is odd"},
+			`{"name":"other"}`:        {"unknown tool 'other'", "!no prefix"},
+			`{"name":7}`:              {"error", "the name of a tool"},
+			`{"name":"list-tools"}`:   {`{"own":"list-tools"}`},
+
+			`{"name":"call-tool","arguments":{}}`:                                                          {"isError", "serverName"},
+			`{"name":"call-tool","arguments":{"serverName":"kid"}}`:                                        {"isError", "toolName"},
+			`{"name":"call-tool","arguments":{"serverName":"no","toolName":"echo"}}`:                       {"isError", `There is no server \"no\". Servers: \"kid\"`},
+			`{"name":"call-tool","arguments":{"serverName":"odd","toolName":"echo"}}`:                      {"isError", "it is odd"},
+			`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"no"}}`:                        {"isError", `has no tool \"no\"`, "echo"},
+			`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{"z":1.0}}}`: {`"structuredContent":{"z":1.0}`, "!isError"},
+			`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"noticed"}}`:                   {"initialize", "!isError"},
+		} {
+			got := s.tool(params)
+			for _, part := range want {
+				if not, is := strings.CutPrefix(part, "!"); is == strings.Contains(got, not) {
+					t.Errorf("%s: want %q in %s", params, part, got)
+				}
+			}
+		}
+		if got := s.children.sent("tools/call"); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `{"name":"echo","arguments":{"z":1.0}}`) || !strings.Contains(strings.Join(got, ""), `{"name":"noticed"}`) {
+			t.Errorf("sent %q", got)
+		}
+		// Inside call-tool a path is found where the client sees it, and a token is passed on.
+		s.want(s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":`+reading(s.outside)+`}}`), "/toolArgs/path")
+		s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{}},"_meta":{"progressToken":9,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}`)
+		if got := s.children.sent("tools/call"); !strings.Contains(got[len(got)-1], `"_meta":{`) || !strings.Contains(got[len(got)-1], "traceparent") || strings.Contains(got[len(got)-1], `"progressToken":9`) {
+			t.Errorf("sent %q", got)
+		}
+		if of := s.CalledTool(request(t, "tools/call", echo(`{}`))); of == nil || of.Remote != "echo" {
+			t.Errorf("a call of %+v", of)
+		}
+		if of := s.CalledTool(request(t, "prompts/get", echo(`{}`))); of != nil {
+			t.Errorf("a prompt is a call of %+v", of)
+		}
+		s.free()
+	})
+}
+
+// A server that the rules deny is named by none of its tools but those that a call names: the denial says why.
+func TestToolsOfADeniedServer(t *testing.T) {
+	t.Parallel()
+	with := two(childtest.Script{Library: true}, childtest.Script{})
+	with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
+	with.rules, with.unknown = []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}, true
+	on(t, with, func(s *stage) {
+		s.want(s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"}}`), `the rule \"none\"`)
+		s.want(s.tool(echo(`{}`)), `the rule \"none\"`)
+		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet"}`))), `the rule \"none\"`)
+		s.reached("tools/call", 0)
+		s.reached("prompts/get", 0)
+	})
+}
+
+// A name that may belong to a child which has not listed its tools yet waits for it. What does not come up is told.
+func TestANameWaitsForItsChild(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{StartDelay: 3 * time.Second, Library: true})
+	with.unknown = true
+	with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
+	for name, ask := range map[string]func(s *stage, ctx context.Context) string{
+		"a tool": func(s *stage, ctx context.Context) string {
+			return said(s.ServeTool(ctx, request(s.T, "tools/call", echo(`{}`, `"_meta":{"progressToken":"mine"}`))))
+		},
+		"call-tool": func(s *stage, ctx context.Context) string {
+			return said(s.ServeTool(ctx, request(s.T, "tools/call", `{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo"},"_meta":{"progressToken":"mine"}}`)))
+		},
+		"a prompt": func(s *stage, ctx context.Context) string {
+			return said(s.ServePrompt(ctx, request(s.T, "prompts/get", `{"name":"kid__greet","_meta":{"progressToken":"mine"}}`)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, with, func(s *stage) {
+				start := time.Now()
+				s.want(ask(s, s.Context()), "!error", "!isError")
+				if waited := time.Since(start); waited != 3*time.Second {
+					t.Errorf("it waited %s", waited)
+				}
+				if got := s.client.peer.notes(); len(got) != 1 || !strings.Contains(got[0], `"message":"starting kid"`) || !strings.Contains(got[0], `"progressToken":"mine"`) {
+					t.Errorf("told %q", got)
+				}
+				s.free()
+			})
+			on(t, with, func(s *stage) { // given up
+				ctx, giveUp := context.WithTimeout(s.Context(), time.Second)
+				defer giveUp()
+				s.want(ask(s, ctx), "!unknown", "!there is no", "!has no tool")
+				if time.Sleep(5 * time.Second); len(s.children.sent("tools/call"))+len(s.children.sent("prompts/get")) != 0 {
+					t.Error("it was made after it was given up")
+				}
+				s.free()
+			})
+			dead := with
+			dead.scripts = []child{{name: "kid", script: childtest.Script{Exit: 3}}}
+			on(t, dead, func(s *stage) {
+				s.want(ask(s, s.Context()), "hung up while starting")
+			})
+		})
+	}
+}
+
+// A prompt and a completion are scanned, and reach their child under its own name. What there is not is refused.
+func TestPromptsAndCompletions(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{Library: true})
+	with.recorded = true
+	on(t, with, func(s *stage) {
+		prompt := func(params string) string { return said(s.ServePrompt(s.Context(), request(t, "prompts/get", params))) }
+		complete := func(params string) string {
+			return said(s.ServeCompletion(s.Context(), request(t, "completion/complete", params)))
+		}
+		inside, outside := s.root, s.outside
+		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+inside+`"}}`), `"name":"greet"`)
+		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+outside+`"}}`), "error", "is outside")
+		s.want(prompt(`{"name":"kid__none"}`), "there is no prompt")
+		s.want(prompt(`{}`), "the name of a prompt")
+		ref := func(kind, of, value string) string {
+			name := map[string]string{"prompt": "path", "resource": "id", "other": "id"}[kind]
+			return `{"ref":{"type":"ref/` + kind + `",` + of + `},"argument":{"name":"` + name + `","value":"` + value + `"}}`
+		}
+		s.want(complete(ref("prompt", `"name":"kid__greet"`, inside)), `"name":"greet"`)
+		s.want(complete(ref("prompt", `"name":"kid__greet"`, outside)), "is outside")
+		s.want(complete(ref("prompt", `"name":"kid__none"`, inside)), "there is no prompt")
+		s.want(complete(ref("resource", `"uri":"note://{id}"`, "x")), `"uri":"note://{id}"`)
+		s.want(complete(ref("resource", `"uri":"note://1"`, "x")), `"completion"`)
+		s.want(complete(ref("resource", `"uri":"none://{id}"`, "x")), "there is no resource template")
+		s.want(complete(ref("other", `"uri":"x"`, "x")), "ref/prompt")
+		s.want(complete(`{"ref":{}}`), "needs an argument")
+		s.want(complete(`{"ref":{},"argument":{"name":"x"}}`), "needs an argument")
+		s.want(complete(`[1]`), "error")
+		s.reached("prompts/get", 1)
+		s.reached("completion/complete", 3)
+		s.free()
+	})
+}
+
+// A resource is asked of the children that may have it, one after the other. What only one can have is asked of that one.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	with := two(childtest.Script{Library: true}, childtest.Script{Library: true, Books: 1})
+	on(t, with, func(s *stage) {
+		read := func(uri string) string {
+			return said(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+		}
+		s.want(read("note://1"), `"uri":"note://1"`)
+		s.want(read("book://0"), `"uri":"book://0"`)
+		s.want(read("mcphub://two/note://1"), `"contents":[{"uri":"mcphub://two/note://1"`)
+		s.reached("resources/read", 3)
+		s.want(read("gone:x"), "error", "-32002", "not here")
+		s.reached("resources/read", 5)
+		s.want(read("file://"+s.outside), "is outside")
+		s.reached("resources/read", 5)
+		s.want(read("mcphub://results/AAAAAAAAAAAAAAAAAAAAAAAAAA"), "error", "there is no result")
+		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{}`))), "a URI")
+		ctx, giveUp := context.WithCancel(s.Context())
+		giveUp()
+		s.ServeResource(ctx, request(t, "resources/read", `{"uri":"gone:x"}`))
+		s.reached("resources/read", 5)
+		s.free()
+	})
+}
+
+// Of what the children say that do not have a resource, the likeliest one's counts that knows the request at all.
+func TestWhatIsSaidOfAResource(t *testing.T) {
+	t.Parallel()
+	on(t, two(childtest.Script{Offers: `{"resources":{}}`}, childtest.Script{Library: true}), func(s *stage) {
+		// kid says that it does not know the method.
+		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
+		s.reached("resources/read", 2)
+		s.free()
+	})
+}
+
+// A reload that comes while resources are asked for is followed: what it denies is not sent.
+func TestAResourceThatAReloadOvertakes(t *testing.T) {
+	t.Parallel()
+	for _, replaced := range []bool{true, false} {
+		on(t, kid(childtest.Script{Library: true}), func(s *stage) {
+			s.instances.busy = 2
+			s.instances.acquire = func() error {
+				s.instances.acquire = nil
+				s.reload(func(set *configuration.Settings) {
+					if replaced {
+						set.Children[0].Spec.Args = []string{"new"}
+					}
+				})()
+				return nil
+			}
+			s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"note://1"}`))), "note://1", "!error")
+			s.reached("resources/read", 1)
+			s.free()
+		})
+	}
+}
+
+// chartsOf is the capabilities of a child with an extension.
+const chartsOf = `{"extensions":{"com.example/charts":{}}}`
+
+// A request that the protocol does not know goes to the child that has its extension, as bytes. What may belong to several is
+// refused unless its params name something of one.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	with := two(childtest.Script{Offers: chartsOf, Library: true}, childtest.Script{Offers: chartsOf, Library: true, Books: 1})
+	with.recorded = true
+	on(t, with, func(s *stage) {
+		ask := func(method, params string) string {
+			return said(s.ServeExtension(s.Context(), request(t, method, params)))
+		}
+		s.want(ask("charts/draw", `{"z":1.0}`), "may belong to several servers")
+		s.want(ask("charts/draw", `{"uri":"book://0","z":1.0}`), `"sent":{"uri":"book://0","z":1.0}`)
+		s.want(ask("charts/draw", `{"name":"two__echo"}`), `"sent":{"name":"echo"}`)
+		s.want(ask("charts/draw", `{"name":"two__greet"}`), `"sent":{"name":"greet"}`)
+		s.want(ask("charts/draw", `{"name":"nothing"}`), "may belong to several servers")
+		s.want(ask("charts/draw", `{"taskId":"none"}`), "may belong to several servers")
+		s.want(ask("charts/draw", `{"name":"two__echo","path":"`+s.outside+`"}`), "is outside")
+		s.want(ask("charts/draw", `{"name":"two__echo","path":"`+s.root+`"}`), s.root, "!error")
+		s.want(ask("mcphub/own", `{"uri":"book://0"}`), "no server behind this hub offers")
+		s.want(ask("rpc.discover", `{"uri":"book://0"}`), "no server behind this hub offers")
+		s.want(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")
+		s.want(ask(strings.Repeat("x", 257), `{"uri":"book://0"}`), "no method has a name of more than 256 bytes")
+		s.free()
+	})
+	on(t, kid(childtest.Script{Offers: chartsOf}), func(s *stage) {
+		ask := func(method, params string) string {
+			return said(s.ServeExtension(s.Context(), request(t, method, params)))
+		}
+		s.want(ask("charts/draw", `{"z":1.0,"name":"kid__echo"}`), `"sent":{"z":1.0,"name":"echo"}`)
+		s.want(ask("charts/draw", `{"z":1.0}`), `"sent":{"z":1.0}`)
+		s.want(ask("charts/draw", `[1]`), "are to be an object")
+		m := &jsonrpc.Message{}
+		if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"charts/draw"}`), true, m); err != nil {
+			t.Fatal(err)
+		}
+		s.want(said(s.ServeExtension(s.Context(), m)), `"sent":null`)
+		s.want(ask("other/thing", `{}`), "!error") // there is but one
+		// A notification is passed on, without the client's token, and is not answered.
+		if a := s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", `{"z":1.0,"_meta":{"progressToken":5}}`)); a.Error != nil || a.Result != nil {
+			t.Errorf("answered %s", said(a))
+		}
+		if got := s.children.sent("notifications/charts/x"); len(got) != 1 || !strings.Contains(got[0], `"z":1.0`) {
+			t.Errorf("%q", got)
+		}
+		s.want(said(s.ServeExtension(s.Context(), notification(t, "notifications/charts/x", reading(s.outside)))), "is outside")
+		s.reached("notifications/charts/x", 1)
+		s.free()
+	})
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), "no server behind this hub offers")
+	})
+}
+
+// A result of an extension's own type keeps that, and one of the protocol's does not.
+func TestResultsOfExtensions(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{Era: "modern", Offers: chartsOf, Replies: map[string]string{"charts/draw": `{"resultType":"chart","n":1.0}`, "charts/plain": `{"n":1.0}`}})
+	on(t, with, func(s *stage) {
+		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/plain", `{}`))), `"n":1.0`)
+		plain := s.client.kept
+		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), `"resultType":"chart"`)
+		if !s.client.kept {
+			t.Errorf("kept: %t, then %t", plain, s.client.kept)
+		}
+		s.free()
+	})
+	on(t, kid(childtest.Script{Offers: chartsOf}), func(s *stage) {
+		s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))
+		if s.client.kept {
+			t.Error("a result without a type keeps it")
+		}
+	})
+}
+
+// A request of an extension about a URI is asked of those that have the extension, and the URI is the client's in the answer.
+func TestExtensionsByURI(t *testing.T) {
+	t.Parallel()
+	file := "skill://a/SKILL.md"
+	skilled := childtest.Script{Skills: map[string]string{file: "---\nname: a\ndescription: b\n---\n"}}
+	on(t, two(skilled, childtest.Script{Library: true}), func(s *stage) {
+		read := func(uri string) string {
+			return said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+		}
+		s.want(read("skill://a"), "SKILL.md")
+		s.want(read("file://"+s.outside), "error")
+		s.want(read("book://0"), "error")
+		s.free()
+	})
+	other := childtest.Script{Skills: map[string]string{"skill://b/SKILL.md": "---\nname: b\ndescription: c\n---\n"}}
+	on(t, two(skilled, other), func(s *stage) {
+		read := func(uri string) string {
+			return said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+		}
+		s.want(read("skill://b"), "skill://b/SKILL.md")
+		s.want(read("skill://none"), "error")
+		s.free()
+	})
+}

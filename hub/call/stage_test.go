@@ -1,0 +1,738 @@
+package call_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children"
+	"mcphub/children/childtest"
+	"mcphub/children/launch"
+	"mcphub/children/link"
+	"mcphub/children/offers"
+	"mcphub/children/process"
+	"mcphub/children/sandbox"
+	"mcphub/children/spec"
+	"mcphub/hub/approval"
+	"mcphub/hub/call"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/hub/declaration"
+	"mcphub/hub/handshake"
+	"mcphub/hub/inflight"
+	"mcphub/hub/offering"
+	"mcphub/hub/record"
+	"mcphub/hub/results"
+	"mcphub/hub/tasks"
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
+	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/declare"
+	"mcphub/validate/policy"
+)
+
+// A stage is a Sender in a time of its own, with children that a test scripts. Its client is one of
+// the handshake's era that gives one root.
+type stage struct {
+	*testing.T
+	*call.Sender
+	root, outside string // directories
+	client        *scriptedClient
+	instances     *scriptedInstances
+	children      *theater
+	conf          *configuration.Configuration // the first one
+	inForce       *configuration.Current
+	offering      *offering.Offering
+	roots         *rootstest.Client
+	settings      configuration.Settings
+	recorder      *audit.Recorder
+	full          atomic.Bool // there is no room for the record
+	tasks         tasks.Table
+	progress      inflight.Progress
+	deaf          atomic.Bool // the catalogue is not told what children offer from now on
+}
+
+// staging is what a test changes before a stage is made.
+type staging struct {
+	scripts  []child
+	rules    []policy.Rule
+	limit    int  // on the text of a result; 0: none
+	shut     bool // a call without a path waits for a child that roots decide
+	broken   []configuration.Broken
+	own      []catalog.HubTool
+	remember bool // the children are known by an earlier run, and do not run yet
+	recorded bool
+	required bool // what cannot be recorded is denied
+	options  func(*configuration.Settings)
+	silent   bool // the client does not tell of other roots
+	// unknown: what the children offer is not waited for.
+	unknown bool
+}
+
+// A child is one entry of hub.json.
+type child struct {
+	name   string
+	script childtest.Script
+	slow   bool // its link has nothing that is sent without waiting
+}
+
+// kid is a stage with one child of that name.
+func kid(script childtest.Script) staging {
+	return staging{scripts: []child{{name: "kid", script: script}}}
+}
+
+// on runs a test on a stage, beside the others.
+func on(t *testing.T, with staging, test func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newStage(t, with)) })
+}
+
+func newStage(t *testing.T, with staging) *stage {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, root: filepath.Join(base, "root"), outside: filepath.Join(base, "outside"), children: newTheater()}
+	for _, dir := range []string{s.root, s.outside} {
+		for _, err := range []error{os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s.settings = configuration.Settings{
+		FS: guard.OS{}, Dir: "/", Log: zerolog.Nop(), Broken: with.broken, Approval: approval.Options{Timeout: time.Minute}, Roots: rootsmgr.DefaultSettings(),
+	}
+	for _, c := range with.scripts {
+		entry := childtest.Spec(c.name, c.script)
+		entry.StartTimeout, entry.CallTimeout = 20*time.Second, time.Minute
+		s.children.scripts[c.name] = c
+		s.settings.Children = append(s.settings.Children, configuration.Child{Spec: entry, Prefix: c.name + "__", ResultMax: with.limit})
+	}
+	if with.options != nil {
+		with.options(&s.settings)
+	}
+	s.settings.Checker = s.checker(with.rules...)
+	if s.conf, err = configuration.New(s.settings, with.own, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.inForce = &configuration.Current{}
+	s.inForce.Set(s.conf)
+	s.instances = &scriptedInstances{s: s, given: 0}
+	s.offering = offering.New(s.conf, s.inForce, func(child string) bool { return s.instances.moved == child })
+	s.instances.supervisor = children.NewSupervisor(children.Options{
+		Specs: s.conf.Specs(), Launcher: s.children,
+		Changed: func(st children.Status, raw *offers.Offer) {
+			var offer *catalog.Offer // nil: it has not listed anything yet
+			conf := s.inForce.Now()
+			if entry := conf.Child(st.Child); raw != nil && entry != nil {
+				offer = conf.ReadOffer(entry, raw)
+			}
+			if !s.deaf.Load() {
+				s.offering.Take(&st, offer)
+			}
+		},
+		Request: func(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer { return s.Ask(ctx, k, m) },
+		Notification: func(_ context.Context, k spec.Key, m *jsonrpc.Message) {
+			if m.Method == "notifications/progress" {
+				s.progress.Relay(k, m)
+			}
+		},
+	})
+	s.roots = rootstest.NewClient()
+	s.roots.Always(platform.Host().FormatURI(s.root))
+	manager := rootsmgr.NewManager(s.roots, rootsmgr.Fallback{}, s.settings.Roots, guard.OS{}, zerolog.Nop())
+	manager.Initialized(true, !with.silent)
+	s.run(s.instances.supervisor.Run)
+	s.run(manager.Run)
+	s.conf.PutInForce(nil)
+	known := make(chan struct{})
+	close(known)
+	s.offering.Recall(t.Context(), known, func(*configuration.Child) *offers.Offer { return nil })
+	s.client = &scriptedClient{}
+	s.client.Client = handshake.NewMain(&s.client.peer, &host{s, manager})
+	set := record.Settings{Required: with.required}
+	if with.recorded {
+		s.recording(&set)
+	}
+	s.Sender = &call.Sender{
+		ID: "session-0123456789", Main: s.client, Current: s.inForce, Offering: s.offering, Instances: s.instances, Roots: manager,
+		Approvals: approval.New(guard.OS{}, zerolog.Nop(), func() approval.Rules { return s.inForce.Now().ApprovalRules() }),
+		Tasks:     &s.tasks, Progress: &s.progress, Results: results.NewStore(&results.Shelf{}, "somebody", 0), Log: zerolog.Nop(),
+		Own: func(_ context.Context, tool string, _ *jsonrpc.Message) jsonrpc.Answer {
+			return jsonrpc.ResultAnswer([]byte(`{"own":"` + tool + `"}`))
+		},
+		AdoptTask: func(_ context.Context, _ *children.Lease, tool string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+			drop()
+			return jsonrpc.ResultAnswer([]byte(`{"adopted":"` + tool + `"}`))
+		},
+	}
+	s.Records = record.New(s.ID, "", func() *record.Settings { return &set }, record.NewGroup(set.Recorder, zerolog.Nop()), nil)
+	s.instances.Start()
+	if !with.unknown {
+		for _, c := range with.scripts {
+			s.offering.AwaitListed(t.Context(), []string{c.name})
+		}
+	}
+	return s
+}
+
+// checker judges the stage's children. A call may name a file to read as path, to write as out. The
+// methods that a child is told to ask for are no paths.
+func (s *stage) checker(rules ...policy.Rule) *validate.Checker {
+	s.Helper()
+	judged := validate.Config{FS: guard.OS{}, Home: s.TempDir(), Policy: policy.Policy{Rules: rules}}
+	for _, c := range s.settings.Children {
+		judged.Children = append(judged.Children, validate.ChildConfig{Name: c.Spec.Name, Command: c.Spec.Command, Args: map[string]map[string]declare.ArgRule{
+			"*": {"/path": {Role: access.Read}, "/out": {Role: access.Write}, "/method": {Role: access.None}, "/ask/q/method": {Role: access.None}},
+		}})
+	}
+	checker, err := validate.NewChecker(judged)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return checker
+}
+
+// run runs something for the length of the test.
+func (s *stage) run(f func(context.Context) error) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- f(ctx) }()
+	s.Cleanup(func() {
+		if stop(); <-done != nil {
+			s.Error("it has not ended well")
+		}
+	})
+}
+
+// reload puts other rules in force. change is of the other settings; nil for none. Where sessions
+// has not been told yet, follow does that.
+func (s *stage) reload(change func(*configuration.Settings), rules ...policy.Rule) (follow func()) {
+	s.Helper()
+	set, old := s.settings, s.inForce.Now()
+	set.Children = slices.Clone(set.Children)
+	if change != nil {
+		change(&set)
+	}
+	s.settings = set
+	set.Checker = s.checker(rules...)
+	conf, err := configuration.New(set, nil, old)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.inForce.Set(conf)
+	return func() {
+		_, had := s.offering.Offers()
+		renewed := map[*offers.Offer]*catalog.Offer{}
+		for name, of := range had {
+			if entry := conf.Child(name); entry != nil && of != nil {
+				renewed[of.Raw] = conf.ReadOffer(entry, of.Raw)
+			}
+		}
+		s.offering.Adopt(conf, renewed)
+		s.instances.supervisor.Apply(conf.Specs())
+		conf.PutInForce(old)
+		s.instances.Start()
+	}
+}
+
+// relist has the catalogue be what the children offer now.
+func (s *stage) relist() {
+	for _, c := range s.settings.Children {
+		lease := s.instances.TryAcquire(s.inForce.Now(), c.Spec.Name)
+		st := s.offering.ChildStatus(c.Spec.Name)
+		s.offering.Take(&st, s.inForce.Now().ReadOffer(s.inForce.Now().Child(c.Spec.Name), lease.Offer()))
+		lease.Release()
+	}
+}
+
+// request is a request of the client. params is a JSON object.
+func request(t testing.TB, method, params string) *jsonrpc.Message {
+	t.Helper()
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`), true, m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// notification is one of the client.
+func notification(t testing.TB, method, params string) *jsonrpc.Message {
+	t.Helper()
+	m := &jsonrpc.Message{}
+	if err := jsonrpc.Split([]byte(`{"jsonrpc":"2.0","method":"`+method+`","params":`+params+`}`), true, m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// echo is the params of a call of the tool echo of kid. more are further members of them.
+func echo(args string, more ...string) string {
+	return `{"name":"kid__echo","arguments":` + args + strings.Join(append([]string{""}, more...), ",") + `}`
+}
+
+func reading(path string) string { return fmt.Sprintf(`{"path":%q}`, path) }
+func writing(path string) string { return fmt.Sprintf(`{"out":%q}`, path) }
+
+// tool makes a call of a tool on the waiting path.
+func (s *stage) tool(params string) string {
+	s.Helper()
+	return said(s.ServeTool(s.Context(), request(s.T, "tools/call", params)))
+}
+
+// quick makes a call of a tool on the fast path; false: that left it to the other one.
+func (s *stage) quick(params string) (string, bool) {
+	s.Helper()
+	a, ok := s.TryCallToolAndWait(s.client, &call.SyncReply{Cancellation: &jsonrpc.Cancellation{}}, request(s.T, "tools/call", params))
+	return said(a), ok
+}
+
+// said is an answer as text.
+func said(a jsonrpc.Answer) string {
+	if a.Error != nil {
+		return "error " + string(a.Error)
+	}
+	return string(a.Result)
+}
+
+// want compares an answer with what is to be in it.
+func (s *stage) want(got string, parts ...string) {
+	s.Helper()
+	for _, part := range parts {
+		if not, is := strings.CutPrefix(part, "!"); is == strings.Contains(got, not) {
+			s.Errorf("want %q in %s", part, got)
+		}
+	}
+}
+
+// reached wants the child kid to have had so many requests or notifications of a method.
+func (s *stage) reached(method string, n int) {
+	s.Helper()
+	if got := s.children.sent(method); len(got) != n {
+		s.Errorf("%s has reached a child %d times, want %d: %q", method, len(got), n, got)
+	}
+}
+
+// free wants every lease to have been released, and nothing to be under way.
+func (s *stage) free() {
+	s.Helper()
+	synctest.Wait()
+	if n := s.progress.Routes(); n != 0 {
+		s.Errorf("%d routes of progress are open", n)
+	}
+	s.instances.supervisor.Apply(nil) // a run whose leases are not all released goes on
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+	if s.children.live() != 0 {
+		s.Error("a lease was not released")
+	}
+}
+
+// recording makes the record of a stage, in a folder of the test.
+func (s *stage) recording(set *record.Settings) {
+	s.Helper()
+	to := audit.NewRecorder(audit.Options{Dir: filepath.Join(s.TempDir(), "audit"), Write: func(f io.Writer, b []byte) (int, error) {
+		if s.full.Load() {
+			return 0, syscall.ENOSPC
+		}
+		return f.Write(b)
+	}}, nil)
+	if err := to.Open(); err != nil {
+		s.Fatal(err)
+	}
+	set.Recorder, set.Arguments = to, true
+	s.recorder = to
+	s.run(to.Run)
+}
+
+// decisions are what was recorded so far, in short.
+func (s *stage) decisions() []string {
+	s.Helper()
+	synctest.Wait()
+	time.Sleep(5 * time.Second) // outcomes are written now and then
+	synctest.Wait()
+	all, err := trail.Decisions(s.recorder.State().Dir, trail.Filter{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return words(all)
+}
+
+// recorded wants these decisions.
+func (s *stage) recorded(want ...string) {
+	s.Helper()
+	if got := s.decisions(); !slices.Equal(got, want) {
+		s.Errorf("recorded %q, want %q", got, want)
+	}
+}
+
+// words are the decisions of a record in short: what was decided, why, by whom, and what became of it.
+func words(all []trail.Decision) (out []string) {
+	for i := range all {
+		d := &all[i]
+		word := strings.TrimSpace(d.Child + " " + d.Tool + " " + d.Decision + " " + d.Code)
+		if d.By != "" {
+			word += " by " + d.By
+		}
+		if d.Outcome != nil {
+			word += " " + d.Outcome.Result
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// scriptedClient is a client of the handshake's era, of which a test changes what it needs.
+type scriptedClient struct {
+	*handshake.Client
+	peer        peer
+	form        bool // it can show a form
+	url         bool
+	sendsRoots  bool
+	otherRoots  bool // it brings other roots than the child has
+	before      error
+	after       error
+	verdict     error // of CheckVerdict
+	profile     link.ClientProfile
+	refuseFast  int // which question about the fast path it answers with no, from 1
+	fastAsked   int
+	kept        bool // KeepResultType was called
+	yielded     int
+	noted       int
+	canFetch    bool
+	fetched     func(judge func(rootsmgr.View) error)
+	reconsiders func() (rootsmgr.View, bool, error)
+	questions   int // how often more than one of the hub's own were allowed at a time
+}
+
+func (c *scriptedClient) Claims() declaration.Claims {
+	claims := declaration.Claims{Known: true, Roots: true, Name: "test", Version: "1"}
+	claims.Can.Form, claims.Can.URL = c.form, c.url
+	return claims
+}
+func (c *scriptedClient) ClientProfile() link.ClientProfile    { return c.profile }
+func (c *scriptedClient) SendsRoots() bool                     { return c.sendsRoots }
+func (c *scriptedClient) BringsOtherRoots(*spec.Spec) bool     { return c.otherRoots }
+func (c *scriptedClient) CheckVerdict(*validate.Verdict) error { return c.verdict }
+func (c *scriptedClient) NoteScan(*validate.Scan)              { c.noted++ }
+func (c *scriptedClient) KeepResultType()                      { c.kept = true }
+func (c *scriptedClient) YieldTurn()                           { c.yielded++ }
+func (c *scriptedClient) RootsAfter(lease *children.Lease) error {
+	if c.after != nil {
+		lease.Release()
+	}
+	return c.after
+}
+func (c *scriptedClient) RootsBefore(context.Context, *spec.Spec) error { return c.before }
+func (c *scriptedClient) CanFetchRoots(string) bool                     { return c.canFetch }
+func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(rootsmgr.View) error) {
+	c.canFetch = false
+	c.fetched(judge)
+}
+func (c *scriptedClient) AllowsFastPath(spec.Share, bool, *children.Lease) bool {
+	c.fastAsked++
+	return c.fastAsked != c.refuseFast
+}
+func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
+	if c.reconsiders != nil {
+		return c.reconsiders()
+	}
+	return c.Client.Reconsider(ctx, wait, limit)
+}
+
+// A peer is the way to the client.
+type peer struct {
+	mu    sync.Mutex
+	told  []string // methods and params of notifications
+	asked []string
+	// answers is a result, or "!" and the message of an error; "" leaves a question standing.
+	answers func(method, params string) string
+}
+
+func (p *peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	raw := string(slices.Concat(params...))
+	p.mu.Lock()
+	p.asked = append(p.asked, method+" "+raw)
+	p.mu.Unlock()
+	if p.answers == nil {
+		return nil, jsonrpc.ErrClosed
+	}
+	result := p.answers(method, raw)
+	if result == "" {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	if text, is := strings.CutPrefix(result, "!"); is {
+		return &jsonrpc.Response{Error: jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text).Error}, nil
+	}
+	return &jsonrpc.Response{Result: []byte(result)}, nil
+}
+func (p *peer) TryNotify(method string, params ...[]byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = append(p.told, method+" "+string(slices.Concat(params...)))
+	return true
+}
+func (p *peer) Notify(_ context.Context, method string, params ...[]byte) error {
+	p.TryNotify(method, params...)
+	return nil
+}
+func (p *peer) TryNotifyLeavingRoom(method string, params ...[]byte) bool {
+	return p.TryNotify(method, params...)
+}
+func (p *peer) Serving() int                     { return 0 }
+func (p *peer) Connected() bool                  { return true }
+func (p *peer) AwaitReady(context.Context) error { return nil }
+
+// notes are what the client was told so far.
+func (p *peer) notes() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.told)
+}
+
+// questions are what the client was asked so far.
+func (p *peer) questions() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.asked)
+}
+
+type host struct {
+	s     *stage
+	roots *rootsmgr.Manager
+}
+
+func (h *host) Capabilities() declaration.Claims { return h.s.client.Claims() }
+func (h *host) Level() declaration.Level         { return 0 }
+func (h *host) Roots() *rootsmgr.Manager         { return h.roots }
+func (h *host) RootsTimeout() time.Duration      { return time.Minute }
+func (h *host) AwaitServed(context.Context, rootsmgr.View, time.Duration) error {
+	return nil
+}
+
+// scriptedInstances are those that the Supervisor runs, one of each child, of which a test changes what it
+// needs.
+type scriptedInstances struct {
+	s          *stage
+	supervisor *children.Supervisor
+	given      int    // leases
+	byRoots    bool   // the roots decide which process it is
+	stale      bool   // the children have other roots than the client
+	moved      string // a child whose process has not listed its tools yet
+	busy       int    // how often TryAcquire gives none before it does
+	tried      func() // is called by TryAcquire
+	plan       func(*rootsmgr.View) (served []string, ok bool)
+	acquire    func() error // before a lease is waited for
+	grants     uint64       // that were waited for
+	serves     []guard.Root
+	rootsGiven func() bool
+}
+
+func (i *scriptedInstances) key(child string) spec.Key {
+	return spec.Key{Child: child, Instance: i.s.ID}
+}
+
+// Start has the children run.
+func (i *scriptedInstances) Start() {
+	for _, name := range i.s.inForce.Now().ChildNames() {
+		i.supervisor.WithBoundary(sandbox.Boundary{}).Ensure(i.key(name), nil)
+	}
+}
+
+func (i *scriptedInstances) ByRoots(*configuration.Child) bool       { return i.byRoots }
+func (i *scriptedInstances) RootsAreCurrent() bool                   { return !i.stale }
+func (i *scriptedInstances) AwaitsList(child string) bool            { return i.moved == child }
+func (i *scriptedInstances) RootsGiven(string) bool                  { return i.rootsGiven == nil || i.rootsGiven() }
+func (i *scriptedInstances) AwaitRootsGiven(context.Context, string) {}
+func (i *scriptedInstances) Plan(_ *configuration.Configuration, _ string, view *rootsmgr.View) (string, []string, bool) {
+	if i.plan == nil {
+		return "", nil, false
+	}
+	served, ok := i.plan(view)
+	return i.s.root, served, ok
+}
+func (i *scriptedInstances) RootsFor(*configuration.Configuration, *configuration.Child, rootsmgr.View) []guard.Root {
+	return i.serves
+}
+func (i *scriptedInstances) AwaitGrants(_ context.Context, _ time.Duration, version uint64) error {
+	i.grants = version
+	return nil
+}
+
+func (i *scriptedInstances) TryAcquire(conf *configuration.Configuration, child string) *children.Lease {
+	if i.tried != nil {
+		i.tried()
+	}
+	if i.busy > 0 {
+		i.busy--
+		return nil
+	}
+	if conf.Denied(child) {
+		return nil
+	}
+	lease, _ := i.supervisor.TryAcquire(i.key(child))
+	if lease != nil && lease.Revision() != conf.Child(child).Spec.Revision {
+		lease.Release()
+		return nil
+	}
+	if lease != nil {
+		i.given++
+	}
+	return lease
+}
+
+func (i *scriptedInstances) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
+	if i.acquire != nil {
+		if err := i.acquire(); err != nil {
+			return nil, err
+		}
+	}
+	lease, err := i.supervisor.Acquire(ctx, i.key(child))
+	switch {
+	case i.s.inForce.Superseded(conf, child):
+		lease.Release()
+		return nil, configuration.ErrSuperseded
+	case err == nil:
+		i.given++
+	}
+	return lease, err
+}
+
+// A theater is a Launcher that plays children in this process, and notes what each is sent.
+type theater struct {
+	scripts map[string]child
+	mu      sync.Mutex
+	heard   []string // child, method and params
+	running int
+	played  []*played
+}
+
+func newTheater() *theater { return &theater{scripts: map[string]child{}} }
+
+// sent returns the params of what the children got of a method, in its order.
+func (th *theater) sent(method string) (all []string) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for _, what := range th.heard {
+		if _, params, ok := strings.Cut(what, " "+method+" "); ok {
+			all = append(all, params)
+		}
+	}
+	return all
+}
+
+// crash ends the runs of a child.
+func (th *theater) crash(child string) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for _, p := range th.played {
+		if p.child == child {
+			p.hangUp()
+		}
+	}
+}
+
+func (th *theater) live() int {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.running
+}
+
+// Launch starts a player.
+func (th *theater) Launch(l launch.Launch, entry spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
+	c := th.scripts[entry.Name]
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	p := &played{theater: th, child: entry.Name, conn: jsonrpc.NewConn(outR, inW, h, jsonrpc.Options{Log: log}), ended: make(chan int, 1)}
+	p.hangUp = sync.OnceFunc(func() {
+		_ = inR.CloseWithError(io.ErrClosedPipe)
+		_ = outW.Close()
+	})
+	go func() {
+		code := c.script.Exit
+		if code == 0 {
+			code = c.script.Serve(inR, outW, io.Discard, l.Args)
+		}
+		p.ended <- code
+		p.hangUp()
+	}()
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.running++
+	th.played = append(th.played, p)
+	if c.slow {
+		return struct{ link.Link }{p}, nil
+	}
+	return p, nil
+}
+
+// played is the link to a child that is played.
+type played struct {
+	theater *theater
+	child   string
+	conn    *jsonrpc.Conn
+	ended   chan int
+	hangUp  func()
+}
+
+func (p *played) Run(ctx context.Context) error {
+	err := p.conn.Run(ctx)
+	p.hangUp()
+	code := <-p.ended
+	p.theater.mu.Lock()
+	defer p.theater.mu.Unlock()
+	p.theater.running--
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	return &process.ExitError{Text: "hung up", Code: code}
+}
+
+// note keeps what the child is sent.
+func (p *played) note(method string, params [][]byte) {
+	p.theater.mu.Lock()
+	defer p.theater.mu.Unlock()
+	p.theater.heard = append(p.theater.heard, p.child+" "+method+" "+string(slices.Concat(params...)))
+}
+
+func (p *played) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
+	p.note(method, params)
+	return p.conn.Call(ctx, method, params...)
+}
+
+func (p *played) Notify(ctx context.Context, method string, params ...[]byte) error {
+	p.note(method, params)
+	return p.conn.Notify(ctx, method, params...)
+}
+
+// Prepare is for what is sent without waiting: what that is, the child alone knows.
+func (p *played) Prepare(s *jsonrpc.PendingCall, handler jsonrpc.ResponseHandler) {
+	p.note("quick", nil)
+	p.conn.Prepare(s, handler)
+}
+
+func (p *played) Facts() link.Facts { return link.Facts{Heard: p.conn.Stats().Heard} }
