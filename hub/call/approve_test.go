@@ -48,11 +48,13 @@ func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
 		sent         int
 		recorded     []string
 	}{
-		"yes":    {yes, "a.txt", 1, []string{"kid echo asked by client", "kid echo allowed by client", "kid echo allow by client ok"}},
-		"no":     {no, "the person said no", 0, []string{"kid echo asked by client", "kid echo declined the person said no by client", "kid echo escalate rule-escalate"}},
-		"closed": {`{"action":"cancel"}`, "closed the question", 0, nil},
-		"failed": {"!broken", "the client did not ask: broken", 0, nil},
-		"never":  {"", "nobody has answered in time", 0, nil},
+		"yes":      {yes, "a.txt", 1, []string{"kid echo asked by client", "kid echo allowed by client", "kid echo allow by client ok"}},
+		"no":       {no, "the person said no", 0, []string{"kid echo asked by client", "kid echo declined the person said no by client", "kid echo escalate rule-escalate"}},
+		"declined": {`{"action":"decline"}`, "the person said no", 0, nil},
+		"no form":  {`{"action":"accept"}`, "without one of the answers", 0, nil},
+		"closed":   {`{"action":"cancel"}`, "closed the question", 0, nil},
+		"failed":   {"!broken", "the client did not ask: broken", 0, nil},
+		"never":    {"", "nobody has answered in time", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asking(t, func(s *stage) {
@@ -67,7 +69,7 @@ func TestOnlyWhatWasAllowedIsSent(t *testing.T) {
 				if got := len(s.client.peer.questions()); got != 1 {
 					t.Errorf("%d questions", got)
 				}
-				if s.client.yielded == 0 {
+				if s.client.yielded.Load() == 0 {
 					t.Error("other requests wait for the child while a person is asked")
 				}
 				if tc.recorded != nil {
@@ -149,6 +151,25 @@ func TestWhatNobodyIsAskedAbout(t *testing.T) {
 		}
 		s.reached("completion/complete", 0)
 		s.reached("prompts/get", 0)
+		s.free()
+	})
+}
+
+// A resource is asked about likewise, by what it is. It is read once a person has allowed that.
+func TestAResourceIsAskedAbout(t *testing.T) {
+	asking(t, func(s *stage) {
+		read := func() string {
+			return said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"file://`+filepath.Join(s.outside, "a.txt")+`"}`)))
+		}
+		s.answering(no)
+		s.want(read(), "the person said no")
+		s.reached("resources/read", 0)
+		if got := s.client.peer.questions(); len(got) != 1 || !strings.Contains(got[0], `a request \"resources/read\"`) {
+			t.Errorf("asked %q", got)
+		}
+		s.answering(yes)
+		s.want(read(), "!denied")
+		s.reached("resources/read", 1)
 		s.free()
 	})
 }

@@ -204,7 +204,7 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 				if more {
 					s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(s.outside))
 				}
-				given := s.instances.given
+				given := s.instances.given.Load()
 				if !running {
 					s.instances.busy = 1
 					s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return nil, true }
@@ -216,8 +216,8 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 				}
 				if more {
 					s.want(got, "!isError")
-					if running && s.instances.given != given+2 {
-						t.Errorf("%d leases: the child has to apply the new roots first", s.instances.given-given)
+					if running && s.instances.given.Load() != given+2 {
+						t.Errorf("%d leases: the child has to apply the new roots first", s.instances.given.Load()-given)
 					}
 				} else {
 					s.want(got, "is outside")
@@ -286,18 +286,19 @@ func TestRootsThatChooseTheProcess(t *testing.T) {
 		if got, ok := s.quick(echo(`{}`)); ok {
 			t.Errorf("the fast path waits for roots: %s", got)
 		}
-		s.instances.moved = "kid" // until it has listed its tools
+		moved := "kid"
+		s.instances.moved.Store(&moved) // until it has listed its tools
 		start := time.Now()
-		go func() { time.Sleep(time.Second); s.instances.moved = "" }()
+		go func() { time.Sleep(time.Second); s.instances.moved.Store(nil) }()
 		s.tool(echo(`{}`))
 		if time.Since(start) == 0 {
 			t.Error("it does not wait for the list of the process that serves it now")
 		}
 		ctx, end := context.WithCancelCause(s.Context())
-		s.instances.moved = "kid"
+		s.instances.moved.Store(&moved)
 		end(&jsonrpc.CancelledError{Reason: "enough"})
 		s.ServeTool(ctx, request(t, "tools/call", echo(`{}`)))
-		s.instances.moved = ""
+		s.instances.moved.Store(nil)
 		s.reached("tools/call", 3)
 		s.free()
 	})

@@ -54,7 +54,9 @@ import (
 type stage struct {
 	*testing.T
 	*call.Sender
-	root, outside string // directories
+	base          string                 // the directory of those that follow
+	root, outside string                 // directories
+	judge         func(*validate.Config) // changes what calls are judged by; nil: nothing does
 	client        *scriptedClient
 	instances     *scriptedInstances
 	children      *theater
@@ -82,6 +84,7 @@ type staging struct {
 	recorded bool
 	required bool // what cannot be recorded is denied
 	options  func(*configuration.Settings)
+	judge    func(s *stage, judged *validate.Config)
 	silent   bool // the client does not tell of other roots
 	// unknown: what the children offer is not waited for.
 	unknown bool
@@ -91,6 +94,7 @@ type staging struct {
 type child struct {
 	name   string
 	script childtest.Script
+	share  spec.Share
 	slow   bool // its link has nothing that is sent without waiting
 }
 
@@ -111,7 +115,7 @@ func newStage(t *testing.T, with staging) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, root: filepath.Join(base, "root"), outside: filepath.Join(base, "outside"), children: newTheater()}
+	s := &stage{T: t, base: base, root: filepath.Join(base, "root"), outside: filepath.Join(base, "outside"), children: newTheater()}
 	for _, dir := range []string{s.root, s.outside} {
 		for _, err := range []error{os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "a.txt"), nil, 0o600)} {
 			if err != nil {
@@ -125,11 +129,15 @@ func newStage(t *testing.T, with staging) *stage {
 	for _, c := range with.scripts {
 		entry := childtest.Spec(c.name, c.script)
 		entry.StartTimeout, entry.CallTimeout = 20*time.Second, time.Minute
+		entry.Share = c.share
 		s.children.scripts[c.name] = c
 		s.settings.Children = append(s.settings.Children, configuration.Child{Spec: entry, Prefix: c.name + "__", ResultMax: with.limit})
 	}
 	if with.options != nil {
 		with.options(&s.settings)
+	}
+	if with.judge != nil {
+		s.judge = func(judged *validate.Config) { with.judge(s, judged) }
 	}
 	s.settings.Checker = s.checker(with.rules...)
 	if s.conf, err = configuration.New(s.settings, with.own, nil); err != nil {
@@ -137,8 +145,8 @@ func newStage(t *testing.T, with staging) *stage {
 	}
 	s.inForce = &configuration.Current{}
 	s.inForce.Set(s.conf)
-	s.instances = &scriptedInstances{s: s, given: 0}
-	s.offering = offering.New(s.conf, s.inForce, func(child string) bool { return s.instances.moved == child })
+	s.instances = &scriptedInstances{s: s}
+	s.offering = offering.New(s.conf, s.inForce, func(child string) bool { return s.instances.AwaitsList(child) })
 	s.instances.supervisor = children.NewSupervisor(children.Options{
 		Specs: s.conf.Specs(), Launcher: s.children,
 		Changed: func(st children.Status, raw *offers.Offer) {
@@ -205,6 +213,9 @@ func (s *stage) checker(rules ...policy.Rule) *validate.Checker {
 		judged.Children = append(judged.Children, validate.ChildConfig{Name: c.Spec.Name, Command: c.Spec.Command, Args: map[string]map[string]declare.ArgRule{
 			"*": {"/path": {Role: access.Read}, "/out": {Role: access.Write}, "/method": {Role: access.None}, "/ask/q/method": {Role: access.None}},
 		}})
+	}
+	if s.judge != nil {
+		s.judge(&judged)
 	}
 	checker, err := validate.NewChecker(judged)
 	if err != nil {
@@ -415,14 +426,12 @@ type scriptedClient struct {
 	verdict     error // of CheckVerdict
 	profile     link.ClientProfile
 	refuseFast  int // which question about the fast path it answers with no, from 1
-	fastAsked   int
-	kept        bool // KeepResultType was called
-	yielded     int
-	noted       int
+	fastAsked   atomic.Int32
+	kept        atomic.Bool // KeepResultType was called
+	yielded     atomic.Int32
 	canFetch    bool
 	fetched     func(judge func(rootsmgr.View) error)
 	reconsiders func() (rootsmgr.View, bool, error)
-	questions   int // how often more than one of the hub's own were allowed at a time
 }
 
 func (c *scriptedClient) Claims() declaration.Claims {
@@ -434,9 +443,9 @@ func (c *scriptedClient) ClientProfile() link.ClientProfile    { return c.profil
 func (c *scriptedClient) SendsRoots() bool                     { return c.sendsRoots }
 func (c *scriptedClient) BringsOtherRoots(*spec.Spec) bool     { return c.otherRoots }
 func (c *scriptedClient) CheckVerdict(*validate.Verdict) error { return c.verdict }
-func (c *scriptedClient) NoteScan(*validate.Scan)              { c.noted++ }
-func (c *scriptedClient) KeepResultType()                      { c.kept = true }
-func (c *scriptedClient) YieldTurn()                           { c.yielded++ }
+func (c *scriptedClient) NoteScan(*validate.Scan)              {}
+func (c *scriptedClient) KeepResultType()                      { c.kept.Store(true) }
+func (c *scriptedClient) YieldTurn()                           { c.yielded.Add(1) }
 func (c *scriptedClient) RootsAfter(lease *children.Lease) error {
 	if c.after != nil {
 		lease.Release()
@@ -449,9 +458,11 @@ func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(root
 	c.canFetch = false
 	c.fetched(judge)
 }
-func (c *scriptedClient) AllowsFastPath(spec.Share, bool, *children.Lease) bool {
-	c.fastAsked++
-	return c.fastAsked != c.refuseFast
+func (c *scriptedClient) AllowsFastPath(_ spec.Share, mirrored bool, _ *children.Lease) bool {
+	if mirrored {
+		return false
+	}
+	return int(c.fastAsked.Add(1)) != c.refuseFast
 }
 func (c *scriptedClient) Reconsider(ctx context.Context, wait *rootsmgr.Wait, limit time.Duration) (rootsmgr.View, bool, error) {
 	if c.reconsiders != nil {
@@ -467,6 +478,7 @@ type peer struct {
 	asked []string
 	// answers is a result, or "!" and the message of an error; "" leaves a question standing.
 	answers func(method, params string) string
+	asks    func(ctx context.Context, params string) string // in its place
 }
 
 func (p *peer) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
@@ -474,10 +486,15 @@ func (p *peer) Call(ctx context.Context, method string, params ...[]byte) (*json
 	p.mu.Lock()
 	p.asked = append(p.asked, method+" "+raw)
 	p.mu.Unlock()
-	if p.answers == nil {
+	result := ""
+	switch {
+	case p.asks != nil:
+		result = p.asks(ctx, raw)
+	case p.answers == nil:
 		return nil, jsonrpc.ErrClosed
+	default:
+		result = p.answers(method, raw)
 	}
-	result := p.answers(method, raw)
 	if result == "" {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -536,12 +553,12 @@ func (h *host) AwaitServed(context.Context, rootsmgr.View, time.Duration) error 
 type scriptedInstances struct {
 	s          *stage
 	supervisor *children.Supervisor
-	given      int    // leases
-	byRoots    bool   // the roots decide which process it is
-	stale      bool   // the children have other roots than the client
-	moved      string // a child whose process has not listed its tools yet
-	busy       int    // how often TryAcquire gives none before it does
-	tried      func() // is called by TryAcquire
+	given      atomic.Int32           // leases
+	byRoots    bool                   // the roots decide which process it is
+	stale      bool                   // the children have other roots than the client
+	moved      atomic.Pointer[string] // a child whose process has not listed its tools yet
+	busy       int                    // how often TryAcquire gives none before it does
+	tried      func()                 // is called by TryAcquire
 	plan       func(*rootsmgr.View) (served []string, ok bool)
 	acquire    func() error // before a lease is waited for
 	grants     uint64       // that were waited for
@@ -560,9 +577,12 @@ func (i *scriptedInstances) Start() {
 	}
 }
 
-func (i *scriptedInstances) ByRoots(*configuration.Child) bool       { return i.byRoots }
-func (i *scriptedInstances) RootsAreCurrent() bool                   { return !i.stale }
-func (i *scriptedInstances) AwaitsList(child string) bool            { return i.moved == child }
+func (i *scriptedInstances) ByRoots(*configuration.Child) bool { return i.byRoots }
+func (i *scriptedInstances) RootsAreCurrent() bool             { return !i.stale }
+func (i *scriptedInstances) AwaitsList(child string) bool {
+	of := i.moved.Load()
+	return of != nil && *of == child
+}
 func (i *scriptedInstances) RootsGiven(string) bool                  { return i.rootsGiven == nil || i.rootsGiven() }
 func (i *scriptedInstances) AwaitRootsGiven(context.Context, string) {}
 func (i *scriptedInstances) Plan(_ *configuration.Configuration, _ string, view *rootsmgr.View) (string, []string, bool) {
@@ -597,7 +617,7 @@ func (i *scriptedInstances) TryAcquire(conf *configuration.Configuration, child 
 		return nil
 	}
 	if lease != nil {
-		i.given++
+		i.given.Add(1)
 	}
 	return lease
 }
@@ -614,7 +634,7 @@ func (i *scriptedInstances) Acquire(ctx context.Context, conf *configuration.Con
 		lease.Release()
 		return nil, configuration.ErrSuperseded
 	case err == nil:
-		i.given++
+		i.given.Add(1)
 	}
 	return lease, err
 }
