@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
 	"testing"
 	"testing/synctest"
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-
 	"mcphub/internal/jsonrpc"
 )
 

@@ -281,69 +281,6 @@ func TestNoSchemaIsPromisedOfWhatMayBeCut(t *testing.T) {
 	}
 }
 
-// TestAKeptResultEndsWithADenial: once a reload denies the tool, its server, or a path of the call that a result answered, nothing more of it is
-// read, and not again when the rules change back. Controls: it is read before, and after a reload that is about other calls.
-func TestAKeptResultEndsWithADenial(t *testing.T) {
-	text, result := report()
-	root := t.TempDir()
-	inRoot, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defs := filepath.Join(t.TempDir(), "defs")
-	if err := os.WriteFile(defs, []byte(`{"name":"echo","inputSchema":{"type":"object"}}`+"\n"+`{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	deny := func(r policy.Rule) policy.Policy {
-		r.Name, r.Then = "no", policy.Deny
-		return policy.Policy{Rules: []policy.Rule{r}}
-	}
-	path := toolCall("kid__read", `{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}`)
-	for name, tc := range map[string]struct {
-		call  string
-		rules policy.Policy
-		gone  bool
-	}{
-		"the tool":               {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"echo"}}), true},
-		"the server":             {toolCall("kid__echo", `{}`), deny(policy.Rule{Servers: []string{"kid"}}), true},
-		"its path":               {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
-		"a question of its path": {path, policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: inRoot}}}}, true},
-		"a question of the tool": {toolCall("kid__echo", `{}`), policy.Policy{Rules: []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}}, true},
-		"after a permission": {toolCall("kid__echo", `{}`), policy.Policy{Rules: []policy.Rule{
-			{Name: "yes", Then: policy.Allow, Servers: []string{"kid"}, Paths: &policy.PathRule{Within: inRoot}}, {Name: "no", Then: policy.Deny, Servers: []string{"kid"}}}}, true},
-		"another tool":            {toolCall("kid__echo", `{}`), deny(policy.Rule{Tools: []string{"read"}}), false},
-		"a path, of one without":  {toolCall("kid__echo", `{}`), deny(policy.Rule{Paths: &policy.PathRule{Within: inRoot}}), false},
-		"another path":            {path, deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "other")}}), false},
-		"by call-tool, its path":  {toolCall("call-tool", `{"serverName":"kid","toolName":"read","toolArgs":{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}}`), deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "sub")}}), true},
-		"by call-tool, elsewhere": {toolCall("call-tool", `{"serverName":"kid","toolName":"read","toolArgs":{"path":"`+filepath.ToSlash(filepath.Join(inRoot, "sub", "x"))+`"}}`), deny(policy.Rule{Paths: &policy.PathRule{Within: filepath.Join(inRoot, "other")}}), false},
-	} {
-		for _, slow := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
-				cfg := cutting(t, childtest.Script{Defs: defs}, result)
-				h := runHub(t, cfg)
-				c := connect(t, h, root)
-				c.handshake(`{"roots":{}}`)
-				if !slow {
-					c.raw("tools/call", tc.call) // the next one finds its server running, and the roots known
-				}
-				uri := linked([]byte(c.raw("tools/call", tc.call)))
-				if back, _ := c.reader().whole(t, uri); back != text {
-					t.Fatalf("before: %q", back)
-				}
-				apply(t, h, under(t, cfg, tc.rules))
-				read, fault := c.reader()("resources/read", readParams(uri))
-				if gone := fault != nil && strings.Contains(string(fault), "kept no longer"); gone != tc.gone {
-					t.Fatalf("after: %.100s%s", read, fault)
-				}
-				apply(t, h, cfg)
-				if read, fault := c.reader()("resources/read", readParams(uri)); (fault != nil) != tc.gone {
-					t.Errorf("once the rules are as before: %.100s%s", read, fault)
-				}
-			})
-		}
-	}
-}
-
 // TestAResultOfATaskIsCut: like that of a call, for clients of both eras; below the bound it passes as it came. It ends with a reload of other
 // rules, since what the call was given is not known any more.
 func TestAResultOfATaskIsCut(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/childtest"
-	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -261,31 +260,6 @@ func TestJudgedByWhatTheChildHasNow(t *testing.T) {
 				t.Errorf("got %s, want %q", got, w.want)
 			}
 		})
-	}
-}
-
-// TestFastPathNeedsTheCurrentDefinition puts a stale catalogue before a child
-// that is ready: what the read loop takes must not be judged by it. A catalogue
-// that claims to be current is the control.
-func TestFastPathNeedsTheCurrentDefinition(t *testing.T) {
-	p := newPast(t, narrowTool)
-	c, end := p.client()
-	defer end()
-	c.raw("tools/call", toolCall("kid__echo", `{"mode":"safe"}`))
-	var s *Session
-	for _, s = range c.hub.sessions.Sessions() {
-	}
-	conf := c.hub.now()
-	current := s.Catalog().Tool("kid__echo").Offer
-	for _, from := range []*offers.Offer{current, {ServerName: "scripted", Entries: offers.Entries{offers.Tools: {[]byte(wideTool)}}}} {
-		stale := conf.Offers.Read("kid", &offers.Offer{ServerName: "scripted", Entries: offers.Entries{offers.Tools: {[]byte(wideTool)}}})
-		stale.Tools[0].Offer = from
-		status := s.ChildStatus("kid")
-		s.Take(&status, stale)
-		msg, bad := text(c.raw("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)))
-		if claims := from == current; bad == claims {
-			t.Errorf("claims to be current %t: refused %t: %s", claims, bad, msg)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -240,69 +239,6 @@ func TestForgedInputIsRefused(t *testing.T) {
 			t.Errorf("the control: %s", got)
 		}
 	})
-}
-
-// TestARetryIsJudgedAgain: what the roots are when the client has answered is
-// what counts for the request that is sent then.
-func TestARetryIsJudgedAgain(t *testing.T) {
-	for _, shrinks := range []bool{false, true} {
-		t.Run(fmt.Sprint(shrinks), func(t *testing.T) {
-			play(t, []spec.Spec{played("kid", spec.ShareSession, modernKid)}, func(t *testing.T, h *Hub, _ *stage) {
-				root, first := t.TempDir(), t.TempDir() // the first stays, or the process would be another
-				c, _ := enter(t, h, first, root)
-				c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
-					if shrinks {
-						c.change(first)
-					}
-					return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
-				}
-				c.handshake(`{"roots":{"listChanged":true},"elicitation":{}}`)
-				args := fmt.Sprintf(`{"path":%q,"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}},"r":{"method":"roots/list"}},"state":"s"}`, filepath.Join(root, "f"))
-				got := c.raw("tools/call", toolCall("kid__input", args))
-				msg, bad := text(got)
-				if bad != shrinks || shrinks && !strings.HasPrefix(msg, "Access denied") {
-					t.Errorf("answered %s", got)
-				}
-				if want := map[bool]int{false: 2, true: 1}[shrinks]; c.rounds("kid") != want {
-					t.Errorf("%d rounds, want %d", c.rounds("kid"), want)
-				}
-			})
-		})
-	}
-}
-
-// TestARetryGoesToTheSameChild replaces the process while its client is asked:
-// another process of the child gets the state as it was; what is configured in
-// its place does not, but a process that is only being retired goes on.
-func TestARetryGoesToTheSameChild(t *testing.T) {
-	for how, end := range map[string]bool{"goes on": true, "dies": true, "is retired": true, "dies and is configured otherwise": false, "dies and is another": false} {
-		t.Run(how, func(t *testing.T) {
-			kid := scripted("kid", modernKid)
-			h := newTestHub(t, kid)
-			c := connect(t, h, t.TempDir())
-			c.asks = func(context.Context, *testClient, *jsonrpc.Message) jsonrpc.Answer {
-				if strings.HasPrefix(how, "dies") {
-					_, _ = c.conn.Call(t.Context(), "tools/call", []byte(toolCall("kid__exit", `{"Code":3}`)))
-				}
-				switch {
-				case strings.HasSuffix(how, "another"):
-					apply(t, h, testConfig(t, scripted("kid", childtest.Script{Era: "dual"})))
-				case !strings.HasSuffix(how, "on") && how != "dies":
-					apply(t, h, testConfig(t, other(kid, "x")))
-				}
-				return jsonrpc.ResultAnswer([]byte(`{"action":"accept"}`))
-			}
-			c.handshake(everything)
-			got := c.raw("tools/call", toolCall("kid__input", `{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}},"state":"the state"}`))
-			msg, bad := text(got)
-			if end && (bad || wasGiven(got, "state") != `"the state+"` || wasGiven(got, "given") != `{"q":{"action":"accept"}}`) {
-				t.Errorf("answered %s", got)
-			}
-			if !end && (!bad || !strings.Contains(msg, "replaced by another") || c.rounds("kid") != 0) {
-				t.Errorf("answered %s, and the other one was sent %q", got, c.noticed("kid", "round"))
-			}
-		})
-	}
 }
 
 func TestModernQuestionsAreCancelledBothWays(t *testing.T) {

@@ -415,3 +415,34 @@ func TestADefinitionThatChangesAgainAndAgain(t *testing.T) {
 		s.free()
 	})
 }
+
+// A call that the schema of an earlier time refuses is judged by that of now, while the child has not listed its tools in this session. Control:
+// the schema is the same.
+func TestASchemaOfAnEarlierTime(t *testing.T) {
+	defining(t, func(s *stage, define func(string)) {
+		const wide, narrow = `{"type":"object","properties":{"mode":{"type":"string"}}}`, `{"type":"object","properties":{"mode":{"enum":["safe"]}}}`
+		define(narrow)
+		s.relist()
+		st, remembered := s.offering.StatusAndOffer("kid")
+		st.Listed = false
+		s.offering.Take(&st, remembered)
+		call := echo(`{"mode":"wild"}`)
+		before := len(s.children.sent("tools/call"))
+		s.want(s.tool(call), "isError", "safe")
+		if got, ok := s.quick(call); ok {
+			t.Errorf("on the fast path: %s", got)
+		}
+		s.reached("tools/call", before)
+		s.instances.busy, s.instances.acquire = 1, func() error { return errors.New("it is not there") }
+		s.want(s.tool(call), "isError", "safe") // the refusal that there is
+		s.instances.busy, s.instances.acquire = 1, func() error {
+			s.instances.acquire = nil
+			s.reload(nil, denying(s.root))()
+			return configuration.ErrSuperseded
+		}
+		s.want(s.tool(call), "isError", "safe")
+		define(wide)
+		s.want(s.tool(call), "wild", "!isError")
+		s.free()
+	})
+}

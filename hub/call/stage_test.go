@@ -95,7 +95,8 @@ type child struct {
 	name   string
 	script childtest.Script
 	share  spec.Share
-	slow   bool // its link has nothing that is sent without waiting
+	held   sandbox.Settings // how the kernel is to hold it
+	slow   bool             // its link has nothing that is sent without waiting
 }
 
 // kid is a stage with one child of that name.
@@ -129,7 +130,7 @@ func newStage(t *testing.T, with staging) *stage {
 	for _, c := range with.scripts {
 		entry := childtest.Spec(c.name, c.script)
 		entry.StartTimeout, entry.CallTimeout = 20*time.Second, time.Minute
-		entry.Share = c.share
+		entry.Share, entry.Sandbox = c.share, c.held
 		s.children.scripts[c.name] = c
 		s.settings.Children = append(s.settings.Children, configuration.Child{Spec: entry, Prefix: c.name + "__", ResultMax: with.limit})
 	}
@@ -573,7 +574,7 @@ func (i *scriptedInstances) key(child string) spec.Key {
 // Start has the children run.
 func (i *scriptedInstances) Start() {
 	for _, name := range i.s.inForce.Now().ChildNames() {
-		i.supervisor.WithBoundary(sandbox.Boundary{}).Ensure(i.key(name), nil)
+		i.supervisor.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: i.s.root, Access: sandbox.Read | sandbox.Write | sandbox.Execute}}}).Ensure(i.key(name), nil)
 	}
 }
 
@@ -671,6 +672,13 @@ func (th *theater) crash(child string) {
 			p.hangUp()
 		}
 	}
+}
+
+// launched is how many runs of children there were.
+func (th *theater) launched() int {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return len(th.played)
 }
 
 func (th *theater) live() int {

@@ -104,7 +104,7 @@ func receiver(d *ast.FuncDecl) string {
 }
 
 // bubbles begin the tests in which time is not the machine's.
-var bubbles = []string{"synctest.Test", "hostile(", "modernWays(", "play(", "playWith(", "both(", "bubble(", "approving("}
+var bubbles = []string{"synctest.Test", "hostile(", "modernWays(", "play(", "playWith(", "both(", "bubble(", "approving(", "on(t, kid(", "on(t, with, ", "asking(t, func(s *stage)", "defining(t, func(s *stage)"}
 
 // awake are test files that sleep without a bubble, and why.
 var awake = map[string]string{

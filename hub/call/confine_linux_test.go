@@ -1,0 +1,86 @@
+package call_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"mcphub/children/childtest"
+	"mcphub/children/sandbox"
+	"mcphub/validate"
+	"mcphub/validate/access"
+	"mcphub/validate/policy"
+)
+
+// held is a stage with a child that the kernel is to hold to the root. The child is played all the same: what its calls are refused for
+// is decided here.
+func held(t *testing.T, settings sandbox.Settings, test func(s *stage)) {
+	t.Helper()
+	if k := sandbox.CurrentKernel(); k.ABI < 6 && os.Getenv("CI") != "" {
+		t.Fatalf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
+	} else if k.ABI < 6 {
+		t.Skipf("Landlock has ABI %d here, and 6 is needed: %s", k.ABI, k.Why)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	settings.Mode, settings.Network = sandbox.Required, sandbox.Network{On: true}
+	with := kid(childtest.Script{})
+	with.scripts[0].held = settings
+	with.judge = func(s *stage, judged *validate.Config) {
+		judged.Policy.Rules = []policy.Rule{{Name: "open", Then: policy.Allow, Paths: &policy.PathRule{Roles: []access.Role{access.Read}, Within: s.outside}}}
+	}
+	on(t, with, test)
+}
+
+// Something else has come to the place of a root: a call about it is served by a process that is held to what is there now, and the fast
+// path leaves it. Control: the same call before.
+func TestARootThatWasReplaced(t *testing.T) {
+	held(t, sandbox.Settings{}, func(s *stage) {
+		call := echo(reading(filepath.Join(s.root, "a.txt")))
+		s.want(s.tool(call), "!isError")
+		if got, ok := s.quick(call); !ok {
+			t.Error("the control is left to the waiting path: ", got)
+		}
+		if n := s.children.launched(); n != 1 {
+			t.Fatalf("%d processes", n)
+		}
+		if err := os.Rename(s.root, s.root+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(s.root, "a.txt"))
+		if got, ok := s.quick(call); ok {
+			t.Error("it is made on the fast path: ", got)
+		}
+		s.want(s.tool(call), "!isError")
+		if n := s.children.launched(); n != 2 {
+			t.Errorf("%d processes: it was served by one that is held to what has left its place", n)
+		}
+		s.free()
+	})
+}
+
+// A server that is not started anew for a wider boundary is not called about what the rules allow and the kernel does not open to it. Control: one
+// that is, and a path that is open.
+func TestAServerThatKeepsRunning(t *testing.T) {
+	for _, keeps := range []bool{true, false} {
+		settings := sandbox.Settings{KeepRunning: sandbox.No}
+		if keeps {
+			settings.KeepRunning = sandbox.Yes
+		}
+		held(t, settings, func(s *stage) {
+			s.want(s.tool(echo(reading(filepath.Join(s.root, "a.txt")))), "!isError")
+			call := echo(reading(filepath.Join(s.outside, "a.txt")))
+			sent := 2
+			if keeps {
+				sent = 1
+				if got, ok := s.quick(call); ok {
+					t.Errorf("on the fast path: %s", got)
+				}
+				s.want(s.tool(call), "isError")
+			} else {
+				s.want(s.tool(call), "!isError")
+			}
+			s.reached("tools/call", sent)
+			s.free()
+		})
+	}
+}
