@@ -116,11 +116,40 @@ func TestTwoTokensOfOnePayloadDiffer(t *testing.T) {
 
 func TestPayloadIsBounded(t *testing.T) {
 	s := NewRandom()
-	if _, err := s.Seal("p", nil, at, make([]byte, MaxToken)); !errors.Is(err, ErrTooLong) {
+	const most = MaxToken/4*3 - (1 + saltSize + stampSize + tagSize)
+	if MaxToken != 1048576 {
+		t.Errorf("a token has %d bytes at most", MaxToken)
+	}
+	if _, err := s.Seal("p", nil, at, make([]byte, most+1)); !errors.Is(err, ErrTooLong) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := s.Open("p", nil, at, sealed(t, s, "p", "", make([]byte, MaxToken/2))); err != nil {
-		t.Errorf("half of the bound: %v", err)
+	token := sealed(t, s, "p", "", make([]byte, most))
+	if got, err := s.Open("p", nil, at, token); err != nil || len(got) != most || len(token) != MaxToken {
+		t.Errorf("%d bytes in a token of %d: %v", len(got), len(token), err)
+	}
+}
+
+// TestTooShort: what is shorter than any token is refused before it is taken apart.
+func TestTooShort(t *testing.T) {
+	s := NewRandom()
+	for n := range 1 + saltSize + stampSize + tagSize + 1 {
+		raw := make([]byte, n)
+		if n > 0 {
+			raw[0] = format
+		}
+		if _, err := s.Open("p", nil, at, base64.RawURLEncoding.EncodeToString(raw)); !errors.Is(err, ErrForged) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestLongNames: a purpose and a binding of any length are sealed.
+func TestLongNames(t *testing.T) {
+	s, long := NewRandom(), strings.Repeat("long", 100)
+	for _, of := range [][2]string{{long, ""}, {"", long}, {long, long}} {
+		if got, err := s.Open(of[0], []byte(of[1]), at, sealed(t, s, of[0], of[1], []byte("x"))); err != nil || string(got) != "x" {
+			t.Errorf("%d and %d bytes: %q %v", len(of[0]), len(of[1]), got, err)
+		}
 	}
 }
 
