@@ -68,49 +68,6 @@ func TestLateDirectory(t *testing.T) {
 	check(`{"path":"{home}/later/secret.txt"}`, policy.Deny) // and a rule that allows does not follow
 }
 
-// TestDirectories: P2, as the five documents have it and as the table says where they differ.
-func TestDirectories(t *testing.T) {
-	w := newWorld(t)
-	w.must(os.Mkdir(w.home+"/box", 0o700))
-	w.must(os.Symlink(w.outside, w.home+"/alias"))
-	out, sub := "{outside}", "{outside}/sub"
-	for _, e := range []struct {
-		name    string
-		sandbox string
-		rules   []policy.Rule
-		grants  []policy.Grant
-		want    []string // path name
-	}{
-		{"nothing", "", nil, nil, nil},
-		{"the sandbox", "{home}/box", nil, nil, []string{"{home}/box sandbox"}},
-		{"allow", "{home}/box", []policy.Rule{{Name: "a", Then: policy.Allow, Paths: within(out)}}, nil, []string{"{home}/box sandbox", out + " a"}},
-		{"deny", "", []policy.Rule{{Then: policy.Deny, Paths: within(out)}}, nil, nil},
-		{"without within", "", []policy.Rule{{Then: policy.Escalate}, {Then: policy.Allow, Paths: &policy.PathRule{Outside: true}}}, nil, nil},
-		{"escalate", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, nil, nil},
-		{"escalate, served", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Serve: true, Paths: within(out)}}, nil, []string{out + " e"}},
-		{"escalate, granted", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, []policy.Grant{{Path: out, Roles: policy.AnyRole}}, []string{out + " e"}},
-		{"escalate, granted in part", "", []policy.Rule{{Name: "e", Then: policy.Escalate, Paths: within(out)}}, []policy.Grant{{Path: sub, Roles: policy.AnyRole}}, []string{sub + " " + "escalation-approved"}},
-		{"granted", "", []policy.Rule{{Name: "e", Then: policy.Escalate}}, []policy.Grant{{Path: out, Roles: policy.AnyRole}, {Path: sub + "/x", File: true, Roles: policy.AnyRole}, {Path: sub}}, []string{out + " " + "escalation-approved"}},
-		{"twice, by another name", "", []policy.Rule{{Name: "a", Then: policy.Allow, Paths: within(out, access.Read)}, {Name: "b", Then: policy.Allow, Paths: within("{home}/alias", access.Write)}}, nil, []string{out + " a"}},
-		{"another server", "", []policy.Rule{{Name: "a", Then: policy.Allow, Servers: []string{"other"}, Paths: within(out)}, {Name: "b", Then: policy.Allow, Servers: []string{"c*"}, Paths: within(sub)}}, nil, []string{sub + " b"}},
-	} {
-		for i := range e.grants {
-			e.grants[i].Path = w.fill(e.grants[i].Path)
-		}
-		var got []string
-		for _, d := range w.rules(e.sandbox, e.rules...).Rules().Directories("child", e.grants) {
-			got = append(got, d.Path+" "+d.Name)
-		}
-		want := slices.Clone(e.want)
-		for i := range want {
-			want[i] = w.fill(want[i])
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", e.name, got, want)
-		}
-	}
-}
-
 // TestServedBeside: a directory that only a rule serves does not make every relative path one outside.
 func TestServedBeside(t *testing.T) {
 	w := newWorld(t)

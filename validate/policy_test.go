@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -418,46 +417,5 @@ func TestCeilingBeforeRules(t *testing.T) {
 	view.Ceiling = ceiling
 	if v := c.Judge(s, w.where(), view); v.Decision != policy.Allow || v.Rule != "all" {
 		t.Errorf("a rule opens nothing below the ceiling: %+v", v)
-	}
-}
-
-// TestBadPolicies: everything that is wrong is told at once, and where.
-func TestBadPolicies(t *testing.T) {
-	w := newWorld(t)
-	_, err := NewChecker(Config{Children: []ChildConfig{{Name: "child"}}, Home: w.home, Policy: policy.Policy{Sandbox: "no/where", Rules: []policy.Rule{
-		{Name: "twice"}, {Name: "twice"}, {Name: RuleInside}, {}, {Name: "a", Then: 9}, {Name: "b", Servers: []string{"[a"}}, {Name: "c", Tools: []string{""}},
-		{Name: "d", Paths: &policy.PathRule{Roles: []access.Role{access.None}}}, {Name: "e", Paths: &policy.PathRule{Within: "rel"}}, {Name: "f", Paths: &policy.PathRule{Within: w.project + "/a.txt"}},
-		{Name: "g", Paths: &policy.PathRule{Within: w.project + "/loop"}}, {Name: "h", Paths: &policy.PathRule{Within: w.home + "/*"}}, {Name: "i", Paths: &policy.PathRule{Within: w.project + "/link/../x"}},
-		{Name: "fine", Paths: &policy.PathRule{Within: "~/project"}},
-	}}})
-	got := map[int]string{}
-	var walk func(error)
-	walk = func(err error) {
-		if many, ok := err.(interface{ Unwrap() []error }); ok { // this level
-			for _, e := range many.Unwrap() {
-				walk(e)
-			}
-			return
-		}
-		var p *policy.Error
-		if !errors.As(err, &p) {
-			t.Errorf("no PolicyError: %v", err)
-			return
-		}
-		got[p.Rule] += strings.Join(p.Key, ".")
-	}
-	if err == nil {
-		t.Fatal("accepted")
-	}
-	walk(err)
-	want := map[int]string{-1: "sandbox", 1: "name", 2: "name", 3: "name", 4: "then", 5: "if.servers", 6: "if.tools", 7: "if.paths.roles",
-		8: "if.paths.within", 9: "if.paths.within", 10: "if.paths.within", 11: "if.paths.within", 12: "if.paths.within"}
-	for i, key := range want {
-		if got[i] != key {
-			t.Errorf("rule %d: told %q, want %q", i, got[i], key)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("told of %v", got)
 	}
 }

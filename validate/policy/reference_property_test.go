@@ -1,4 +1,4 @@
-package validate
+package policy_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
+	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 	"mcphub/validate/policy"
@@ -181,7 +182,7 @@ func TestPolicyReference(t *testing.T) {
 		for key, role := range roles {
 			args["*"]["/"+key] = declare.ArgRule{Role: role}
 		}
-		mode, def, of := declare.ModeDeclared, anyTool, "do_it"
+		mode, def, of := declare.ModeDeclared, `{"name":"do_it"}`, "do_it"
 		keys := []string{"p0", "p1", "p2"}
 		if rapid.IntRange(0, 2).Draw(t, "undeclared") == 0 { // what the child says of its tool counts
 			kind := rapid.SampledFrom(refTools).Draw(t, "tool")
@@ -189,8 +190,8 @@ func TestPolicyReference(t *testing.T) {
 			def = fmt.Sprintf(`{"name":%q,"annotations":%s,"inputSchema":{"type":"object"}}`, kind.name, kind.annotations)
 			roles = map[string]access.Role{"path": kind.role}
 		}
-		c, err := NewChecker(Config{
-			Children: []ChildConfig{{Name: "child", Command: "x", Args: args, Mode: mode, ModeSet: true}}, Protected: ref.protected,
+		c, err := validate.NewChecker(validate.Config{
+			Children: []validate.ChildConfig{{Name: "child", Command: "x", Args: args, Mode: mode, ModeSet: true}}, Protected: ref.protected,
 			Home: "/nonexistent/home", Getenv: func(string) string { return "" }, Policy: policy.Policy{Sandbox: ref.sandbox, Rules: ref.rules},
 		})
 		if err != nil {
@@ -232,7 +233,7 @@ func TestPolicyReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge := func(grants []policy.Grant, approved string) (*Verdict, policy.Decision) {
+		judge := func(grants []policy.Grant, approved string) (*validate.Verdict, policy.Decision) {
 			ref.grants, ref.approved = grants, approved
 			snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries(ref.roots))
 			view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown, Open: ref.open}
@@ -250,7 +251,7 @@ func TestPolicyReference(t *testing.T) {
 			if len(call) == 0 {
 				want = ref.bare("child", of)
 			}
-			return c.Judge(scan, CallContext{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
+			return c.Judge(scan, validate.CallContext{Cwd: ref.cwd, Served: ref.served, Grants: grants, Approved: approved}, view), want
 		}
 		grants := ref.grants
 		v, want := judge(grants, approved)

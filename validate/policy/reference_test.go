@@ -1,4 +1,4 @@
-package validate
+package policy_test
 
 import (
 	"errors"
