@@ -72,6 +72,7 @@ func adoptingHub() int {
 // Waiting for orphans takes no status away from those who wait for children,
 // and leaves no orphan, ended or not.
 func TestAdoptedOrphansAreWaitedForAlone(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "setsid")
 	value := "adopting-" + rand.Text()
 	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)

@@ -19,6 +19,7 @@ import (
 // directory of a child is that clone. Each line runs something of it where
 // "local" is true, which is the control, and nothing of it otherwise (C4).
 func TestNothingOfAHostileCloneRuns(t *testing.T) {
+	t.Parallel()
 	top := dirs(t, 2)
 	clone, other := top[0].Path, top[1].Path
 	trap := filepath.Join(other, "trapped")

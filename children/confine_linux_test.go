@@ -382,6 +382,7 @@ func TestConfinedWidenRefused(t *testing.T) {
 // TestLacksAreSaidOnce: what is true of two servers that nobody has asked to hold is said
 // once, and of one that somebody has asked for it is a warning of its own.
 func TestLacksAreSaidOnce(t *testing.T) {
+	t.Parallel()
 	auto := sandbox.Settings{Mode: sandbox.Auto, Default: true, Network: sandbox.Network{On: true}}
 	var log bytes.Buffer
 	o := children.Options{Log: zerolog.New(zerolog.SyncWriter(&log))}
@@ -420,5 +421,6 @@ func TestLacksAreSaidOnce(t *testing.T) {
 
 // TestConfinedAsAnotherUser runs what is here as a user without rights.
 func TestConfinedAsAnotherUser(t *testing.T) {
+	t.Parallel()
 	childtest.AsAnotherUser(t, "^(TestConfinedShell|TestConfinedRootsChange|TestConfinedPlacesChange|TestConfinedCallsEndFirst|TestConfinedWidenRefused|TestSocketsAreNamed)$")
 }

@@ -16,6 +16,7 @@ import (
 // speaks, and one where it speaks only one. Which that is counts as known from
 // then on, in another hub too.
 func TestEraOfAShared(t *testing.T) {
+	t.Parallel()
 	handshake, modern := spec.Key{Child: "kid"}, spec.Key{Child: "kid", Era: spec.EraModern}
 	for name, test := range map[string]struct {
 		script childtest.Script
@@ -81,6 +82,7 @@ func TestEraOfAShared(t *testing.T) {
 
 // TestEraOfAnOwn: a session's own child is bridged in the place where it is.
 func TestEraOfAnOwn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
 		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}, Launcher: launcher})

@@ -50,6 +50,7 @@ var modernOne = spec.Key{Child: one.Child, Instance: one.Instance, Era: spec.Era
 // server/discover: for clients without a handshake each is spoken to in the era
 // that it has, and nobody waits longer than the probe does.
 func TestEraIsFoundOut(t *testing.T) {
+	t.Parallel()
 	type script = childtest.Script
 	const modern, legacy = "2026-07-28", "2025-11-25"
 	for name, test := range map[string]greeting{
@@ -140,6 +141,7 @@ func greeted(t *testing.T, test greeting, k spec.Key) {
 // spoken to by the handshake, and is asked nothing else before; one that has no
 // handshake is bridged.
 func TestEraOfTheClient(t *testing.T) {
+	t.Parallel()
 	type script = childtest.Script
 	const modern, legacy = "2026-07-28", "2025-11-25"
 	for name, test := range map[string]greeting{
@@ -171,6 +173,7 @@ func TestEraOfTheClient(t *testing.T) {
 // the same instance or another hub; and a child that has changed meanwhile is
 // spoken to all the same.
 func TestEraIsRemembered(t *testing.T) {
+	t.Parallel()
 	type script = childtest.Script
 	slow := 5 * time.Second
 	for name, test := range map[string]struct {
@@ -220,6 +223,7 @@ func TestEraIsRemembered(t *testing.T) {
 // TestEraFailureStaysOne: a child that fails to start for another reason is
 // started once more for its era, and not ever after.
 func TestEraFailureStaysOne(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		launcher := &counting{}
 		s := start(t, newWatcher(), children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{Exit: 3})}, Launcher: launcher})

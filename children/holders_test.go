@@ -104,6 +104,7 @@ func lease(t *testing.T, s *children.Supervisor, k spec.Key) *children.Lease {
 }
 
 func TestHoldersKeepASharedInstance(t *testing.T) {
+	t.Parallel()
 	k := key("kid", "roots-1")
 	for _, c := range []struct {
 		idle, warm time.Duration
@@ -163,6 +164,7 @@ func TestHoldersKeepASharedInstance(t *testing.T) {
 }
 
 func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
+	t.Parallel()
 	k := key("kid", "s1")
 	o := children.Options{Specs: []spec.Spec{shared("kid", spec.ShareSession, time.Hour)}}
 	bubble(t, o, func(t *testing.T, s *children.Supervisor, n *counter) {
@@ -180,6 +182,7 @@ func TestLastHolderOfItsOwnEndsItAtOnce(t *testing.T) {
 
 // TestNobodyWaitsForTheUnheld: what has not come up is not kept for anybody.
 func TestNobodyWaitsForTheUnheld(t *testing.T) {
+	t.Parallel()
 	k := key("kid", "roots-1")
 	child := shared("kid", spec.ShareRoots, 10*time.Minute)
 	dead := childtest.Spec("kid", childtest.Script{Exit: 3})
@@ -201,6 +204,7 @@ func TestNobodyWaitsForTheUnheld(t *testing.T) {
 }
 
 func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
+	t.Parallel()
 	specs := []spec.Spec{
 		shared("a", spec.ShareAll, 0), shared("b", spec.ShareRoots, time.Hour), shared("c", spec.ShareAll, 0),
 		shared("own", spec.ShareSession, 0),
@@ -248,6 +252,7 @@ func TestOverTheLimitTheLongestIdleGoes(t *testing.T) {
 // TestManyForFewPlaces calls 40 shared instances at random through 4 places:
 // every call is served in the end and no more than 4 run.
 func TestManyForFewPlaces(t *testing.T) {
+	t.Parallel()
 	child := shared("kid", spec.ShareRoots, time.Hour)
 	bubble(t, children.Options{Specs: []spec.Spec{child}, MaxChildren: 4}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup
@@ -291,6 +296,7 @@ func TestManyForFewPlaces(t *testing.T) {
 // TestHoldersComeAndGo has sessions join and leave one instance from many
 // goroutines: while one holds it, it can be called.
 func TestHoldersComeAndGo(t *testing.T) {
+	t.Parallel()
 	k := key("kid", "roots-1")
 	bubble(t, children.Options{Specs: []spec.Spec{shared("kid", spec.ShareRoots, time.Second)}}, func(t *testing.T, s *children.Supervisor, n *counter) {
 		var wg sync.WaitGroup

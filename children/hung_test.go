@@ -19,6 +19,7 @@ import (
 // A child that answers neither calls nor whether it is there is shown as hung and
 // started again; all its calls end with that, and the next one is answered.
 func TestHungChildIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"", "modern"} {
 		for how, args := range map[string]string{"it answers nothing": `{}`, "it reads nothing": `{"deaf":true}`} {
 			t.Run(how+" "+era, func(t *testing.T) {
@@ -84,6 +85,7 @@ func states(all []children.State) string {
 // Slow is not hung: a child that says that it is there keeps its calls, for as long
 // as they may take.
 func TestSlowChildIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"", "modern"} {
 		for _, limit := range []time.Duration{time.Hour, -1} {
 			child := childtest.Spec("kid", childtest.Script{Era: era})
@@ -117,6 +119,7 @@ func TestSlowChildIsLeftAlone(t *testing.T) {
 // A child that is busy with a call, and answers nothing meanwhile, is shown as hung
 // and left alone while there is time.
 func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := newWatcher()
 	bubble(t, w.watches(children.Options{Specs: []spec.Spec{childtest.Spec("kid", childtest.Script{})}}), func(t *testing.T, s *children.Supervisor, c *counter) {
 		w.changed = make(chan struct{})
@@ -141,6 +144,7 @@ func TestBusyChildIsShownAndLeftAlone(t *testing.T) {
 // Calls that are shorter than all that: the child is asked when one has ended in
 // vain, and its later calls do not each wait for their time.
 func TestHungChildWithShortCalls(t *testing.T) {
+	t.Parallel()
 	child := childtest.Spec("kid", childtest.Script{})
 	child.CallTimeout = 5 * time.Second
 	bubble(t, children.Options{Specs: []spec.Spec{child}}, func(t *testing.T, s *children.Supervisor, c *counter) {
@@ -169,6 +173,7 @@ func TestHungChildWithShortCalls(t *testing.T) {
 
 // The same over HTTP, in time of this world.
 func TestHungServer(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"", "modern"} {
 		web := childtest.NewWeb(childtest.Script{Era: era})
 		server := httptest.NewServer(web)

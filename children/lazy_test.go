@@ -83,6 +83,7 @@ func (k *kept) states(w *watcher) string {
 }
 
 func TestLazyChildWaitsForACall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.warm()
@@ -133,6 +134,7 @@ func acquireOne(t *testing.T, s *children.Supervisor) *children.Lease {
 // An eager child is known at once too, and starts behind; one that is known to
 // another Spec, version or program is not known.
 func TestEagerChildStartsBehind(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.warm()
@@ -159,6 +161,7 @@ func TestEagerChildStartsBehind(t *testing.T) {
 // TestListForOthersIsAGuess: a list for clients without capabilities serves those that
 // have some until the child has told them. Nobody gets that of another principal.
 func TestListForOthersIsAGuess(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.warm()
@@ -193,6 +196,7 @@ func TestListForOthersIsAGuess(t *testing.T) {
 }
 
 func TestChangedOfferReplacesTheRemembered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.warm()
@@ -219,6 +223,7 @@ func TestChangedOfferReplacesTheRemembered(t *testing.T) {
 // A lazy child that does not come up when called is started by the next call
 // only: nobody waits for it.
 func TestLazyChildThatFailsWaitsAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.spec.StartTimeout = time.Second
@@ -245,6 +250,7 @@ func TestLazyChildThatFailsWaitsAgain(t *testing.T) {
 
 // A cold child that needs the roots waits for them when it is called.
 func TestColdChildWaitsForTheRoots(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		k.spec.Args = []string{"${root}"}
@@ -280,6 +286,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 // What is read of a child while it ends, or is too slow, is not all that it
 // offers: who starts it next must not be shown that.
 func TestHalfAnOfferIsNotRemembered(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
 		withheld := k.defs + ".withheld"
@@ -336,6 +343,7 @@ func TestHalfAnOfferIsNotRemembered(t *testing.T) {
 // TestStartCalled: such a child is started by a call alone, whether or not it is known
 // what it offers. It waits for nothing until then.
 func TestStartCalled(t *testing.T) {
+	t.Parallel()
 	k := newKept(t)
 	for _, roots := range []spec.RootsMode{spec.RootsList, spec.RootsArgs} {
 		k.spec.Start, k.spec.Roots = spec.StartCalled, roots

@@ -114,6 +114,7 @@ func TestStatelessIsFoundOut(t *testing.T) {
 // TestStatelessHeaders holds what is sent against the rules: mirrored headers, no
 // session, no GET and no DELETE.
 func TestStatelessHeaders(t *testing.T) {
+	t.Parallel()
 	s := modernRemote(t)
 	var gone atomic.Int32
 	s.Get = func(w http.ResponseWriter, _ *http.Request) {
@@ -156,6 +157,7 @@ func TestStatelessHeaders(t *testing.T) {
 // TestStatelessMirrorsOverTheWire lets a server that checks headers have the
 // last word, and shows that it would refuse one that is wrong.
 func TestStatelessMirrorsOverTheWire(t *testing.T) {
+	t.Parallel()
 	defs := filepath.Join(t.TempDir(), "defs")
 	if err := os.WriteFile(defs, []byte(`{"name":"echo","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -202,6 +204,7 @@ func TestStatelessMirrorsOverTheWire(t *testing.T) {
 
 // TestStatelessAnswers plays what a server may answer a call with.
 func TestStatelessAnswers(t *testing.T) {
+	t.Parallel()
 	s := modernRemote(t)
 	l, _ := leaseOf(t, spec.Spec{URL: s.URL})
 	for name, test := range map[string]struct {
@@ -265,6 +268,7 @@ func TestStatelessAnswers(t *testing.T) {
 
 // TestStatelessCancelIsTheEndOfTheStream: nothing else is sent.
 func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
+	t.Parallel()
 	s := modernRemote(t)
 	there, closed := make(chan struct{}), make(chan struct{})
 	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, _ string) {
@@ -294,6 +298,7 @@ func TestStatelessCancelIsTheEndOfTheStream(t *testing.T) {
 // TestStatelessServerChangesItsEra: one that is asked anew after it has said that
 // it no longer serves the version is spoken to as it wants it.
 func TestStatelessServerChangesItsEra(t *testing.T) {
+	t.Parallel()
 	s := modernRemote(t)
 	var old atomic.Bool
 	refused := func(w http.ResponseWriter, id string) {
@@ -343,6 +348,7 @@ func TestStatelessServerChangesItsEra(t *testing.T) {
 // TestStatelessStreamIsOpenedAgain: subscriptions outlive a stream that breaks,
 // and what may have been missed is looked at.
 func TestStatelessStreamIsOpenedAgain(t *testing.T) {
+	t.Parallel()
 	s := modernRemote(t)
 	s.On["server/discover"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		childtest.Plain(w, id, strings.Replace(discovery, `"tools":{}`, `"tools":{"listChanged":true}`, 1))

@@ -29,6 +29,7 @@ import (
 
 // One bad, slow or missing child never delays or hides the others (C1).
 func TestBadChildrenHarmNobody(t *testing.T) {
+	t.Parallel()
 	missing := spec.Spec{Name: "missing", Command: "mcphub-no-such-program"}
 	silent := childtest.Spec("silent", childtest.Script{Mute: true})
 	silent.StartTimeout = 700 * time.Millisecond
@@ -83,6 +84,7 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 }
 
 func TestCrashMidCall(t *testing.T) {
+	t.Parallel()
 	s, w := startOne(t, childtest.Spec("kid", childtest.Script{}))
 	l := acquire(t, s, one)
 	slept := make(chan error, 1)
@@ -113,6 +115,7 @@ func TestCrashMidCall(t *testing.T) {
 }
 
 func TestKilledFromOutside(t *testing.T) {
+	t.Parallel()
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
 	l := acquire(t, s, one)
 	if err := syscall.Kill(statusOf(t, s, "kid").PID, syscall.SIGKILL); err != nil {
@@ -170,6 +173,7 @@ func TestStubbornChildrenAreStopped(t *testing.T) {
 
 // A child that crashes leaves nothing of its group behind either.
 func TestCrashTakesTheGroupAlong(t *testing.T) {
+	t.Parallel()
 	spec, left := mark(t, childtest.Spec("kid", childtest.Script{Grandchild: true}))
 	s, w := startOne(t, spec)
 	l := acquire(t, s, one)
@@ -183,6 +187,7 @@ func TestCrashTakesTheGroupAlong(t *testing.T) {
 }
 
 func TestChildThatClosesItsOutput(t *testing.T) {
+	t.Parallel()
 	spec, left := mark(t, childtest.Spec("kid", childtest.Script{CloseOut: true, IgnoreEOF: true}))
 	spec.StopTimeout = 500 * time.Millisecond
 	s, w := startOne(t, spec)
@@ -198,6 +203,7 @@ func TestChildThatClosesItsOutput(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		script childtest.Script
@@ -224,6 +230,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestListChangedIsFollowed(t *testing.T) {
+	t.Parallel()
 	s, w := startOne(t, childtest.Spec("kid", childtest.Script{}))
 	l := acquire(t, s, one)
 	var wg sync.WaitGroup
@@ -242,6 +249,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 
 // A child that does not read its input blocks nobody past their deadline.
 func TestChildThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}))
 	l := acquire(t, s, one)
 	if err := syscall.Kill(statusOf(t, s, "kid").PID, syscall.SIGSTOP); err != nil {
@@ -262,6 +270,7 @@ func TestChildThatDoesNotRead(t *testing.T) {
 }
 
 func TestIdleStop(t *testing.T) {
+	t.Parallel()
 	spec, left := mark(t, childtest.Spec("kid", childtest.Script{}))
 	spec.IdleTimeout = 200 * time.Millisecond
 	s, w := startOne(t, spec)

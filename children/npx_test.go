@@ -19,6 +19,7 @@ import (
 // them in place of the package's, and put them before the real node in PATH.
 // The hub's npx runs neither, and its child still works in the root (C4).
 func TestNpxTakesNothingFromTheClone(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "npx")
 	exe, err := os.Executable()
 	if err != nil {

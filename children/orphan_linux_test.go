@@ -55,6 +55,7 @@ func hub() {
 
 // A hub that is killed leaves no child of its own behind, confined or not.
 func TestHubKilled(t *testing.T) {
+	t.Parallel()
 	t.Run("free", func(t *testing.T) { killHub(t, "killed") })
 	t.Run("confined", func(t *testing.T) {
 		landlocked(t)

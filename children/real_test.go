@@ -99,6 +99,7 @@ func goSDKServer() *gosdk.Server {
 // TestRealServersOfBothEras speaks to servers made with the two SDKs for Go, as
 // processes and over HTTP, for clients without a handshake.
 func TestRealServersOfBothEras(t *testing.T) {
+	t.Parallel()
 	process := func(kind string) func(*testing.T) spec.Spec {
 		return func(t *testing.T) spec.Spec {
 			exe, err := os.Executable()

@@ -41,6 +41,7 @@ func revised(s spec.Spec, revision uint64, change func(s *spec.Spec)) spec.Spec 
 }
 
 func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
+	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
 	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
@@ -65,6 +66,7 @@ func TestApplyLeavesEqualSpecsAlone(t *testing.T) {
 // TestApplyReplaces changes a Spec while a call runs that takes an hour: it ends well, new calls go to the new process, and
 // somebody who waited for the old one hears at once that it is no more.
 func TestApplyReplaces(t *testing.T) {
+	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = -1 })
 	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
 		s.Ensure(one, nil)
@@ -100,6 +102,7 @@ func TestApplyReplaces(t *testing.T) {
 // TestApplyKeepsTheTimeoutOfCallsUnderWay changes timeout.call while a call is under way that says nothing for half an hour: it ends by the
 // time that it began with, and the next call by the new one.
 func TestApplyKeepsTheTimeoutOfCallsUnderWay(t *testing.T) {
+	t.Parallel()
 	const short, long = time.Minute, time.Hour
 	for _, began := range []time.Duration{short, long} {
 		kid := revised(childtest.Spec("kid", childtest.Script{}), 1, func(s *spec.Spec) { s.CallTimeout = began })
@@ -128,6 +131,7 @@ func TestApplyKeepsTheTimeoutOfCallsUnderWay(t *testing.T) {
 // TestApplyDuringReplacementForRoots retires an instance that drains because of other roots: its calls are no longer held to
 // the bound that protects the next start.
 func TestApplyDuringReplacementForRoots(t *testing.T) {
+	t.Parallel()
 	kid := childtest.Spec("kid", childtest.Script{}, "${roots}")
 	kid.CallTimeout = -1
 	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
@@ -153,6 +157,7 @@ func TestApplyDuringReplacementForRoots(t *testing.T) {
 }
 
 func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
+	t.Parallel()
 	kid := revised(childtest.Spec("kid", childtest.Script{}), 1, nil)
 	for _, end := range []string{"session", "hub"} {
 		inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {
@@ -185,6 +190,7 @@ func TestRetiredEndsWithItsSessionAndTheHub(t *testing.T) {
 
 // TestApplyWhileItWaitsOrStarts retires instances that nobody has called yet.
 func TestApplyWhileItWaitsOrStarts(t *testing.T) {
+	t.Parallel()
 	mute := childtest.Spec("kid", childtest.Script{Mute: true})
 	mute.StartTimeout = time.Hour
 	inBubble(t, []spec.Spec{mute}, func(t *testing.T, s *children.Supervisor) {
@@ -211,6 +217,7 @@ func TestApplyWhileItWaitsOrStarts(t *testing.T) {
 
 // TestEveryFieldCounts keeps Equal complete: a field that it forgets would be a change that never takes effect.
 func TestEveryFieldCounts(t *testing.T) {
+	t.Parallel()
 	base := spec.Spec{Name: "kid", Command: "cmd"}
 	for _, at := range reflect.VisibleFields(reflect.TypeFor[spec.Spec]()) {
 		fields := [][]int{at.Index}
@@ -258,6 +265,7 @@ func fieldCounts(t *testing.T, base spec.Spec, field []int, name string) {
 // TestApplyFreesWhoWaits replaces an instance in which a call runs for an hour while another waits for it to apply new roots:
 // that one hears at once that there is something else to call.
 func TestApplyFreesWhoWaits(t *testing.T) {
+	t.Parallel()
 	kid := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
 	kid.CallTimeout = -1
 	inBubble(t, []spec.Spec{kid}, func(t *testing.T, s *children.Supervisor) {

@@ -69,6 +69,7 @@ func expectAllowed(t *testing.T, s *children.Supervisor, roots []guard.Root) {
 // Applied, not only asked: a child that takes a while to apply what it was
 // told is called only when it has (C2).
 func TestRootsAreAppliedBeforeTheCall(t *testing.T) {
+	t.Parallel()
 	d := dirs(t, 2)
 	spec := childtest.Spec("kid", childtest.Script{AskRoots: true, ApplyDelay: 30 * time.Millisecond, KeepOnEmpty: true})
 	spec.Probe, spec.Cwd = "allowed", filepath.Dir(d[0].Path)
@@ -105,6 +106,7 @@ func TestRootsAreAppliedBeforeTheCall(t *testing.T) {
 }
 
 func TestDirectoryArgumentsFollowRoots(t *testing.T) {
+	t.Parallel()
 	d := dirs(t, 3)
 	t.Run("never asks", func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{Dirs: true}, d[2].Path)
@@ -184,6 +186,7 @@ func waitAsked(t *testing.T, s *children.Supervisor) {
 }
 
 func TestWorkingDirectoryFollowsRoots(t *testing.T) {
+	t.Parallel()
 	d := dirs(t, 3)
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}), d[:2]...)
 	pid := func() int {
@@ -207,6 +210,7 @@ func TestWorkingDirectoryFollowsRoots(t *testing.T) {
 
 // A start that fails for want of a root is tried again when there is one.
 func TestMissingRootIsNamed(t *testing.T) {
+	t.Parallel()
 	d := dirs(t, 1)
 	s, _ := startOne(t, childtest.Spec("kid", childtest.Script{}, "${root}"))
 	<-s.Settled(one)
@@ -223,6 +227,7 @@ func TestMissingRootIsNamed(t *testing.T) {
 // Roots change all the time while calls go on: whoever acquires after a
 // change is served by a child that has applied it, or a later one.
 func TestRootsRace(t *testing.T) {
+	t.Parallel()
 	d := dirs(t, 5)
 	for _, c := range []struct {
 		name string
@@ -291,6 +296,7 @@ func TestRootsRace(t *testing.T) {
 // has been answered and has applied that: one question is under way at a time, and
 // a server that applies its answers on the side ends with the newest.
 func TestRootsAreToldOneAtATime(t *testing.T) {
+	t.Parallel()
 	d := []guard.Root{root("/a", ""), root("/b", ""), root("/c", "")}
 	notices := func(t *testing.T, s *children.Supervisor) int {
 		l := lease(t, s, one)
@@ -338,6 +344,7 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 // A child that does not ask again is waited for once, three seconds, and
 // judged by the hub alone from then on.
 func TestDeafChild(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{AskRoots: true, DeafRoots: true})
 		child.Command = os.Args[0]
@@ -379,6 +386,7 @@ func TestDeafChild(t *testing.T) {
 // A crash loop backs off, opens the circuit, and is started again by a call
 // only, after its delay.
 func TestCrashLoop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		child := childtest.Spec("kid", childtest.Script{Exit: 3})
 		child.Command = os.Args[0]
@@ -420,6 +428,7 @@ func TestCrashLoop(t *testing.T) {
 // Children that never come up hold their turn for three seconds, not for
 // their whole start timeout.
 func TestSlowStartersGiveTheirTurnBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := childtest.Spec("slow", childtest.Script{Mute: true})
 		good := childtest.Spec("good", childtest.Script{})

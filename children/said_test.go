@@ -16,6 +16,7 @@ import (
 // that are too many for the log, and a run that failed is remembered after the
 // next has started.
 func TestStderrIsHandedOn(t *testing.T) {
+	t.Parallel()
 	const lines = 500
 	var mu sync.Mutex
 	var said []string

@@ -91,6 +91,7 @@ func deepest(depth int) []string {
 // TestDepthOfWhatChildrenSay: nothing of a child is read by what recurses before its
 // depth was bounded: the strict reading of a frame does that, at 10,000.
 func TestDepthOfWhatChildrenSay(t *testing.T) {
+	t.Parallel()
 	for _, depth := range []int{9_000, 100_000} {
 		for _, text := range deepest(depth) {
 			readsAll(t, []byte(text))
@@ -175,6 +176,7 @@ func (l *deepLink) Facts() link.Facts { return link.Facts{Skipped: l.conn.Stats(
 // TestDeepFramesHarmNobody: a child that says what is too deep wherever it can is
 // served as far as it can be, and ends nothing.
 func TestDeepFramesHarmNobody(t *testing.T) {
+	t.Parallel()
 	s := NewSupervisor(Options{Specs: []spec.Spec{{Name: "kid", Command: "/bin/kid", StartTimeout: 30 * time.Second, Era: spec.EraLegacy, Cwd: t.TempDir(), URL: "http://x"}}, Launcher: deepLauncher{nested("[", "", "]", 100_000)}})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -53,6 +53,7 @@ func (l *lockedText) String() string {
 }
 
 func TestSecretsReachTheLauncherAlone(t *testing.T) {
+	t.Parallel()
 	secrets := map[string]string{"K": "canary-k", "S": "canary/s", "BREAK": "canary\nx", "HOST": "canary@evil.example/"}
 	key := func(name string) string { return reference.Ref{Kind: reference.Keyring, Name: name}.Mark() }
 	remote := func(name, url, header string) spec.Spec {

@@ -17,6 +17,7 @@ import (
 // but in an empty folder of its own, which goes with it. One of a session's own
 // starts where the hub was started, as is right for it.
 func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
+	t.Parallel()
 	project := dirs(t, 1)[0].Path
 	place := func(share spec.Share, entered string) (cwd string, gone func() bool) {
 		child := childtest.Spec("kid", childtest.Script{})
@@ -63,6 +64,7 @@ func TestSharedChildWithoutRootsStartsInAFolderOfItsOwn(t *testing.T) {
 
 // What a shared child writes to stderr is for the operator: no error quotes it.
 func TestSharedStderrIsForTheOperator(t *testing.T) {
+	t.Parallel()
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		for name, script := range map[string]childtest.Script{"starting": {Exit: 3}, "in a call": {}} {
 			child := childtest.Spec("kid", script)

@@ -10,12 +10,14 @@ import (
 )
 
 func TestLaunchers(t *testing.T) {
+	t.Parallel()
 	spec := func(s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
 	t.Run("stdio", func(t *testing.T) { childtest.Suite(t, children.ByURL{}, spec) })
 	t.Run("pipes", func(t *testing.T) { childtest.Suite(t, childtest.Pipes{}, spec) })
 }
 
 func TestLaunchersInBothEras(t *testing.T) {
+	t.Parallel()
 	child := func(_ *testing.T, s childtest.Script) spec.Spec { return childtest.Spec("kid", s) }
 	t.Run("stdio", func(t *testing.T) { childtest.Eras(t, children.ByURL{}, child) })
 	t.Run("pipes", func(t *testing.T) { childtest.Eras(t, childtest.Pipes{}, child) })

@@ -222,6 +222,7 @@ func statusOf(t *testing.T, s *children.Supervisor, child string) children.Statu
 }
 
 func TestLife(t *testing.T) {
+	t.Parallel()
 	w := newWatcher()
 	child, left := mark(t, childtest.Spec("kid", childtest.Script{Pages: 2, OddTools: true}))
 	s := start(t, w, children.Options{Specs: []spec.Spec{child}, Version: "0.1"})

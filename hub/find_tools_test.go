@@ -105,6 +105,7 @@ func TestDefinitions(t *testing.T) {
 
 // TestFoundAs holds what find-tools says of a tool in short and whole.
 func TestFoundAs(t *testing.T) {
+	t.Parallel()
 	const schema = `{"type":"object","properties":{"lid":{"type":"string"}},"required":["lid"]}`
 	def := func(description, schema string) *catalog.Tool {
 		return &catalog.Tool{Name: "kid__open", Child: "kid", Remote: "open", Def: fmt.Appendf(nil, `{"name":"open","description":%s,"inputSchema":%s}`, description, schema)}

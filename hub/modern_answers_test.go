@@ -88,6 +88,7 @@ func TestRootsAreTheHubsToAnswer(t *testing.T) {
 
 // What a client answers a task that asks for roots, too, is made what the hub serves.
 func TestRootsOfATask(t *testing.T) {
+	t.Parallel()
 	const served = `{"roots":[{"uri":"file:///in"}]}`
 	for answers, want := range map[string][2]string{
 		`{"q":{"action":"accept","content":{"roots":1.0}}}`: {},

@@ -247,6 +247,7 @@ func TestPolicyReload(t *testing.T) {
 
 // TestInsideWhatThePolicyOpens: a hub.json in a directory that a tool may be let write to is not read by itself (H6).
 func TestInsideWhatThePolicyOpens(t *testing.T) {
+	t.Parallel()
 	d := places(t, "box", "docs", "private", "elsewhere")
 	policy := policy.Policy{Sandbox: d["box"], Rules: []policy.Rule{
 		{Name: "docs", Then: policy.Allow, Paths: &policy.PathRule{Within: d["docs"]}}, {Name: "private", Then: policy.Deny, Paths: &policy.PathRule{Within: d["private"]}},

@@ -114,6 +114,7 @@ func TestSharedByRootsWithProcesses(t *testing.T) {
 
 // TestRootSet says what makes two root sets the same.
 func TestRootSet(t *testing.T) {
+	t.Parallel()
 	r := func(path, name string) guard.Root {
 		return guard.Root{URI: "file://" + path, Path: path, Name: name}
 	}

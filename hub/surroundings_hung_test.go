@@ -132,6 +132,7 @@ func TestHungReload(t *testing.T) {
 
 // TestReplacedWhilePrepared: a session that was prepared for what is no longer in force is prepared again.
 func TestReplacedWhilePrepared(t *testing.T) {
+	t.Parallel()
 	onDead(t, func(t *testing.T, h *Hub, cfg Config, _ *dead) {
 		a, err := h.Prepare(t.Context(), Surroundings{Environ: []string{"LANG=a"}})
 		if err != nil {
@@ -154,6 +155,7 @@ func TestReplacedWhilePrepared(t *testing.T) {
 
 // TestManyHung: who comes after many sessions whose folders have never answered is refused at once.
 func TestManyHung(t *testing.T) {
+	t.Parallel()
 	onDead(t, func(t *testing.T, h *Hub, _ Config, d *dead) {
 		for range surroundings.MaxHung {
 			if _, err := h.Prepare(t.Context(), Surroundings{Environ: []string{deadFolder}}); !errors.Is(err, ErrSurroundings) {

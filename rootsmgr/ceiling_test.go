@@ -25,6 +25,7 @@ func ceiling(paths ...string) []Entry {
 }
 
 func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
+	t.Parallel()
 	asked := func(uris ...string) func(t *testing.T, d *session) {
 		return func(_ *testing.T, d *session) { d.known(uris...) }
 	}
@@ -92,6 +93,7 @@ func TestCeilingHoldsWhateverTheOrigin(t *testing.T) {
 
 // TestCeilingOfRootsThatExpire: roots kept too long end under a ceiling as well.
 func TestCeilingOfRootsThatExpire(t *testing.T) {
+	t.Parallel()
 	s := setup{settings: Settings{Timeout: time.Second, Stale: time.Minute, When: NoRootsPolicy{Failed: true}, Ceiling: ceiling("/a")}}
 	bubble(t, s, func(t *testing.T, d *session) {
 		d.known("file:///a/sub")
@@ -109,6 +111,7 @@ func TestCeilingOfRootsThatExpire(t *testing.T) {
 // TestCeilingStaysThroughAReload: new terms of the operator know nothing of one
 // session's ceiling, and lift it for nobody.
 func TestCeilingStaysThroughAReload(t *testing.T) {
+	t.Parallel()
 	open := Settings{Timeout: time.Second, When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}
 	s := setup{settings: open}
 	s.settings.Ceiling = ceiling("/a")
@@ -131,6 +134,7 @@ func TestCeilingStaysThroughAReload(t *testing.T) {
 // TestCeilingProperty holds the intersection against what it means: a path is
 // open where it leads into a root and into the ceiling.
 func TestCeilingProperty(t *testing.T) {
+	t.Parallel()
 	var open, shut, narrowed int
 	seeds.CheckCases(t, max(seeds.Cases(t, 0)/100, 300), func(rt *rapid.T) {
 		links := rapid.Bool().Draw(rt, "links")

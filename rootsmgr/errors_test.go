@@ -13,6 +13,7 @@ import (
 // What get-roots says speaks of no denial, and names the client, whose name may
 // hold anything.
 func TestMeaning(t *testing.T) {
+	t.Parallel()
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
 		for _, v := range []View{{Case: c, Open: true, ClientName: "Odd\x1b\n"}, FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer), {Case: c}} {
@@ -29,6 +30,7 @@ func TestMeaning(t *testing.T) {
 
 // A server that is served no roots reads what to do, and nothing of what the hub does not enforce.
 func TestWhyNone(t *testing.T) {
+	t.Parallel()
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	for _, c := range []Case{CaseFailed, CaseEmpty, CaseUnsupported} {
 		v := FallbackView(guard.OS{}, 1, Fallback{}, c, all, ErrNoAnswer)
@@ -46,6 +48,7 @@ func TestWhyNone(t *testing.T) {
 }
 
 func TestWhySaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
 	stale := View{Case: CaseKnown, Snapshot: at(OriginAsked, "file:///a"), Stale: true, Err: ErrNoAnswer}

@@ -11,6 +11,7 @@ import (
 
 // A file beside and below directories, and under a ceiling.
 func TestFileRootAmongOthers(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/d/f", "/d/sub/g", "/e/h"})
 	s := NewSnapshot(f, 1, OriginAsked, uris("/d/f", "/d", "/e/h"))
 	if r := s.Roots(); len(r) != 3 || !r[0].File || !r[0].Redundant || r[1].File || r[2].Redundant {

@@ -13,6 +13,7 @@ import (
 // TestFirstComesAfterTheAnswer: whoever waited for the first answer finds it,
 // and not the empty view from before.
 func TestFirstComesAfterTheAnswer(t *testing.T) {
+	t.Parallel()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}
 	for i := range 3000 {
 		m := NewManager(nil, fallback, DefaultSettings(), guard.OS{}, zerolog.Nop())

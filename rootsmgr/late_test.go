@@ -18,6 +18,7 @@ import (
 // R6: an answer none of whose entries is one is malformed, and keeps what was
 // known; one with a good entry, and an empty one, replace it.
 func TestMalformedAnswer(t *testing.T) {
+	t.Parallel()
 	bad := []Skipped{{Raw: "7", Reason: "it is no object"}, {Raw: "{}", Reason: "it is no object"}}
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
@@ -58,6 +59,7 @@ func TestMalformedAnswer(t *testing.T) {
 // A root that was missing counts once it is there, when a path below it would be
 // denied, and not before: nothing watches for it, and nobody makes it.
 func TestLateRoot(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		tree    []string
 		roots   string // of the client, or of a fallback where fallback is set
@@ -163,6 +165,7 @@ func TestLateRoot(t *testing.T) {
 
 // What cannot be a root is not looked at again and again.
 func TestLateRootInVain(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
 	settings := DefaultSettings()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
@@ -184,6 +187,7 @@ func TestLateRootInVain(t *testing.T) {
 
 // The stand-ins for clients that give no roots are views like others.
 func TestLateRootOfAStandIn(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "p/")
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: dir + "/p"}, {URI: dir + "/new"}}}
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
@@ -206,6 +210,7 @@ func TestLateRootOfAStandIn(t *testing.T) {
 
 // A denial can say which root would have contained a path, and why it is none.
 func TestSkippedAbove(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "p/", "out/", "p/gen => ../out", "w/")
 	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{
 		{URI: dir + "/p"}, {URI: dir + "/p/gen"}, {URI: dir + "/gone", Name: "Gone"}, SettingEntry(guard.OS{}, "w/x*", dir), SettingEntry(guard.OS{}, "n/*", dir),

@@ -21,6 +21,7 @@ import (
 
 // TestUnsupported: a client that does not declare roots is never asked. The operator says whether its calls pass.
 func TestUnsupported(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
 		d.Initialized(false, true)
@@ -49,6 +50,7 @@ func TestUnsupported(t *testing.T) {
 // TestEmptyAndUnusable: an empty answer is an answer, behind which no fallback stands. One with nothing that can be used
 // has failed.
 func TestEmptyAndUnusable(t *testing.T) {
+	t.Parallel()
 	fallback := Fallback{Origin: OriginEnvironment, Entries: []Entry{{URI: "/fb"}}}
 	bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 		d.known() // [] is an answer: no fallback
@@ -90,6 +92,7 @@ func TestEmptyAndUnusable(t *testing.T) {
 
 // TestFallbackLevels: configured roots stand in for a client that cannot give roots, or fails to without having given any.
 func TestFallbackLevels(t *testing.T) {
+	t.Parallel()
 	for _, origin := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject} {
 		set := setup{fallback: Fallback{Origin: origin, Entries: []Entry{{URI: "/fb", Name: "x"}}}}
 		want := "known /fb by " + origin.String()
@@ -131,6 +134,7 @@ func TestFallbackLevels(t *testing.T) {
 
 // TestReconsider: a call that would be denied asks once more where the answer may be old, at most every 5 s.
 func TestReconsider(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Always()
 		d.Initialized(true, true)
@@ -201,6 +205,7 @@ func TestReconsider(t *testing.T) {
 
 // TestPages: all pages of an answer count, within bounds. A cursor that loops, or is refused twice, ends it.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	pages := func(next map[string]string) func(string) (Page, error) {
 		return func(cursor string) (Page, error) {
 			p := rootstest.Page("file:///" + map[string]string{"": "a", "1": "b", "2": "c"}[cursor])
@@ -273,6 +278,7 @@ func (r ready) AwaitReady(ctx context.Context) error {
 
 // TestTimerStartsWhenSent: the time for an answer starts when the question can be sent.
 func TestTimerStartsWhenSent(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		src := ready{rootstest.NewClient(), make(chan struct{})}
 		d := newSession(t, setup{src: src})
@@ -297,6 +303,7 @@ func TestTimerStartsWhenSent(t *testing.T) {
 
 // TestEndOfSession: after the end, and where Run never ran, every call is denied, whatever the operator lets pass.
 func TestEndOfSession(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newSession(t, setup{settings: Settings{When: NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}}})
 		d.known("file:///a")
@@ -341,6 +348,7 @@ func TestEndOfSession(t *testing.T) {
 
 // TestUpdates: Updates is closed when there is another View, and not before.
 func TestUpdates(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		updates := d.Updates()
 		d.Initialized(true, true)
@@ -363,6 +371,7 @@ func TestUpdates(t *testing.T) {
 
 // TestSessionsDoNotMix: what one client gives or announces changes nothing for another.
 func TestSessionsDoNotMix(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newSession(t, setup{}), newSession(t, setup{})
 		one.known("file:///a")
@@ -384,6 +393,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 
 // TestViewWithCall: the View of roots that come with a call is that of an answer.
 func TestViewWithCall(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/a/"})
 	for want, entries := range map[string][]Entry{
 		"known /a by inline": {{URI: "file:///a"}, {URI: "x:y"}}, "empty": nil, "failed": {{URI: "file:///gone"}},

@@ -16,6 +16,7 @@ import (
 // TestFirstAnswer: a call waits until the client has answered, also one that came before initialized, and is judged by the
 // roots that can be used. Later calls wait for nothing.
 func TestFirstAnswer(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		before := d.call() // a call sent before initialized
 		before.waits(t)
@@ -45,6 +46,7 @@ func TestFirstAnswer(t *testing.T) {
 
 // TestNeverInitialized: a client that never says initialized is never asked, and a call waits no longer than roots.timeout.
 func TestNeverInitialized(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call().judged(t, "failed")
 		c.after(t, 10*time.Second)
@@ -60,6 +62,7 @@ func TestNeverInitialized(t *testing.T) {
 // TestNoAnswer: after roots.timeout the question has failed. An answer that comes later counts for nothing; the next call
 // after the back-off asks anew.
 func TestNoAnswer(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.Initialized(true, true)
 		c := d.call().judged(t, "failed")
@@ -86,6 +89,7 @@ func TestNoAnswer(t *testing.T) {
 
 // TestPatienceIsOneBudget: all waiting of one call for roots together is at most roots.timeout.
 func TestPatienceIsOneBudget(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		c := d.call()
 		time.Sleep(6 * time.Second)
@@ -113,6 +117,7 @@ func TestPatienceIsOneBudget(t *testing.T) {
 
 // TestErrorKeepsRoots: a refresh that fails keeps the roots that there were, marked stale, until one succeeds.
 func TestErrorKeepsRoots(t *testing.T) {
+	t.Parallel()
 	for _, failure := range []error{errors.New("-32603"), fmt.Errorf("%w: roots is a string", ErrMalformed), context.DeadlineExceeded} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.known("file:///a")
@@ -139,6 +144,7 @@ func TestErrorKeepsRoots(t *testing.T) {
 
 // Retries follow calls only, at 1, 2, 4 ... 60 s.
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.client.Script(func(string) (Page, error) { return Page{}, errors.New("no") })
 		d.Initialized(true, true)
@@ -172,6 +178,7 @@ func TestBackoff(t *testing.T) {
 
 // TestStaleRootsExpire: roots that could not be refreshed for roots.stale have failed, to the nanosecond.
 func TestStaleRootsExpire(t *testing.T) {
+	t.Parallel()
 	for _, fallback := range []Fallback{{}, {Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}} {
 		bubble(t, setup{fallback: fallback}, func(t *testing.T, d *session) {
 			d.known("file:///a")
@@ -218,6 +225,7 @@ func TestStaleRootsExpire(t *testing.T) {
 
 // TestBurst: many announcements cause few questions, and at least one, whatever comes between them.
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	for _, gap := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 100 * time.Millisecond, 240 * time.Millisecond} {
 		bubble(t, setup{}, func(t *testing.T, d *session) {
 			d.known("file:///a")
@@ -270,6 +278,7 @@ func TestBurst(t *testing.T) {
 
 // TestDebounce: a question comes 250 ms after the last announcement, or at once if a call waits.
 func TestDebounce(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		start := time.Now()
@@ -298,6 +307,7 @@ func TestDebounce(t *testing.T) {
 // Narrowing takes effect for every call that comes after it, also while an
 // older question is on its way.
 func TestNarrowing(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a", "file:///b")
 		d.Changed()
@@ -326,6 +336,7 @@ func TestNarrowing(t *testing.T) {
 // A failed refresh after a narrowing is judged by what was kept, marked stale,
 // and never as if the notification had not been.
 func TestNarrowingUnanswered(t *testing.T) {
+	t.Parallel()
 	bubble(t, setup{}, func(t *testing.T, d *session) {
 		d.known("file:///a")
 		d.Changed()
@@ -343,6 +354,7 @@ func (s stubborn) ListRoots(context.Context, string) (Page, error) { return <-s.
 // TestLateAnswerIsDropped: the answer to a question that was given up is never applied, and a question that never returns
 // holds up no call beyond its time.
 func TestLateAnswerIsDropped(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		src := stubborn{make(chan Page)}
 		d := newSession(t, setup{src: src})

@@ -18,6 +18,7 @@ import (
 // roots; "alone" is what the last entry is without the others: the control that
 // the link leads where it is said to.
 func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		tree  []string
 		roots string
@@ -94,6 +95,7 @@ func TestRootIsNotFollowedOutOfAnother(t *testing.T) {
 
 // Places are roots in this: a sandbox, a grant, a directory of the policy.
 func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "box/", "out/", "box/in/", "box/gen => ../out", "box/near => in")
 	settings := DefaultSettings()
 	view := func(places ...string) []string {
@@ -111,6 +113,7 @@ func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
 
 // A link in a folder where other users may write is not followed out of it.
 func TestRootInASharedFolder(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "pub/", "pub/in/", "out/", "pub/gen => ../out", "pub/near => in", "pub/mine/gen => ../../out")
 	paths := func(names ...string) []string {
 		var entries []Entry

@@ -17,6 +17,7 @@ import (
 // R15: what patterns of settings stand for. base is a folder whose own name has
 // special characters, which are no part of a pattern.
 func TestPatterns(t *testing.T) {
+	t.Parallel()
 	top := rootstest.Tree(t, "b[a]se/w/a/src/", "b[a]se/w/b/src/", "b[a]se/w/b/deep/src/", "b[a]se/w/file", "b[a]se/w/.hid/",
 		"b[a]se/w/in => a", "b[a]se/w/out => ../../far", "b[a]se/w/gone => nowhere", "far/src/", "bae/w/wrong/", "b[a]se/w/{x,y}/", "b[a]se/q[1]/", "b[a]se/q1/")
 	base := filepath.Join(top, "b[a]se")
@@ -91,6 +92,7 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestPatternBounds(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i := range 1_001 {
 		if err := os.Mkdir(fmt.Sprintf("%s/%04d", dir, i), 0o700); err != nil {
@@ -129,6 +131,7 @@ func (c crowded) ReadDir(_ string, n int) ([]os.DirEntry, bool, error) {
 
 // Patterns of one setting hold each other, and links are not followed out.
 func TestPatternAndNestedRoots(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "w/a/", "w/b => a", "w/c => ../far", "far/")
 	s := NewSnapshot(guard.OS{}, 1, OriginFlag, []Entry{SettingEntry(guard.OS{}, "w/c", dir), SettingEntry(guard.OS{}, "{w,w/*}", dir)})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/w", dir + "/w/a"}) {
@@ -137,6 +140,7 @@ func TestPatternAndNestedRoots(t *testing.T) {
 }
 
 func TestSplitRoots(t *testing.T) {
+	t.Parallel()
 	for list, want := range map[string][]string{
 		"a,b": {"a", "b"}, "a": {"a"}, "": {""}, "a,": {"a", ""}, "{a,b},c": {"{a,b}", "c"}, "x/{a,{b,c}}/y,z": {"x/{a,{b,c}}/y", "z"},
 		"a{b,c": {"a{b", "c"}, "a}b,c": {"a}b", "c"}, "}{,a": {"}{", "a"}, "{a,b}}c,d": {"{a,b}}c", "d"}, "{{a,b},c": {"{{a,b}", "c"},

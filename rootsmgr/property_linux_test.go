@@ -21,6 +21,7 @@ import (
 
 // TestRootsAgainstKernel: the kernel says which roots a link leads out of, and which have come to be there.
 func TestRootsAgainstKernel(t *testing.T) {
+	t.Parallel()
 	base := rootstest.Memory(t)
 	var tree int
 	var nested, late int64

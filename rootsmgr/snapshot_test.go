@@ -24,6 +24,7 @@ func uris(paths ...string) []Entry {
 }
 
 func TestSnapshotRoots(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	dir := rootstest.Tree(t, "a/b/", "c#x y/100% you/", "link => a", "file", "ab/", "dangling => nope", "loop => loop")
 	s := NewSnapshot(guard.OS{}, 7, OriginAsked, []Entry{
@@ -89,6 +90,7 @@ func TestSnapshotRoots(t *testing.T) {
 }
 
 func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "a/b/", "x/y/", "x/b/", "a/l => ../x/y", "n\nl/", "nl => n\nl")
 	s := NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/a/l/../b"}, {URI: dir + "/a/b/../b"}, {URI: dir + "/n\nl"}, {URI: dir + "/nl"}, {URI: "a"}})
 	if got := s.Paths(); !slices.Equal(got, []string{dir + "/a/b"}) || len(s.Skipped()) != 4 {
@@ -111,6 +113,7 @@ func TestSnapshotAmbiguousAndUnreadable(t *testing.T) {
 }
 
 func TestSnapshotFlags(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/home => var/home", "/var/home/u/p/"}, rootstest.Home("/home/u"))
 	s := NewSnapshot(f, 1, OriginAsked, uris("/", "/var/home/u", "/home/u/p"))
 	var got []string
@@ -129,6 +132,7 @@ func TestSnapshotFlags(t *testing.T) {
 
 // Two spellings of one directory are one root; nested ones are found.
 func TestSnapshotFolding(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Darwin, []string{"/Users/Me/Proj/src/f"}, rootstest.Folding())
 	s := NewSnapshot(f, 1, OriginConfig, []Entry{{URI: "/users/me/proj"}, {URI: "/Users/Me/Proj"}, {URI: "/USERS/ME/PROJ/SRC"}})
 	if roots := s.Roots(); len(roots) != 2 || roots[0].Redundant || !roots[1].Redundant {
@@ -138,6 +142,7 @@ func TestSnapshotFolding(t *testing.T) {
 
 // Roots of other schemes are no directories, and can be had as they came.
 func TestSnapshotOthers(t *testing.T) {
+	t.Parallel()
 	given := []Entry{
 		{URI: "https://example.com/a b", Name: "Site"}, {URI: "git+ssh://host/team/"}, {URI: "C:/x"},
 		{URI: "file:///x"}, {URI: "FILE:///y"}, {URI: "/z"}, {URI: "1a:b"}, {URI: ":b"}, {URI: "urn:x"},
@@ -161,6 +166,7 @@ func TestSnapshotOthers(t *testing.T) {
 // What is configured in place of the client's directories leaves its other roots
 // what they are, and so does a ceiling.
 func TestSnapshotOthersBehindAFallback(t *testing.T) {
+	t.Parallel()
 	for _, ceiling := range [][]Entry{nil, {{URI: "/fb"}}} {
 		settings := DefaultSettings()
 		settings.Ceiling, settings.When = ceiling, NoRootsPolicy{Failed: true}
@@ -178,6 +184,7 @@ func TestSnapshotOthersBehindAFallback(t *testing.T) {
 // 100,000 entries, one of which is good, wherever it stands; and as many good
 // ones.
 func TestSnapshotHuge(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "good/")
 	entries := make([]Entry, 100_000)
 	for i := range entries {

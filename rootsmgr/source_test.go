@@ -23,6 +23,7 @@ func environment(pairs ...string) func(string) (string, bool) {
 }
 
 func TestBuildFallback(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/w/a/", "/w/b/", "/cfg/a/", "/cfg/c/", "/proj/a/", "/proj/d/", "/home/u/h/", "/w/file"},
 		rootstest.Home("/home/u"))
 	const fails = "error"

@@ -15,6 +15,7 @@ import (
 
 // TestReconfigure changes what the operator says in every case that a session can be in: the next call is judged by it.
 func TestReconfigure(t *testing.T) {
+	t.Parallel()
 	fb := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/fb"}}}
 	with := func(w NoRootsPolicy) Settings { s := DefaultSettings(); s.When = w; return s }
 	deny := with(NoRootsPolicy{})

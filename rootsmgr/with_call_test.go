@@ -58,6 +58,7 @@ func real(t *testing.T) string {
 }
 
 func TestRootsWithCall(t *testing.T) {
+	t.Parallel()
 	a, b, own := real(t), real(t), real(t)
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: own}}}
 	withCallManager(t, neverAsked{t}, fallback, DefaultSettings(), func(m *Manager) {
@@ -113,6 +114,7 @@ func TestRootsWithCall(t *testing.T) {
 }
 
 func TestWithCallWithoutFallback(t *testing.T) {
+	t.Parallel()
 	withCallManager(t, neverAsked{t}, Fallback{}, DefaultSettings(), func(m *Manager) {
 		if v := m.Undeclared(); v.Case != CaseUnsupported || !v.Open {
 			t.Errorf("a client that cannot give roots: %+v", v)
@@ -127,6 +129,7 @@ func TestWithCallWithoutFallback(t *testing.T) {
 }
 
 func TestWithCallUnderACeiling(t *testing.T) {
+	t.Parallel()
 	top := real(t)
 	in, out := filepath.Join(top, "in"), real(t)
 	if err := os.Mkdir(in, 0o700); err != nil {
@@ -150,6 +153,7 @@ func TestWithCallUnderACeiling(t *testing.T) {
 
 // A handshake after modern requests: its calls wait for its own answer.
 func TestHandshakeAfterRootsWithCall(t *testing.T) {
+	t.Parallel()
 	a, b := real(t), real(t)
 	src := sourceFunc(func(ctx context.Context) (Page, error) {
 		time.Sleep(time.Second)
@@ -176,6 +180,7 @@ func (f sourceFunc) ListRoots(ctx context.Context, _ string) (Page, error) { ret
 // What stands in for roots that come with a call can be made after them and be known
 // before: whoever waits until they are served must not take it for them.
 func TestMarksFollowWhatIsKnown(t *testing.T) {
+	t.Parallel()
 	m := NewManager(neverAsked{t}, Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
 	given := m.WithCall(page(real(t))) // by the goroutine of a call, before Run hears anything
 	run := &loop{m: m, state: *m.pub.Load()}

@@ -12,6 +12,7 @@ import (
 
 // TestSnapshotWith: client roots first, then each further directory once, and nothing beyond a ceiling.
 func TestSnapshotWith(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/p/sub/f", "/docs/pub/f", "/alias => /docs", "/box/f", "/file"})
 	s := NewSnapshot(f, 1, OriginAsked, []Entry{{URI: "file:///p", Name: "Project"}, {URI: "file:///box"}})
 	roots := func(dirs ...string) *guard.Guard {

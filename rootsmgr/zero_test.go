@@ -10,6 +10,7 @@ import (
 
 // TestZero: what nothing was put into opens nothing.
 func TestZero(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t)
 	var none *Snapshot
 	for name, s := range map[string]*Snapshot{

@@ -17,6 +17,7 @@ import (
 // TestProfileByNameAlone: what a child calls itself exempts only what the server of that name is known to have (threats
 // 1: a child's output is trusted for nothing).
 func TestProfileByNameAlone(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	calls := []string{`{"path":"/etc/passwd"}`, `{"path":"flink"}`, `{"repo_path":"{outside}"}`, `{"files":[{"path":"link/x","content":"a"}]}`,
@@ -106,6 +107,7 @@ var argumentAttacks = map[string][]string{
 }
 
 func TestArgumentAttacks(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -148,6 +150,7 @@ func TestArgumentAttacks(t *testing.T) {
 
 // TestSchemaBeatsTheName: what the schema says of an argument outweighs what its name lets one guess.
 func TestSchemaBeatsTheName(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	def := func(schema string) string {
@@ -177,6 +180,7 @@ func TestSchemaBeatsTheName(t *testing.T) {
 
 // TestCwdOutside: where the operator lets a server work outside the roots, relative words are outside.
 func TestCwdOutside(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -199,6 +203,7 @@ func TestCwdOutside(t *testing.T) {
 
 // TestBelowDeclared: an object where a path is declared, in declared mode.
 func TestBelowDeclared(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Mode: declare.ModeDeclared, ModeSet: true, Args: map[string]map[string]declare.ArgRule{
 		"*": {"/doc": {Role: access.Read}, "/opts/outFile": {Role: access.Write}, "/list/*/to": {Role: access.Write}, "/free": {Role: access.None}}}})
@@ -234,6 +239,7 @@ func TestBelowDeclared(t *testing.T) {
 
 // TestAttachedVolumes: a short flag of docker may carry its value.
 func TestAttachedVolumes(t *testing.T) {
+	t.Parallel()
 	c := machine.ReadContainer("docker", []string{"run", "-i", "-v/out:/o:ro", "-itv=/out:/projects/sub", "-v", "/r:/projects", "-w/projects", "img"})
 	if c == nil || len(c.Mounts) != 3 || c.Mounts[0] != (machine.Mount{Host: "/out", Container: "/o"}) || c.Mounts[1] != (machine.Mount{Host: "/out", Container: "/projects/sub"}) || c.Workdir != "/projects" {
 		t.Errorf("%+v", c)
@@ -280,6 +286,7 @@ var callHonest = []string{
 }
 
 func TestCallAttacks(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -302,6 +309,7 @@ func TestCallAttacks(t *testing.T) {
 
 // TestSecretsOfTheEnvironment: no denial tells the value of a variable. Those that no child gets are not even read.
 func TestSecretsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	const secret = "wJalrXUtnFEMI"
 	getenv := func(name string) string {
@@ -354,6 +362,7 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 
 // TestMountSpellings: docker reads the fields of --mount as CSV, and their names in any letter case.
 func TestMountSpellings(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []string{"TYPE=bind,Source=/out,Target=/p/sub", `type=bind,"src=/out",dst=/p/sub`, "type=BIND,SRC=/out,Destination=/p/sub", "type=bind,source=/out,target=/p/sub,readonly"} {
 		c := machine.ReadContainer("docker", []string{"run", "-v", "/r:/p", "--mount", spec, "img"})
 		if c == nil || len(c.Mounts) != 2 {
@@ -371,6 +380,7 @@ func TestMountSpellings(t *testing.T) {
 
 // TestOperandsOutside: where a server works outside the roots, what its programs are given to make or to read is outside.
 func TestOperandsOutside(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -400,6 +410,7 @@ func TestOperandsOutside(t *testing.T) {
 
 // TestVectorsThatDelete: what takes a folder of the hub away with it is refused in a vector as in a shell string.
 func TestVectorsThatDelete(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	w.roots = []string{w.home}
 	c := w.checker()
@@ -426,6 +437,7 @@ func TestVectorsThatDelete(t *testing.T) {
 
 // TestLinkCalledFile: what is a URI to one program is a name to another.
 func TestLinkCalledFile(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)

@@ -242,6 +242,7 @@ func manyMembers(n int) string {
 }
 
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -271,6 +272,7 @@ func TestAttacks(t *testing.T) {
 
 // TestRefusedArguments are the parser differentials that are refused before anything is judged (threats 2.4).
 func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
@@ -320,6 +322,7 @@ func TestRefusedArguments(t *testing.T) {
 
 // TestManyDocuments: more JSON strings in one call than may be judged refuse it; the last of fewer is found.
 func TestManyDocuments(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -337,6 +340,7 @@ func TestManyDocuments(t *testing.T) {
 
 // TestFoldedAmongMany: a pair that differs in case is found among any number of members, whatever their hashes.
 func TestFoldedAmongMany(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
@@ -353,6 +357,7 @@ func TestFoldedAmongMany(t *testing.T) {
 
 // TestZeroValuesDeny: nothing that decides allows by default.
 func TestZeroValuesDeny(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	s, err := c.Scan(w.tool(c, "", anyTool), []byte(`{"path":"a.txt"}`))

@@ -23,6 +23,7 @@ type everydayCalls struct {
 
 // TestHonestCalls: of calls.json, and of those values of honest.json that name no place outside, at most 0.5 % are refused.
 func TestHonestCalls(t *testing.T) {
+	t.Parallel()
 	var everyday everydayCalls
 	raw, err := os.ReadFile("testdata/calls.json")
 	if err != nil {

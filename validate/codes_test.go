@@ -16,6 +16,7 @@ var update = flag.Bool("update", false, "write docs/findings.md")
 
 // TestFindingsDoc: the page is what the code says.
 func TestFindingsDoc(t *testing.T) {
+	t.Parallel()
 	const page = "../docs/findings.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(findingsDoc()), 0o644); err != nil {
@@ -33,6 +34,7 @@ func TestFindingsDoc(t *testing.T) {
 
 // TestEveryCodeIsExplained: each Code constant has an entry, each How constant a meaning, and no entry is empty.
 func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
 	constants := map[string]string{}
 	for _, file := range []string{"strictjson/errors.go", "schema/errors.go", "codes.go", "declare/rules.go", "detect/finding.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -74,6 +74,7 @@ var spellings = []struct{ name, attack, control string }{
 
 // TestCarriers: a path is found in a text of any language, and the same text with a path inside passes.
 func TestCarriers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -103,6 +104,7 @@ func TestCarriers(t *testing.T) {
 
 // TestCarriersBehind: what stands before a word does not hide it, however much of it there is.
 func TestCarriersBehind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -147,6 +149,7 @@ func TestCarriersBehind(t *testing.T) {
 
 // TestWhatNamesSomething: a word counts where it names something outside, or could make it, and not otherwise.
 func TestWhatNamesSomething(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -161,6 +164,7 @@ func TestWhatNamesSomething(t *testing.T) {
 
 // TestHonestValues: what the values of honest.json would do is no harm. Those marked debatable name a place outside.
 func TestHonestValues(t *testing.T) {
+	t.Parallel()
 	list := honestValues(t)
 	w := newWorld(t)
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "some-server"}}, FS: everydayDisk{w.home}, Home: w.home, Getenv: w.getenv})

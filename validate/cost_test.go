@@ -92,6 +92,7 @@ func hostileShapes(w *world, size int) map[string]string {
 // TestHostileWork: no arguments of half a megabyte make the hub look at the disk more often, or keep more, than the
 // budget of a call covers; and what honest arguments of that size need is well within it.
 func TestHostileWork(t *testing.T) {
+	t.Parallel()
 	withoutRaces(t)
 	w := newWorld(t)
 	disk := &countingFS{}
@@ -122,6 +123,7 @@ func TestHostileWork(t *testing.T) {
 // TestWorkIsCounted: what takes long without a look at the disk and without a finding is paid for as well, so that these
 // calls are refused.
 func TestWorkIsCounted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -135,6 +137,7 @@ func TestWorkIsCounted(t *testing.T) {
 
 // TestHonestWork: thousands of paths in one call are within the budget.
 func TestHonestWork(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)

@@ -80,6 +80,7 @@ func TestDeepArguments(t *testing.T) {
 
 // TestDepthIsConfigured: limits.depth is the limit of every reader.
 func TestDepthIsConfigured(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Depth: 20})
 	w.must(err)

@@ -12,6 +12,7 @@ import (
 
 // TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
 func TestSandbox(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	box := w.home + "/box"
 	w.must(os.Mkdir(box, 0o700))
@@ -49,6 +50,7 @@ func TestSandbox(t *testing.T) {
 
 // TestLateDirectory: a rule that denies holds for a directory that comes later, and for what it is a link to.
 func TestLateDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.rules("", policy.Rule{Then: policy.Deny, Paths: within("{project}/later")}, policy.Rule{Then: policy.Allow, Paths: within("{home}/later")})
 	tool := w.tool(c, "", anyTool)
@@ -70,6 +72,7 @@ func TestLateDirectory(t *testing.T) {
 
 // TestServedBeside: a directory that only a rule serves does not make every relative path one outside.
 func TestServedBeside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
 	rules := []policy.Rule{{Name: "read", Then: policy.Allow, Paths: within("{outside}", access.Read)}, {Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
@@ -116,6 +119,7 @@ func TestServedBeside(t *testing.T) {
 // TestServedBesideOfAKnownServer: a server that takes relative paths from its first directory never comes to what a rule
 // serves it behind that.
 func TestServedBesideOfAKnownServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.WriteFile(w.outside+"/a.txt", nil, 0o644))
 	for _, e := range []struct {

@@ -49,6 +49,7 @@ func (d foldingDisk) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // TestFirstComponent: rule 3, on a disk that tells letter case apart and on one that does not.
 func TestFirstComponent(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{"Users/bob/a.txt": {}, "etc/passwd": {}, "private/x": {}}
 	c, err := NewChecker(Config{FS: foldingDisk{platform.Darwin, files}, Home: "/Users/bob"})
 	if err != nil {
@@ -74,6 +75,7 @@ func TestFirstComponent(t *testing.T) {
 
 // TestWindowsForms: drives and shares are paths there, not foreign forms.
 func TestWindowsForms(t *testing.T) {
+	t.Parallel()
 	files := fstest.MapFS{"C:/p/a.txt": {}, "C:/other/b.txt": {}}
 	disk := foldingDisk{platform.Windows, files}
 	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: `C:\Users\me`})

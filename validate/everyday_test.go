@@ -9,6 +9,7 @@ import (
 
 // TestEverydayCalls: what models really send must pass, under the shipped defaults and profiles.
 func TestEverydayCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	for _, e := range []struct{ server, tool, args string }{

@@ -112,6 +112,7 @@ var hiddenAttacks = []attack{
 
 // TestHiddenAttacks: a path is found wherever it stands in a text.
 func TestHiddenAttacks(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -134,6 +135,7 @@ func TestHiddenAttacks(t *testing.T) {
 
 // TestDeclaredInOtherCase: a child that ignores case reads these as the argument that the tool declares.
 func TestDeclaredInOtherCase(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"path":{"type":"string"},
@@ -152,6 +154,7 @@ func TestDeclaredInOtherCase(t *testing.T) {
 
 // TestNoneLooksAtOptions: a declaration of "none" covers no value that begins with "-" and carries a path (V4).
 func TestNoneLooksAtOptions(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "some-server", Args: map[string]map[string]declare.ArgRule{"*": {"/zz": {Role: access.None}}}})
 	tool := w.tool(c, "", anyTool)
@@ -169,6 +172,7 @@ func TestNoneLooksAtOptions(t *testing.T) {
 
 // TestTooLongForALook: what is too long to be read to its end is refused, never judged by its beginning.
 func TestTooLongForALook(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -189,6 +193,7 @@ func TestTooLongForALook(t *testing.T) {
 // TestAboveProtected: a directory above a protected one, to a tool of which nobody knows what it does, is outside like
 // any other. A known role keeps the stronger word.
 func TestAboveProtected(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker()
 	for _, e := range []struct{ tool, args, code string }{
@@ -213,6 +218,7 @@ func TestAboveProtected(t *testing.T) {
 
 // TestHiddenHonestCalls were refused, or might be by what refuses the attacks above.
 func TestHiddenHonestCalls(t *testing.T) {
+	t.Parallel()
 	w := linked(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)

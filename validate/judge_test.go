@@ -18,6 +18,7 @@ import (
 )
 
 func TestModes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rule := map[string]map[string]declare.ArgRule{"do_it": {"/target": {Role: access.Read}, "/free": {}}, "*": {"/all/*": {Role: access.Delete}}}
 	strict := ChildConfig{Name: "child", Command: "x", Args: rule}
@@ -68,6 +69,7 @@ func TestModes(t *testing.T) {
 
 // TestOperatorWins: an entry of hub.json outweighs the profile, argument by argument.
 func TestOperatorWins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: []string{"-y", "@modelcontextprotocol/server-filesystem"},
 		Args: map[string]map[string]declare.ArgRule{"read_file": {"/path": {}}, "push_files": {"/files": {}}}})
@@ -88,6 +90,7 @@ func TestOperatorWins(t *testing.T) {
 }
 
 func TestBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{
 		"*": {"/repo": {Role: access.Read}, "/files/*": {Role: access.Write, Base: "/repo"}, "/jobs/*/file": {Role: access.Read, Base: "/jobs/*/dir"}}}})
@@ -120,6 +123,7 @@ func TestBase(t *testing.T) {
 }
 
 func TestBadDeclarations(t *testing.T) {
+	t.Parallel()
 	_, err := NewChecker(Config{
 		Children: []ChildConfig{
 			{Name: "a", Args: map[string]map[string]declare.ArgRule{"t": {"path": {Role: access.Read}}}},
@@ -142,6 +146,7 @@ func TestBadDeclarations(t *testing.T) {
 
 // TestProtected: V10. A hard link stands for everything that text cannot see.
 func TestProtected(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.roots = []string{w.home} // everything is inside; only protection denies
 	w.must(os.Link(w.hub, w.project+"/innocent.json"))
@@ -198,6 +203,7 @@ func TestProtected(t *testing.T) {
 
 // TestWithoutBoundary: the cases of R11.
 func TestWithoutBoundary(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -236,6 +242,7 @@ func TestWithoutBoundary(t *testing.T) {
 
 // TestSeveralRoots: a relative path is read from each served root, and one reading outside denies.
 func TestSeveralRoots(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.roots = []string{w.project + "/src", w.project + "/docs"}
 	w.must(os.Symlink(w.outside, w.project+"/docs/sub"))
@@ -264,6 +271,7 @@ func TestSeveralRoots(t *testing.T) {
 
 // TestNoCache: a link swapped between two calls changes the verdict.
 func TestNoCache(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -281,6 +289,7 @@ func TestNoCache(t *testing.T) {
 }
 
 func TestManyPaths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -294,6 +303,7 @@ func TestManyPaths(t *testing.T) {
 }
 
 func TestContainer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker(ChildConfig{Name: "child", Command: "/usr/bin/docker", CommandArgs: []string{"run", "-i", "--rm", "-e", "X=1", "-v", w.project + ":/projects:ro",
 		"--mount", "type=bind,source=" + w.outside + ",target=/other", "--mount", "type=volume,src=vol,dst=/vol", "-w", "/projects", "image", "-v", "/:/x"}})
@@ -331,6 +341,7 @@ func TestContainer(t *testing.T) {
 
 // TestFindingsOfACall: what explain will print.
 func TestFindingsOfACall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"read_thing","inputSchema":{"type":"object","properties":{
@@ -369,6 +380,7 @@ func TestFindingsOfACall(t *testing.T) {
 
 // TestOther: V7.
 func TestOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	for _, e := range []struct {

@@ -15,6 +15,7 @@ import (
 // TestServersThatShareTheDisk: a server on this machine opens the files that the hub judges,
 // whatever its URL calls this machine.
 func TestServersThatShareTheDisk(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string]declare.Mode{
 		"http://localhost:1/mcp": declare.ModeStrict, "http://LOCALHOST./": declare.ModeStrict, "http://a.localhost/": declare.ModeStrict,
 		"http://127.1:8080/mcp": declare.ModeStrict, "http://0x7f.1/": declare.ModeStrict, "http://[::1]:80/": declare.ModeStrict, "http://0.0.0.0/": declare.ModeStrict,
@@ -34,6 +35,7 @@ func TestServersThatShareTheDisk(t *testing.T) {
 
 // TestAboveADirectoryThatClimbs: the directory above /p/src/.. is that above /p, and not /p/src.
 func TestAboveADirectoryThatClimbs(t *testing.T) {
+	t.Parallel()
 	m := machine.New(rootstest.NewFS(t, platform.Linux, []string{"/p/src/", "/p/x", "/x"}), "/home/me", nil, nil)
 	for base, want := range map[string]string{"/p/src/..": "/x", "/p": "/x", "/p/src": "/p/x"} {
 		j := &judge{machine: &m, work: budget.New(0)}

@@ -120,5 +120,6 @@ var nestedAttacks = map[string][]string{
 }
 
 func TestNestedAttacks(t *testing.T) {
+	t.Parallel()
 	judgeCommands(t, nestedAttacks, nil)
 }

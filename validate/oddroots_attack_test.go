@@ -54,6 +54,7 @@ func (w *oddWorld) childReadings(v string, lists bool) []string {
 
 // TestOddRootsAttacked: below roots with odd names, and beside them, nothing passes that some program would open outside.
 func TestOddRootsAttacked(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	n, denied, allowed := 0, 0, 0
 	seeds.Check(t, func(rt *rapid.T) {

@@ -84,6 +84,7 @@ var homeInList = regexp.MustCompile(`[,;:=@|& ][^a-z]*[~$]`)
 
 // TestOddRoots: whatever a root is called, every path below it passes as a plain argument, and what lies outside does not.
 func TestOddRoots(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	n := 0
 	seeds.Check(t, func(rt *rapid.T) {
@@ -128,6 +129,7 @@ func makeDir(t testing.TB, elem ...string) string {
 // Where something else answers to the name of a root, read another way, neither is guessed to be meant. The control is the
 // same call without it.
 func TestOddRootsWithNeighbours(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir() // those of subtests have their names
 	for name, neighbour := range map[string]string{
 		"[x]": "x", "[ab]": "b", "{a,b}": "b", "%41": "A", "$LANG": "y", "${LANG}": "y", "a*": "ab", "a?": "ac", `a\b`: "a/b", "ｅ": "e", "@(a|b)": "a",
@@ -165,6 +167,7 @@ func TestOddRootsWithNeighbours(t *testing.T) {
 
 // A root with a blank or the like in its name stands in quotes in a shell string.
 func TestOddRootsInShellStrings(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a b", "a b c", "it,s", "a:b", "a;b", "a&b", "a=b", "a@b", "a|b", "#1", "a-b", "é"} {
 		w := newOddWorld(t, t.TempDir(), name)
 		for _, command := range []string{"cat '%s/f.txt'", `cat "%s/f.txt" | wc -l`, `cd "%s" && make`, "ls -l '%s/sub' '%[1]s/f.txt'", "echo x > '%s/new.txt'"} {
@@ -189,6 +192,7 @@ func TestOddRootsInShellStrings(t *testing.T) {
 
 // A list is split at separators of every kind, and of each kind alone: a root may hold the others in its name.
 func TestOddRootInAList(t *testing.T) {
+	t.Parallel()
 	w := newOddWorld(t, t.TempDir(), "@@(a|b)")
 	for _, rest := range []string{"/..,", "/../,x", "/..;", "/f.txt,{root}/..", "/sub/../..,"} {
 		value := w.root + strings.ReplaceAll(rest, "{root}", w.root)

@@ -8,6 +8,7 @@ import (
 
 // What a call pipes into its command is read as a here-document is.
 func TestWhatACommandIsFed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "x", `{"name":"run_command"}`)

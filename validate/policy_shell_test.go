@@ -11,6 +11,7 @@ import (
 // What a shell writes out of a pattern, and what a command takes away, is held against rules and against what is protected.
 // The control of each command is the same one without a rule.
 func TestRulesAndShellStrings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	deny := []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src")}}
 	ask := []policy.Rule{{Then: policy.Escalate, Paths: within("{project}/src")}}

@@ -79,6 +79,7 @@ const (
 
 // TestRuleWithin: a rule's directory is compared as roots are, never as text.
 func TestRuleWithin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.Symlink(w.home+"/projects", w.outside+"/way")) // out of the rule's directory
 	w.must(os.Symlink(w.outside, w.home+"/alias"))           // into it, under another name
@@ -130,6 +131,7 @@ func TestRuleWithin(t *testing.T) {
 
 // TestRuleOrder: the first match decides a path, the strictest path a call.
 func TestRuleOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	allow, deny, ask := policy.Rule{Name: "yes", Then: policy.Allow, Paths: within("{outside}/sub")}, policy.Rule{Name: "no", Then: policy.Deny, Paths: within("{outside}")}, policy.Rule{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}
 	for _, e := range []policyCase{
@@ -161,6 +163,7 @@ func TestRuleOrder(t *testing.T) {
 // TestRuleRoles: a role comes from hub.json, a profile, or what the child says of the tool; the strictest word of a child
 // counts, and nothing said is writing.
 func TestRuleRoles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	reading := []policy.Rule{{Name: "read", Then: policy.Allow, Paths: within("{outside}", access.Read)}}
 	noDelete := []policy.Rule{{Name: "keep", Then: policy.Deny, Paths: &policy.PathRule{Roles: []access.Role{access.Delete}}}}
@@ -201,6 +204,7 @@ func TestRuleRoles(t *testing.T) {
 // TestRulesWithoutBoundary: R11. Where a client has no roots and that passes, rules hold all the same, nothing is outside
 // of nothing, and a sandbox alone makes no boundary.
 func TestRulesWithoutBoundary(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
 	none := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginNone, nil)
@@ -242,6 +246,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 
 // TestCallsWithoutPaths: a rule that asks nothing of paths is about the call itself, one that asks anything is not.
 func TestCallsWithoutPaths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name     string
@@ -281,6 +286,7 @@ func TestCallsWithoutPaths(t *testing.T) {
 
 // TestRulesOfRequests: V7. A request that is no call of a tool has its method for a name.
 func TestRulesOfRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string
@@ -319,6 +325,7 @@ func TestRulesOfRequests(t *testing.T) {
 
 // TestGrants: a grant is exact, and opens nothing but what a rule escalates.
 func TestGrants(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rules := []policy.Rule{{Name: "never", Then: policy.Deny, Paths: within("{outside}/sub")}, {Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Outside: true}}}
 	dir, file := policy.Grant{Path: w.outside, Roles: policy.Roles(access.Read)}, policy.Grant{Path: w.outside + "/secret.txt", File: true, Roles: policy.Roles(access.Read, access.Write)}
@@ -392,6 +399,7 @@ func TestGrants(t *testing.T) {
 
 // TestCeilingBeforeRules: H5. Neither rule, grant nor sandbox opens what lies outside a token's directories.
 func TestCeilingBeforeRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/sandbox", 0o700))
 	c := w.rules("{home}/sandbox", policy.Rule{Name: "ask", Then: policy.Escalate, Paths: within("{outside}/sub")}, policy.Rule{Name: "all", Then: policy.Allow})

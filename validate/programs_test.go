@@ -124,6 +124,7 @@ var (
 )
 
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	judgeCommands(t, programAttacks, nil)
 	w := newWorld(t)
 	c := w.checker()
@@ -149,6 +150,7 @@ func TestPrograms(t *testing.T) {
 
 // TestShellRoles: what a command does with a path is what the denial, and the rules, are told.
 func TestShellRoles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -170,6 +172,7 @@ func TestShellRoles(t *testing.T) {
 
 // TestProgramFolders: a program is one where only the administrator can have put it.
 func TestProgramFolders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	bin := w.outside + "/bin"
 	w.must(mkdir(bin))

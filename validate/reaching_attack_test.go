@@ -75,6 +75,7 @@ var reachingStrings = []string{
 
 // TestReachingStrings: what makes a shell print the file outside is denied.
 func TestReachingStrings(t *testing.T) {
+	t.Parallel()
 	needs.Program(t, "bash")
 	shown := 0
 	for _, s := range reachingStrings {
@@ -98,6 +99,7 @@ func TestReachingStrings(t *testing.T) {
 // TestNamedDirectory: a word of a command that leads outside from the directory that the call names is denied, though it
 // means nothing from where the child works.
 func TestNamedDirectory(t *testing.T) {
+	t.Parallel()
 	w, fill := deepWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -127,6 +129,7 @@ func TestNamedDirectory(t *testing.T) {
 
 // TestThisHost: a host that is this machine is not elsewhere.
 func TestThisHost(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -157,6 +160,7 @@ func TestThisHost(t *testing.T) {
 // TestOtherHostsFile: git and others open file://host/path as /path, so that what such a URI names counts, whatever else in
 // the string says of it.
 func TestOtherHostsFile(t *testing.T) {
+	t.Parallel()
 	w, fill := deepWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -181,6 +185,7 @@ func TestOtherHostsFile(t *testing.T) {
 
 // TestHonestPrograms: the same programs at their everyday work.
 func TestHonestPrograms(t *testing.T) {
+	t.Parallel()
 	w, fill := deepWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)

@@ -71,6 +71,7 @@ var readerHonest = []string{
 }
 
 func TestReaderAttacks(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -91,6 +92,7 @@ func TestReaderAttacks(t *testing.T) {
 }
 
 func TestReadersHonestCalls(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	w.must(os.Remove(filepath.Join(w.project, "https:"))) // it leads to the home folder, which * matches
 	c := w.checker()

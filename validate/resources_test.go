@@ -33,6 +33,7 @@ const uriTool = `{"name":"fetch","annotations":{"readOnlyHint":true},"inputSchem
 
 // TestResources: which values are held to the prefixes. The control is the same call without a prefix.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	with, without := w.bound(false, "https://api.example.com/v1/"), w.bound(false, "note://notes/")
 	for _, e := range []struct {
@@ -88,6 +89,7 @@ func TestResources(t *testing.T) {
 // A server's mode and declarations: URIs are held in strict and declared mode, and where an argument is declared to be
 // no path; not where nothing is looked at.
 func TestResourcesByMode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/")
 	for child, want := range map[string]policy.Decision{"child": policy.Deny, "far": policy.Deny, "none": policy.Deny, "off": policy.Allow} {
@@ -101,6 +103,7 @@ func TestResourcesByMode(t *testing.T) {
 
 // The URIs of resources are held likewise; the variables of a template are judged as paths are.
 func TestResourcesThatAreRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.bound(false, "https://api.example.com/v1/", "note://notes/")
 	for uri, want := range map[string]policy.Decision{
@@ -117,6 +120,7 @@ func TestResourcesThatAreRead(t *testing.T) {
 
 // A client's roots of other schemes bind and open where hub.json says so, and nothing where it does not.
 func TestResourcesOfTheClient(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Host().FormatURI(w.project)}, {URI: "https://client.example/x/"}, {URI: "note://mine"}, {URI: "urn:x"}})
 	view := rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}
@@ -158,6 +162,7 @@ func TestResourcesOfTheClient(t *testing.T) {
 
 // Rules of the policy are about paths and calls: none opens a URI, and those about calls hold beside it.
 func TestResourcesAndRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string

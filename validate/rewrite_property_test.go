@@ -42,6 +42,7 @@ func encode(t *rapid.T, s string) string {
 
 // TestRewriteProperty: random calls, sent as the verdict says, are the same calls, and lead to the same places.
 func TestRewriteProperty(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	c := w.checker()
 	tool := w.tool(c, fsServer, officialTool)

@@ -11,6 +11,7 @@ import (
 // TestRewriteFitsSchema: what is sent instead has to fit the tool's schema as what came did. A root that does not fit
 // any more stays as it was spelled; a file URI that does not fit as a path is refused.
 func TestRewriteFitsSchema(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	c := w.checker()
 	w.roots = []string{w.home + "/given"}

@@ -130,6 +130,7 @@ func judgeAndResend(t failer, c *Checker, tool *Tool, raw []byte, where CallCont
 }
 
 func TestRewrite(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	c := w.checker()
 	tool := w.tool(c, fsServer, officialTool)
@@ -243,6 +244,7 @@ func TestRewrite(t *testing.T) {
 // TestRewriteNewTextOutside: where the new spelling alone would be denied, a root is left as it is spelled, a file URI
 // becomes a path with its root as spelled, and where that does not help either, the call is denied.
 func TestRewriteNewTextOutside(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	// A root whose resolved name reads as a list.
 	odd := w.home + "/odd:" + w.outside
@@ -276,6 +278,7 @@ func TestRewriteNewTextOutside(t *testing.T) {
 
 // TestRewriteSwappedRoot: a root's link that points elsewhere since the roots were read is no spelling of it any more.
 func TestRewriteSwappedRoot(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given", w.home + "/projects"}
 	c := w.checker()
@@ -294,6 +297,7 @@ func TestRewriteSwappedRoot(t *testing.T) {
 
 // TestRewriteWho: whose calls are rewritten.
 func TestRewriteWho(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
 	operator := map[string]map[string]declare.ArgRule{"*": {"/target": {Role: access.Write}, "/path": {Role: access.None}}}
@@ -354,6 +358,7 @@ func TestRewriteWho(t *testing.T) {
 // TestRewriteBase: where the directory that a relative path starts from is rewritten, the path is judged from the new
 // one as well.
 func TestRewriteBase(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	w.roots = []string{w.home + "/given"}
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{"*": {
@@ -375,6 +380,7 @@ func TestRewriteBase(t *testing.T) {
 
 // TestRewritePlatforms: names in another letter case, drives and shares.
 func TestRewritePlatforms(t *testing.T) {
+	t.Parallel()
 	for _, e := range []struct {
 		platform platform.Platform
 		root     string
@@ -412,6 +418,7 @@ func TestRewritePlatforms(t *testing.T) {
 
 // TestProfileOfTheHubsOwnServer: the same tools and roles as the official server, and nothing to rewrite.
 func TestProfileOfTheHubsOwnServer(t *testing.T) {
+	t.Parallel()
 	own, official := declare.ByServer("mcphub-files"), declare.ByServer(fsServer)
 	if own == nil || official == nil || own == official {
 		t.Fatalf("%v %v", own, official)
@@ -431,6 +438,7 @@ func TestProfileOfTheHubsOwnServer(t *testing.T) {
 
 // TestFurtherURIs: what follows a first file URI in a string is judged too.
 func TestFurtherURIs(t *testing.T) {
+	t.Parallel()
 	w := linkedWorld(t)
 	c := w.checker()
 	for _, server := range []string{"", fsServer, "mcphub-files"} {

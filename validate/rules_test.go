@@ -31,6 +31,7 @@ func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want policy.Decisi
 
 // TestContentKeys is rule 5: prose is exempt whatever it holds, and what is never exempt.
 func TestContentKeys(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -59,6 +60,7 @@ func TestContentKeys(t *testing.T) {
 
 // TestPatchHeaders: the paths in the headers of a patch are findings, its body is not.
 func TestPatchHeaders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -86,6 +88,7 @@ func TestPatchHeaders(t *testing.T) {
 
 // TestSchemaPaths is rule 10.
 func TestSchemaPaths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	define := func(schema string) *Tool {
@@ -130,6 +133,7 @@ func TestSchemaPaths(t *testing.T) {
 
 // TestDevices is rule 7.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	read, write := w.tool(c, "", `{"name":"read_file"}`), w.tool(c, "", `{"name":"write_file"}`)
@@ -161,6 +165,7 @@ func TestDevicesInText(t *testing.T) {
 
 // TestProgramsAsSettings: a program of the system is no path under a key that says so.
 func TestProgramsAsSettings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -170,6 +175,7 @@ func TestProgramsAsSettings(t *testing.T) {
 
 // TestLongPaths: a path longer than any that can be opened is one all the same where cleaning shortens it.
 func TestLongPaths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -184,6 +190,7 @@ func TestLongPaths(t *testing.T) {
 
 // TestWrappedURIs is rule 6: the inside of a wrapper counts.
 func TestWrappedURIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -197,6 +204,7 @@ func TestWrappedURIs(t *testing.T) {
 
 // TestBlamedArgument: the denial names the argument that leads out, not one that is read from there.
 func TestBlamedArgument(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"search_files"}`)
@@ -225,6 +233,7 @@ func TestBlamedArgument(t *testing.T) {
 
 // TestEmptyClass: a class of nothing is text to a shell.
 func TestEmptyClass(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -234,6 +243,7 @@ func TestEmptyClass(t *testing.T) {
 // TestOneReadingOfLenientJSON: an apostrophe in a comment hides nothing that comes after it, nor does a comment behind
 // blanks.
 func TestOneReadingOfLenientJSON(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -245,6 +255,7 @@ func TestOneReadingOfLenientJSON(t *testing.T) {
 
 // TestAdditionalPropertiesAreOthers: what the schema says of further arguments is not said of one that it names.
 func TestAdditionalPropertiesAreOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", `{"name":"do_it","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"additionalProperties":{"type":"string","format":"path"}}}`)

@@ -117,11 +117,13 @@ func judgeCommands(t *testing.T, attacks map[string][]string, honest []string) {
 }
 
 func TestShellAttacks(t *testing.T) {
+	t.Parallel()
 	judgeCommands(t, shellAttacks, shellHonest)
 }
 
 // TestShellGlobControl: the shell itself opens what the globs above match, so they are attacks.
 func TestShellGlobControl(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	for _, pattern := range []string{"fl*k", "li*k/secret.txt", "sub/*/far/secret.txt"} {
 		found, err := filepath.Glob(filepath.Join(w.project, pattern))
@@ -137,6 +139,7 @@ func TestShellGlobControl(t *testing.T) {
 
 // TestGlobBudget: a pattern with more to match than can be looked at is refused, and one with a great deal is not slow.
 func TestGlobBudget(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
@@ -203,5 +206,6 @@ var wordHonest = []string{
 }
 
 func TestWordAttacks(t *testing.T) {
+	t.Parallel()
 	judgeCommands(t, wordAttacks, wordHonest)
 }

@@ -69,6 +69,7 @@ func TestShellDepth(t *testing.T) {
 
 // TestShellDepthIsRefused: the call is, with a reason and a pointer.
 func TestShellDepthIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)

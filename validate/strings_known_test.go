@@ -11,6 +11,7 @@ import (
 
 // TestKnownStrings are the strings that TestStringClasses was made from, and what was refused beside them.
 func TestKnownStrings(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.MkdirAll(w.home+"/.ssh", 0o700))
 	w.must(os.MkdirAll(w.project+"-evil", 0o700))

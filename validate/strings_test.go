@@ -392,6 +392,7 @@ func isOwnAddress(at net.IP) bool {
 // TestStringClasses: whatever variant of a class reaches the file outside is denied, and strings of the same shape that stay inside
 // pass. Of the attacks some are carried out without the guard.
 func TestStringClasses(t *testing.T) {
+	t.Parallel()
 	cases := seeds.Cases(t, 150)
 	for name, class := range stringClasses {
 		t.Run(name, func(t *testing.T) {

@@ -208,6 +208,7 @@ var rows = []row{
 // TestRealServers is the acceptance table of detection: 123 arguments of real servers under the shipped defaults and
 // profiles. Precision and recall are both 1.
 func TestRealServers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	var found, missed, wrong int
@@ -270,6 +271,7 @@ func TestRealServers(t *testing.T) {
 
 // TestNaiveKeyRule is the control of the table: a rule on key names alone is wrong both ways on the same rows.
 func TestNaiveKeyRule(t *testing.T) {
+	t.Parallel()
 	var wrong, missed int
 	for _, r := range rows {
 		naive := slices.ContainsFunc([]string{`path"`, `file"`, `dir"`, `Path"`, `File"`}, func(s string) bool { return strings.Contains(r.args, s) })
@@ -287,6 +289,7 @@ func TestNaiveKeyRule(t *testing.T) {
 
 // TestProfilesOfTheTable: every server of the table has a profile.
 func TestProfilesOfTheTable(t *testing.T) {
+	t.Parallel()
 	for _, r := range rows {
 		if r.server != "" && declare.ByServer(r.server) == nil {
 			t.Errorf("row %d: no profile for %s", r.n, r.server)

@@ -30,6 +30,7 @@ var uncompiled = map[string]string{
 }
 
 func TestToolErrors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	for name, def := range map[string]string{
@@ -88,6 +89,7 @@ func TestToolErrors(t *testing.T) {
 }
 
 func TestSchemaStage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	deep := strings.Repeat("a", 40) + "!"
@@ -138,6 +140,7 @@ func TestSchemaStage(t *testing.T) {
 
 // TestSchemaErrorsAreTheSameEveryTime: the members of an object have no order, and what is said about them has one.
 func TestSchemaErrorsAreTheSameEveryTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.checker()
 	for _, e := range []struct{ Schema, args, pointer, message string }{
@@ -159,6 +162,7 @@ func TestSchemaErrorsAreTheSameEveryTime(t *testing.T) {
 
 // TestRootsWithBlanks: what separates the parts of a list may stand in the name of a root. The controls are lists.
 func TestRootsWithBlanks(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"My Project", "a, b", "x;y", "p:q", "My Big Project"} {
 		w := newWorld(t)
 		root := w.home + "/" + name

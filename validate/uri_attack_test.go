@@ -44,6 +44,7 @@ var uriHonest = map[string][]string{
 }
 
 func TestURISpellings(t *testing.T) {
+	t.Parallel()
 	w := wild(t)
 	c := w.checker()
 	judge := func(template, uri string) *Verdict {

@@ -12,6 +12,7 @@ import (
 // TestAPipeIsNoScript: a pipe in the place of a script, which nobody writes to, keeps nobody
 // who looks for its interpreter.
 func TestAPipeIsNoScript(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.sh")
 	if err := unix.Mkfifo(path, 0o700); err != nil {
 		t.Fatal(err)

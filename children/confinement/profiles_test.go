@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "write docs/sandbox.md anew")
 //
 //	go test ./children/confinement -run Documented -update
 func TestProfilesAreDocumented(t *testing.T) {
+	t.Parallel()
 	const page = "../../docs/sandbox.md"
 	const begin, end = "<!-- generated: profiles -->\n", "\n<!-- end -->"
 	text, err := os.ReadFile(page)
@@ -71,6 +72,7 @@ func TestProfilesAreDocumented(t *testing.T) {
 // TestKnownCopy: a copy has the profile of the package that its entry names, not of what
 // a link in it leads to.
 func TestKnownCopy(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{"npx -y mcp-server-kubernetes@1.0.0": "kubernetes", "pnpm dlx mcp-server-kubernetes": "kubernetes", "uvx mcp-server-git": "git", "npx foo": ""} {
 		words := strings.Fields(line)
 		prog := program.Program{Command: words[0], Args: words[1:]}

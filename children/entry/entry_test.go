@@ -51,6 +51,7 @@ func named(e Entry) string {
 
 // TestNames: what entries name, as people write them.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	args := func(words ...string) Entry { return Entry{Command: "srv", Args: words} }
 	env := func(name, value string) Entry { return Entry{Command: "srv", Env: map[string]string{name: value}} }
 	sh := func(text string) Entry { return Entry{Command: "sh", Args: []string{"-c", text}} }
@@ -112,6 +113,7 @@ func TestNames(t *testing.T) {
 // TestNamesAreAbsolute: whatever an entry holds, a name is an absolute clean path, and a
 // text that is filled in later is in none.
 func TestNamesAreAbsolute(t *testing.T) {
+	t.Parallel()
 	piece := rapid.SampledFrom([]string{"/", "~/", "a", "b.db", "..", "=", ":", ",", "$HOME", "${root}", "'", `"`, " ", "cd ", "; ", "file:", "--config", "-", "[", "\x00keyring:x\x00", "ü", "\n"})
 	text := rapid.Map(rapid.SliceOfN(piece, 0, 12), func(p []string) string { return strings.Join(p, "") })
 	seeds.Check(t, func(rt *rapid.T) {
@@ -147,6 +149,7 @@ func FuzzText(f *testing.F) {
 
 // TestWordsOf: names are read alike however they are spelled.
 func TestWordsOf(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"--user-data-dir", "USER_DATA_DIR", "userDataDir", "user.data.dir"} {
 		if got := wordsOf(name); !slices.Equal(got, []string{"user", "data", "dir"}) {
 			t.Errorf("%s: %q", name, got)

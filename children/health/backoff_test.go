@@ -6,6 +6,7 @@ import (
 )
 
 func TestBackoff(t *testing.T) {
+	t.Parallel()
 	var h History
 	if h.Delay(0.5) != 0 || h.Open() {
 		t.Error("without a failure there is no delay")

@@ -7,6 +7,7 @@ import (
 
 // Whether a child is hung is decided by what was seen of it, and by nothing else.
 func TestPulseDecides(t *testing.T) {
+	t.Parallel()
 	p := NewPulse(UsualPace, 10*time.Minute)
 	defer p.Stop()
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		type end struct {
 			name  string

@@ -12,6 +12,7 @@ import (
 
 // TestKindOfFindsEveryWord: a text is looked at here and there, and no word is missed wherever it stands.
 func TestKindOfFindsEveryWord(t *testing.T) {
+	t.Parallel()
 	for i := range words {
 		if len(words[i].text) < 2*stride-1 {
 			t.Fatalf("%q is too short to be found", words[i].text)
@@ -31,6 +32,7 @@ func TestKindOfFindsEveryWord(t *testing.T) {
 }
 
 func TestKindOfIsASearchForEachWord(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.OneOf(rapid.StringN(0, 6, 12), rapid.Custom(func(t *rapid.T) string {
 			word := string(words[rapid.IntRange(0, len(words)-1).Draw(t, "word")].text)

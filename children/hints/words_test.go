@@ -78,6 +78,7 @@ func (d disk) told(f sandbox.Refusal, ok bool) string {
 // TestErrors reads what servers say when the kernel refuses them something, by whichever
 // language and library. D is the top of the disk.
 func TestErrors(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "out/x", "out/a b.txt", "out/vault/n.md", "main/.git/worktrees/wt/HEAD", "mono/.git/HEAD", "mono/in/z", "out/lib/index.js", "hub/log", "home/.aws/credentials", "home/.config/app/x")
 	for text, want := range map[string]string{
 		// Node, and what quotes it
@@ -151,6 +152,7 @@ func TestErrors(t *testing.T) {
 // TestOrdinaryResults: a result that is no error is read more narrowly. What a document says
 // of a file that the child can read is no refusal, nor is what lies among keys.
 func TestOrdinaryResults(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "out/x", "hub/log", "home/.ssh/id_rsa")
 	for text, want := range map[string]string{
 		"Failed to read note: EACCES: permission denied, open 'D/out/x'": "out/x read out/x server",
@@ -175,6 +177,7 @@ func TestOrdinaryResults(t *testing.T) {
 // TestWhoNamesIt: a path of the entry or the call is named as that, also where a file was
 // to take its place, and where a text names no path at all.
 func TestWhoNamesIt(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "read/notes/", "read/run.sh")
 	if err := os.WriteFile(filepath.Join(d.top, "wt/.git"), []byte("gitdir: "+d.top+"/main/.git/worktrees/wt\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -226,6 +229,7 @@ func TestWhoNamesIt(t *testing.T) {
 
 // TestBeforehand: what a call or an entry names and will not get is known before.
 func TestBeforehand(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "out/x", "data/test.db", "hub/log")
 	r := d.reader()
 	for path, want := range map[string]string{"in/y": "", "out/x": "out/x read out/x call", "hub/log": "hub/log read nothing call kept"} {
@@ -256,6 +260,7 @@ func TestBeforehand(t *testing.T) {
 // TestADatabaseThatIsAllowed: a database that is open by itself, because a person has allowed it, lacks its folder, in which the
 // program makes files beside it.
 func TestADatabaseThatIsAllowed(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "data/test.db", "data/other")
 	r := d.reader()
 	const text = "attempt to write a readonly database"
@@ -272,6 +277,7 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 // behind it is taken to be about that, if its entry names the path. A log of its own is
 // no reason why a call fails.
 func TestStderr(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "out/x")
 	r := d.reader()
 	if _, ok, _ := r.ReadStderr("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`)) {
@@ -313,6 +319,7 @@ func TestStderr(t *testing.T) {
 // TestHonestDocuments: a thousand results that speak of refusals, of paths that the child
 // can open, that are not there, or that its user could not open either.
 func TestHonestDocuments(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "in/log/app.log", "hub/log", "home/.ssh/id_rsa", "home/.claude.json")
 	r := d.reader()
 	phrases := []string{"%s: Permission denied", "open %s: permission denied", "EACCES: permission denied, open '%s'", "[Errno 13] Permission denied: '%s'", "Operation not permitted: `%s`", "fatal: not a git repository: %s", "Cannot find module '%s'", "No module named '%s'", "audit: EPERM on %s (uid 1000)", "mkdir %s: permission denied"}
@@ -337,6 +344,7 @@ func TestHonestDocuments(t *testing.T) {
 
 // TestNothingThatIsToldWidens: no text for a client holds a command that opens something.
 func TestNothingThatIsToldWidens(t *testing.T) {
+	t.Parallel()
 	for _, f := range []sandbox.Refusal{{Path: "/x", Access: sandbox.Read, Opens: "/x"}, {Path: "/x", Access: sandbox.Write}, {Sockets: true}, {Kept: true, Path: "/secret"}, {Path: "/x", KeepsRunning: true}} {
 		text := Text(f)
 		for _, never := range []string{"allow", "learn", "restart", "sandbox.", "disable", "/secret"} {

@@ -11,6 +11,7 @@ import (
 // What cmd.exe would read once more reaches no batch file (the class of
 // CVE-2024-24576): the rule is pure, so it is held on every system.
 func TestBatchFilesGetNothingThatCmdReads(t *testing.T) {
+	t.Parallel()
 	o := fakeOptions([]string{`/r`, `/x&calc`}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/odd.bat. ", "/bin/cmd.EXE")
 	o.System = "windows"
 	h := on(o)

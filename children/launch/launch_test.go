@@ -40,6 +40,7 @@ func envOf(l Launch, name string) (string, bool) {
 }
 
 func TestPlan(t *testing.T) {
+	t.Parallel()
 	h := fakeHost([]string{"/work", "/home/u", "/b", "/srv"}, "/bin/kid", "/bin/npx", "/bin/python3", "/bin/bunx", "/srv/kid", "/work/kid")
 	ab := rootsAt("/a", "/b")
 	t.Run("working directory", func(t *testing.T) {
@@ -130,6 +131,7 @@ func TestPlan(t *testing.T) {
 
 // Folders of PATH inside a root are skipped, by the hub and by what it starts.
 func TestPathInsideARootIsSkipped(t *testing.T) {
+	t.Parallel()
 	o := fakeOptions([]string{"/home/u/p", "/home/u", "/home", "/"}, "/bin/kid", "/home/u/p/bin/kid", "/home/u/p/bin/own", "/opt/link/own2", "/home/u/pine/bin/near")
 	o.Environ = []string{"PATH=/home/u/p/bin:/home/u/p:/opt/link:/bin:/home/u/pine/bin", "HOME=/home/u"}
 	o.Disk.Real = func(p string) string { return strings.Replace(p, "/opt/link", "/home/u/p/x", 1) }
@@ -177,6 +179,7 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 
 // Variables that make programs come from the working directory are refused.
 func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
+	t.Parallel()
 	h := fakeHost([]string{"/b", "/srv"}, "/bin/kid")
 	for _, c := range []struct {
 		name, value string
@@ -200,6 +203,7 @@ func TestVariablesThatReachTheWorkingDirectory(t *testing.T) {
 
 // TestSearchThroughLinks: what a folder of PATH leads to is decided as the kernel follows it, where a link comes before "..".
 func TestSearchThroughLinks(t *testing.T) {
+	t.Parallel()
 	top := t.TempDir()
 	project := filepath.Join(top, "project")
 	inside, outside := filepath.Join(project, "deep/tools/bin"), filepath.Join(top, "tools/bin")

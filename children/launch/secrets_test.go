@@ -16,6 +16,7 @@ func mark(kind reference.Kind, name string) string {
 
 // A directory that is called like a reference, or like a mark, is a directory.
 func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
+	t.Parallel()
 	const root = "/r/${keyring:X}"
 	h := fakeHost([]string{root}, "/bin/kid")
 	prog := program.Program{Command: "kid", Args: []string{"${root}", "--key=" + mark("keyring", "X"), "$${root}"}, Env: map[string]string{"A": "${root}" + mark("file", "/t/${root}"), "B": mark("input", "Y")}}
@@ -60,6 +61,7 @@ func TestSecretsAreReplacedInMarksAlone(t *testing.T) {
 }
 
 func TestEnvFile(t *testing.T) {
+	t.Parallel()
 	o := fakeOptions([]string{"/r"}, "/bin/kid")
 	o.Environ = append(o.Environ, "LANG=C", "TZ=UTC")
 	h := on(o)
@@ -113,6 +115,7 @@ func TestEnvFile(t *testing.T) {
 // The value of a secret is not known when the command line of a batch file is looked
 // at, so there is none in it.
 func TestBatchFilesGetNoSecret(t *testing.T) {
+	t.Parallel()
 	o := fakeOptions([]string{"/r"}, "/bin/npx.CMD", "/bin/kid.EXE", "/bin/cmd.EXE")
 	o.System = "windows"
 	h := on(o)

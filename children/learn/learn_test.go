@@ -85,6 +85,7 @@ func several(dir string, n int) (list []string) {
 // TestPropose: files that fill a folder or are of a package become it, and others stay what
 // they are.
 func TestPropose(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		disk, read, write []string
 		want              string
@@ -132,6 +133,7 @@ func TestPropose(t *testing.T) {
 
 // TestProposeKeepsWhatIsSaid: what the entry allows already stays, and holds what lies in it.
 func TestProposeKeepsWhatIsSaid(t *testing.T) {
+	t.Parallel()
 	d := newDisk(t, "old/x", "new/x")
 	f := Facts{
 		Settings: sandbox.Settings{Read: []string{filepath.Join(d.top, "old"), filepath.Join(d.top, "unused")}, Network: sandbox.Network{Ports: []uint16{443}}, KeepRunning: sandbox.Yes},

@@ -32,6 +32,7 @@ func (t *tenant) Yield() bool {
 // One owner holds every place and is not there any more: another one gets as many by and by, and no
 // more than that. Control: while the first one is there it keeps them.
 func TestFairPlaces(t *testing.T) {
+	t.Parallel()
 	for _, rests := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			p := NewPlaces(8, 0)
@@ -82,6 +83,7 @@ func (t *its) Yield() bool {
 // TestNoMoreSessionsEndThanAreNeeded: one session that ends makes room for as many as it has children, however often those who wait
 // look again meanwhile. Control: where more places are needed, a second one ends.
 func TestNoMoreSessionsEndThanAreNeeded(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ takers, ends int }{{1, 1}, {3, 1}, {4, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := NewPlaces(12, 0)
@@ -126,6 +128,7 @@ func TestNoMoreSessionsEndThanAreNeeded(t *testing.T) {
 
 // An owner is held to its part, also while others are free, and is told apart from a full house.
 func TestPlacesOfOne(t *testing.T) {
+	t.Parallel()
 	p := NewPlaces(4, 3)
 	take := func(owner string) error { return p.Take(context.Background(), &tenant{places: p}, owner) }
 	for range 3 {
@@ -146,6 +149,7 @@ func TestPlacesOfOne(t *testing.T) {
 
 // Whoever has no place gets one where others have one each and are not there, and then no second one.
 func TestEverybodyGetsAPlace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPlaces(2, 0)
 		for _, owner := range []string{"a", "b", "c"} {

@@ -10,6 +10,7 @@ import (
 // One owner wants to start far more children than may start, and all of them take long. Another one that comes later starts with
 // the next turn that ends. Control: of one owner who comes first is served first.
 func TestTurnsAreFairAmongOwners(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		owner string
 		want  time.Duration
@@ -32,6 +33,7 @@ func TestTurnsAreFairAmongOwners(t *testing.T) {
 
 // Whoever does not wait any longer leaves nothing behind, also where a turn comes at that moment: all turns can be had afterwards.
 func TestTurnsOfThoseWhoLeave(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := NewTurns(2)
 		for n := range 200 {

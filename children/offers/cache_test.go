@@ -32,6 +32,7 @@ func testCache(t *testing.T) (cache, *bytes.Buffer) {
 const someDigest = "00ff"
 
 func TestCacheKeepsTheBytes(t *testing.T) {
+	t.Parallel()
 	c, log := testCache(t)
 	for _, o := range []*Offer{
 		someOffer(`{"name":"a","x":1.0}`, "{\"name\":\"\xff\\ud800\"}", "", "null"),
@@ -57,6 +58,7 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 }
 
 func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
+	t.Parallel()
 	c := cache{log: zerolog.Nop()}
 	c.store(someDigest, someOffer("{}"))
 	if c.load(someDigest) != nil {
@@ -67,6 +69,7 @@ func TestCacheWithoutAFolderKeepsNothing(t *testing.T) {
 // TestCacheIgnoresWhatIsWrong writes a good file, spoils it, and wants nil and
 // one line in the log; the same file unspoilt is the control.
 func TestCacheIgnoresWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	good := encodeOffer(someOffer(`{"name":"a"}`), someDigest)
 	spoil := map[string]func(c cache) error{
 		"cut short": func(c cache) error { return os.Truncate(c.file(someDigest), int64(len(good)-1)) },
@@ -143,6 +146,7 @@ func FuzzDecodeOffer(f *testing.F) {
 }
 
 func TestCacheTooLargeIsNotKept(t *testing.T) {
+	t.Parallel()
 	c, log := testCache(t)
 	c.store(someDigest, someOffer(strings.Repeat("x", maxCacheFile)))
 	if c.load(someDigest) != nil || !strings.Contains(log.String(), "not cached") {
@@ -151,6 +155,7 @@ func TestCacheTooLargeIsNotKept(t *testing.T) {
 }
 
 func TestCacheManyWriters(t *testing.T) {
+	t.Parallel()
 	c, _ := testCache(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -171,6 +176,7 @@ func TestCacheManyWriters(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
+	t.Parallel()
 	c, _ := testCache(t)
 	c.store("0", someOffer())
 	old := time.Now().Add(-time.Hour)

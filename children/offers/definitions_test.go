@@ -21,6 +21,7 @@ func someDefinitions(dir string) (*Definitions, *bytes.Buffer) {
 }
 
 func TestRedefinedToolsAreFound(t *testing.T) {
+	t.Parallel()
 	const was = `{"name":"a","title":"T","description":"reads","inputSchema":{"type":"object","properties":{"p":{"type":"string"},"q":{"enum":["x","y"]}},"required":["p","q"]},"annotations":{"readOnlyHint":true}}`
 	cases := []struct {
 		name, now string
@@ -79,6 +80,7 @@ func TestRedefinedToolsAreFound(t *testing.T) {
 }
 
 func TestDefinitionsOfAnotherEntryBeginAnew(t *testing.T) {
+	t.Parallel()
 	d, _ := someDefinitions("")
 	one, two := someOffer(`{"name":"a","description":"1"}`), someOffer(`{"name":"a","description":"2"}`)
 	d.Compare([]string{"kid", "", "x", "pkg@1"}, one)
@@ -97,6 +99,7 @@ func TestDefinitionsOfAnotherEntryBeginAnew(t *testing.T) {
 }
 
 func TestDamagedDefinitionsAreToldOf(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "definitions")
 	entry := []string{"kid"}
 	d, _ := someDefinitions(dir)
@@ -116,6 +119,7 @@ func TestDamagedDefinitionsAreToldOf(t *testing.T) {
 
 // Whatever is in a value, only its sense counts; and depth takes no stack.
 func TestSenseProperty(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		raw, turned := drawSense(t, 4)
 		if sense([]byte(raw)) != sense([]byte(turned)) {

@@ -40,6 +40,7 @@ func page(from, to int, cursor string) string {
 
 // TestBoundsHoldWithinAPage: a list is cut at its bound in the middle of a page, and no more of the page is kept.
 func TestBoundsHoldWithinAPage(t *testing.T) {
+	t.Parallel()
 	whole := []string{page(0, maxEntries-1, "a"), page(maxEntries-1, maxEntries, "")}
 	for name, tc := range map[string]struct {
 		all          []string
@@ -83,6 +84,7 @@ func (e *endless) Call(_ context.Context, method string, _ ...[]byte) (*jsonrpc.
 
 // TestSkillsAreAList: they are read like the lists of the protocol, where the extension is declared, and within the same bounds.
 func TestSkillsAreAList(t *testing.T) {
+	t.Parallel()
 	for caps, want := range map[string]int{
 		`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":{}}}`:   maxPages,
 		`{"tools":{},"extensions":{"io.modelcontextprotocol/skills":7}}`:    0,

@@ -161,6 +161,7 @@ func (b *bench) copies(r *Request) (dirs []string) {
 
 // TestOpen: each manager installs once, and what it has brought runs without it.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for line, want := range map[string]struct{ call, pkg, run string }{
 		"npx -y foo@1.0.0 a":           {"npm install --save-exact --no-audit --no-fund --no-update-notifier --loglevel=error -- foo@1.0.0\n", "foo 1.0.0", "node_modules/.bin/foo"},
@@ -198,6 +199,7 @@ func TestOpen(t *testing.T) {
 // TestInstallIsConfined: an install opens its own folders, and nothing of the user's. The
 // control is the same script without a sandbox.
 func TestInstallIsConfined(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "-y", "foo")
 	r.Program.Env = map[string]string{"TOKEN": "secret", "npm_config_registry": "https://r", "NPM_CONFIG_X": "${root}"}
@@ -241,6 +243,7 @@ func TestInstallIsConfined(t *testing.T) {
 // TestRenew: a newer version takes the place of the one that runs, which stays for as
 // long as it does. Where none can be had, the copy that is there runs and says so.
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "foo")
 	first := b.open(r)
@@ -281,6 +284,7 @@ func TestRenew(t *testing.T) {
 
 // TestRenewInBackground is done once a day, whether or not it succeeds.
 func TestRenewInBackground(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "foo")
 	b.open(r)
@@ -327,6 +331,7 @@ func TestRenewInBackground(t *testing.T) {
 
 // TestOneInstall: of several that start at once one installs, and the others take that.
 func TestOneInstall(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "foo")
 	dirs := make(chan string, 8)
@@ -356,6 +361,7 @@ func TestOneInstall(t *testing.T) {
 // TestFailedInstall: nothing is left of an install that failed or was ended, and the
 // error says what, where and what next.
 func TestFailedInstall(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "foo")
 	b.write("managers/bin/offline", "")
@@ -403,6 +409,7 @@ func TestFailedInstall(t *testing.T) {
 // TestProgramsThatAreRefused: what a package brings does not lead out of its copy, and
 // it is told which program is meant.
 func TestProgramsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string
@@ -437,6 +444,7 @@ func TestProgramsThatAreRefused(t *testing.T) {
 // TestRunOfACopy: what runs may read its copy, not change it, and open nothing by links
 // and first lines that the package brings.
 func TestRunOfACopy(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	r := b.request("npx", "foo", "arg")
 	c := b.open(r)
@@ -477,6 +485,7 @@ func TestRunOfACopy(t *testing.T) {
 
 // TestPlaces: what makes another install has another folder.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	seen := map[place]string{}
 	for _, line := range []string{"npx foo", "npx foo@1.0.0", "npx -p foo foo", "bunx foo", "bunx --bun foo", "pnpm dlx foo", "npx --registry=https://r foo", "/opt/npx foo", "uvx --with x foo", "uvx foo"} {

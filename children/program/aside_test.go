@@ -7,6 +7,7 @@ import (
 
 // What starts elsewhere than in the first root says so, and what a Plan does is the same.
 func TestAside(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		line string
 		cwd  string

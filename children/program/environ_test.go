@@ -10,6 +10,7 @@ import (
 )
 
 func TestInherited(t *testing.T) {
+	t.Parallel()
 	environ := []string{
 		"HOME=/h", "PATH=/bin", "USER=u", "LOGNAME=u", "SHELL=/bin/sh", "LANG=C", "LC_ALL=C", "TERM=x", "TZ=UTC", "TMPDIR=/tmp",
 		"XDG_RUNTIME_DIR=/run", "HTTP_PROXY=a", "https_proxy=b", "No_Proxy=c", "SSL_CERT_FILE=d", "NODE_EXTRA_CA_CERTS=e", "DISPLAY=:0",
@@ -37,6 +38,7 @@ func TestInherited(t *testing.T) {
 }
 
 func TestRootsVariables(t *testing.T) {
+	t.Parallel()
 	e := NewEnvironment("linux")
 	if file := e.SetRoots(rootsAt("/a|One", "/b/two")); file != nil {
 		t.Errorf("a file for little text: %s", file)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEscapedPlaceholdersAreText(t *testing.T) {
+	t.Parallel()
 	x := Expander{Roots: []guard.Root{{Path: "/a"}, {Path: "/b"}}, Separator: ":"}
 	in := []string{"$${root}", "x$${roots}y", "$${root}${root}", "${roots}", "$$${root}", "${roots"}
 	want := []string{"${root}", "x${roots}y", "${root}/a", "/a", "/b", "$${root}", "${roots"}

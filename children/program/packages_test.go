@@ -10,6 +10,7 @@ import (
 // TestPackage reads lines of launchers: the package, its version, the program, the
 // server's arguments, and what stands in their place once it is installed.
 func TestPackage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		line   string
 		specs  string
@@ -121,6 +122,7 @@ func TestPackage(t *testing.T) {
 // TestManagers: every launcher that fetches names subcommands and flags that its own
 // line can have.
 func TestManagers(t *testing.T) {
+	t.Parallel()
 	for name, l := range launchers {
 		for _, sub := range l.fetch.sub {
 			if !slices.Contains(l.sub, sub) {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestNeedsRoots(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		prog Program
 		want bool

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRewriteArgs(t *testing.T) {
+	t.Parallel()
 	const pkg = "@modelcontextprotocol/server-filesystem"
 	two := []string{"/home/user/project", "/home/user/documents"}
 	for _, c := range []struct {
@@ -70,6 +71,7 @@ func TestRewriteArgs(t *testing.T) {
 }
 
 func TestExpand(t *testing.T) {
+	t.Parallel()
 	two := rootsAt("/a|One", "/b/two")
 	for _, c := range []struct {
 		name  string
@@ -105,6 +107,7 @@ func TestExpand(t *testing.T) {
 
 // TestAnInstalledNamesake: the program of another package that goes by the name is left alone, by its path too.
 func TestAnInstalledNamesake(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for pkg, want := range map[string]bool{"@modelcontextprotocol/server-filesystem": true, "@agent-infra/mcp-server-filesystem": false} {
 		module := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "-"), "node_modules", filepath.FromSlash(pkg), "dist")

@@ -9,6 +9,7 @@ import (
 // what is installed, and nothing is taken from the working directory for it. What runs a
 // program of the project fetches nothing.
 func TestSpellingsOfLaunchers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		line    string
 		manager string // "": nothing is fetched
@@ -65,6 +66,7 @@ func TestSpellingsOfLaunchers(t *testing.T) {
 // What is named relative to the working directory, or implied by it, is refused,
 // started elsewhere, or said to be in doubt; what is not is left alone.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ line, want string }{
 		{"node /opt/s.js ./data", "safe"},
 		{"node -r ./x.js /opt/s.js", "file ./x.js"},
@@ -189,6 +191,7 @@ func TestReach(t *testing.T) {
 }
 
 func TestTame(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, command, args, cwd string
 		local                    bool

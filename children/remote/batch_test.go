@@ -12,6 +12,7 @@ import (
 // A server of 2025-03-26 may put several messages into one array: in an event, and
 // in an answer that is plain JSON.
 func TestRemoteReadsBatches(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	const note, ask = `{"jsonrpc":"2.0","method":"notifications/progress","params":{}}`, `{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{}}`
 	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {

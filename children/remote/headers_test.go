@@ -8,6 +8,7 @@ import (
 )
 
 func TestHeadersOfTheBytesThatAreSent(t *testing.T) {
+	t.Parallel()
 	var m marked
 	tools := [][]byte{
 		[]byte(`{"name":"t","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"},"o":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"b":{"type":"boolean","x-mcp-header":"B"}}}}`),

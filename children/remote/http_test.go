@@ -71,6 +71,7 @@ func greet(t *testing.T, l link.Link) {
 }
 
 func TestRemoteKeepsConnectionsForLargeAnswers(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	big := `{"text":"` + strings.Repeat("x", 1<<20) + `",` + "\r\n" + `"n":12345678901234567890}`
 	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
@@ -98,6 +99,7 @@ func TestRemoteKeepsConnectionsForLargeAnswers(t *testing.T) {
 }
 
 func TestRemoteAnswersWhatIsAskedOnTheStreamOfACall(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		send := childtest.Events(w)
@@ -119,6 +121,7 @@ func TestRemoteAnswersWhatIsAskedOnTheStreamOfACall(t *testing.T) {
 }
 
 func TestRemoteStartsAForgottenSessionAgain(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	var calls atomic.Int32
 	s.On["tools/call"] = func(w http.ResponseWriter, r *http.Request, id string) {
@@ -151,6 +154,7 @@ func TestRemoteStartsAForgottenSessionAgain(t *testing.T) {
 }
 
 func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	var again atomic.Int32
 	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -179,6 +183,7 @@ func TestRemoteTakesABrokenAnswerUpAgain(t *testing.T) {
 }
 
 func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	var opened atomic.Int32
 	s.Get = func(w http.ResponseWriter, r *http.Request) {
@@ -209,6 +214,7 @@ func TestRemoteOwnStreamIsOpenedAgain(t *testing.T) {
 // while no stream is open that it could go on. The one that keeps the head of its
 // stream to itself holds nobody up for long; one that has none does not at all.
 func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	go1, there := make(chan struct{}), atomic.Bool{}
 	s.On["notifications/initialized"] = func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -253,6 +259,7 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 }
 
 func TestRemoteCancelledCallIsTold(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	s.On["tools/call"] = func(_ http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
 	l, _, _ := open(t, remote.Server{URL: s.URL})
@@ -269,6 +276,7 @@ func TestRemoteCancelledCallIsTold(t *testing.T) {
 }
 
 func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
+	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("the other host was sent %v", r.Header)
 	}))
@@ -310,6 +318,7 @@ func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
 }
 
 func TestRemoteBoundsAnswers(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	long := `{"text":"` + strings.Repeat("x", 1<<17) + `"}`
 	s.On["plain"] = func(w http.ResponseWriter, _ *http.Request, id string) { childtest.Plain(w, id, long) }
@@ -338,6 +347,7 @@ func TestRemoteBoundsAnswers(t *testing.T) {
 }
 
 func TestRemoteVerifiesCertificates(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
@@ -351,6 +361,7 @@ func TestRemoteVerifiesCertificates(t *testing.T) {
 // TestRemoteFallsBackToSSE: a server of 2024-11-05 refuses the POST, and
 // answers on the stream that a GET opens.
 func TestRemoteFallsBackToSSE(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []remote.Transport{"", remote.SSE} { // a server for each: the stream of one takes nothing of the other
 		answersBySSE(t, transport)
 	}

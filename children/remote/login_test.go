@@ -61,6 +61,7 @@ func guarded(t *testing.T) (address string, seen func() []string) {
 }
 
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		tokens []string
@@ -90,6 +91,7 @@ func TestLogin(t *testing.T) {
 
 // The token goes to the host of the server, and to none that it names.
 func TestTokenStays(t *testing.T) {
+	t.Parallel()
 	elsewhere, seen := guarded(t)
 	s := httptest.NewServer(http.RedirectHandler(elsewhere, http.StatusTemporaryRedirect))
 	defer s.Close()
@@ -104,6 +106,7 @@ func TestTokenStays(t *testing.T) {
 
 // Without a login nothing is added, and nothing is asked.
 func TestNoLogin(t *testing.T) {
+	t.Parallel()
 	s := oauthtest.New(t)
 	l, _, _ := open(t, remote.Server{URL: s.Resource, Transport: remote.HTTP})
 	if _, err := l.Call(t.Context(), "tools/list"); err == nil || !strings.Contains(err.Error(), `check "headers"`) {

@@ -9,6 +9,7 @@ import (
 // TestPauseThatAServerAsksFor is heeded, but neither as good as none nor as
 // good as for ever.
 func TestPauseThatAServerAsksFor(t *testing.T) {
+	t.Parallel()
 	for told, want := range map[time.Duration]time.Duration{
 		0: time.Second, 3 * time.Second: 3 * time.Second, 1: leastPause, 1 << 32 * time.Millisecond: maxPause,
 	} {

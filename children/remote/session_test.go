@@ -21,6 +21,7 @@ import (
 // TestRemoteSessionIsStartedAgainOnce: many calls find out at once that the server
 // has forgotten the session; one of them begins another, all are answered in it.
 func TestRemoteSessionIsStartedAgainOnce(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	var started atomic.Int32
 	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, id string) {
@@ -85,6 +86,7 @@ func (h *asking) ServeNotification(*jsonrpc.Message) {}
 // TestRemoteQuestionOfACall: one that the child takes back, or whose call is
 // given up, ends; one whose call was answered goes on.
 func TestRemoteQuestionOfACall(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"taken back", "given up", "answered"} {
 		t.Run(how, func(t *testing.T) {
 			s := childtest.NewServer(t)
@@ -153,6 +155,7 @@ func TestRemoteQuestionOfACall(t *testing.T) {
 // TestRemoteSessionForgottenWhileNothingIsCalled: the child's own stream finds
 // out, and a new session is started before anybody calls.
 func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
+	t.Parallel()
 	s := childtest.NewServer(t)
 	var started atomic.Int32
 	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
@@ -192,6 +195,7 @@ func TestRemoteSessionForgottenWhileNothingIsCalled(t *testing.T) {
 // TestRemoteSessionForgottenInOtherWords: many servers answer 400 in a session
 // that they do not know, as the examples of the TypeScript SDK do.
 func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		code  int
 		body  string
@@ -235,6 +239,7 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 // 404 there, as for any other; that is no reason to begin its session again, and
 // again.
 func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		had  bool // such a stream, before it lost the session
@@ -280,6 +285,7 @@ func TestRemoteWithoutAStreamOfItsOwn(t *testing.T) {
 // TestRemoteErrorUnderAStatusOfItsOwn: an error that is about a request is its
 // answer, whatever the status says; what is none is quoted as it is.
 func TestRemoteErrorUnderAStatusOfItsOwn(t *testing.T) {
+	t.Parallel()
 	const odd = `{"code":-32050,"message":"quota","data":{"n":9007199254740993},"more":1.0}`
 	for _, c := range []struct {
 		code        int

@@ -48,6 +48,7 @@ func (k *kid) starts(c *run.AsyncCall, tool, args, token string) told {
 }
 
 func TestStartCall(t *testing.T) {
+	t.Parallel()
 	const limit = 2 * time.Second
 	bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		if !k.CanStart() {
@@ -106,6 +107,7 @@ func TestStartCall(t *testing.T) {
 
 // A call that is started without a limit goes on until it is given up.
 func TestStartCallWithoutALimit(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{CallTimeout: -1}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		c := &run.AsyncCall{}
 		to := k.starts(c, "sleep", `{}`, "")
@@ -122,6 +124,7 @@ func TestStartCallWithoutALimit(t *testing.T) {
 
 // A call whose child ends is told what became of that. What cannot be sent is not started, and nothing waits for it.
 func TestStartCallOfAChildThatEnds(t *testing.T) {
+	t.Parallel()
 	var child *pipe
 	open := func(h jsonrpc.Handler) (link.Link, error) {
 		l, err := openPipe(childtest.Script{})(h)
@@ -150,6 +153,7 @@ func TestStartCallOfAChildThatEnds(t *testing.T) {
 
 // Not every transport can send a call without waiting.
 func TestCallsThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		if k.CanStart() || k.StartCall(&run.AsyncCall{}, make(told), nil, "tools/call", nil) {
 			t.Error("it was started")
@@ -159,6 +163,7 @@ func TestCallsThatCannotBeStarted(t *testing.T) {
 
 // A child without a handshake is told with each call for whom it is, and its results are held against its version.
 func TestStartCallWithoutAHandshake(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{Era: spec.EraModern}), openPipe(childtest.Script{Era: "modern"}), func(t *testing.T, k *kid) {
 		k.profile.Capabilities = []byte(`{"sampling":{}}`)
 		if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil || !k.Modern() || !k.CanStart() {
@@ -190,6 +195,7 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 
 // Only a child without a handshake tells of its tasks.
 func TestWatchTask(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		if _, ok := k.WatchTask(context.Background(), "t"); ok || k.Modern() {
 			t.Error("a child with a handshake")

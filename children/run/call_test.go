@@ -18,6 +18,7 @@ import (
 
 // What a failed call says depends on what became of the child, and on whom that is told.
 func TestWhyACallFailed(t *testing.T) {
+	t.Parallel()
 	exit := &process.ExitError{Text: "exited with status 7", Code: 7}
 	lost := &link.LostError{Host: "example.com", Err: errors.New("no route")}
 	refused := &link.StatusError{Code: 500}
@@ -101,6 +102,7 @@ func TestWhyACallFailed(t *testing.T) {
 
 // Who cancels a call is told why, whatever else happens, and whether or not an answer came first.
 func TestCancelledCall(t *testing.T) {
+	t.Parallel()
 	why := errors.New("the person thought better of it")
 	for name, err := range map[string]error{"answered": nil, "closed": &jsonrpc.ClosedError{Reason: errors.New("end of file")}} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +122,7 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestCancelReachesTheChild(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("the person thought better of it")
@@ -141,6 +144,7 @@ func TestCancelReachesTheChild(t *testing.T) {
 }
 
 func TestBrokenAnswer(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		var broken *jsonrpc.BrokenError
 		if _, err := k.tool(t.Context(), "broken", "{}"); !errors.As(err, &broken) {
@@ -154,6 +158,7 @@ func TestBrokenAnswer(t *testing.T) {
 
 // A call ends when nothing was heard of it for so long. What the child reports of it starts the time anew.
 func TestCallTimeoutAndProgress(t *testing.T) {
+	t.Parallel()
 	const limit = 2 * time.Second
 	bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		start := time.Now()
@@ -188,6 +193,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 
 // Some calls have no limit: those of an entry without one, and those that wait for something else.
 func TestCallsWithoutALimit(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []time.Duration{-1, time.Second} {
 		bubble(t, options(spec.Spec{CallTimeout: limit}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 			ctx := t.Context()

@@ -25,6 +25,7 @@ import (
 
 // What a child offers is known once it has answered the handshake and its lists.
 func TestConnect(t *testing.T) {
+	t.Parallel()
 	for name, era := range map[string]spec.Era{"legacy": spec.EraLegacy, "modern": spec.EraModern} {
 		script := childtest.Script{Pages: 2, FailPage: 3}
 		if era == spec.EraModern {
@@ -60,6 +61,7 @@ func untilEnd(ctx context.Context, _, _ string) (string, error) {
 
 // Why a child did not start says how far it had come, and how it ended.
 func TestWhyItDidNotStart(t *testing.T) {
+	t.Parallel()
 	exit := &process.ExitError{Text: "exited with status 3", Code: 3}
 	silent := newWire()
 	silent.call = untilEnd
@@ -109,6 +111,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 
 // A run that is ended while it is listed gives no offer, since that may lack a part.
 func TestEndedWhileItStarts(t *testing.T) {
+	t.Parallel()
 	why := errors.New("the session has ended")
 	life, end := context.WithCancelCause(t.Context())
 	w := greets(func(context.Context, string, string) (string, error) { end(why); return `{"tools":[]}`, nil })
@@ -121,6 +124,7 @@ func TestEndedWhileItStarts(t *testing.T) {
 
 // A child with a tool that shows its directories starts when they are the roots. If they are not in time, that is said.
 func TestRootsAreShownFirst(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		tool   string
 		mode   spec.RootsMode
@@ -163,6 +167,7 @@ func TestRootsAreShownFirst(t *testing.T) {
 
 // What the kernel has refused a run that is over is part of why it is, unless several sessions share it.
 func TestRefusedByTheKernel(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -204,6 +209,7 @@ func TestRefusedByTheKernel(t *testing.T) {
 
 // A run that cannot be opened is none.
 func TestStartThatFails(t *testing.T) {
+	t.Parallel()
 	why := errors.New("not found in PATH")
 	r, err := run.Start(options(spec.Spec{}), &kid{}, func(jsonrpc.Handler) (link.Link, error) { return nil, why })
 	if r != nil || err != why {
@@ -213,6 +219,7 @@ func TestStartThatFails(t *testing.T) {
 
 // Stop returns when nothing of the run is left, and the child is told why.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	w := newWire()
 	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
 		w.hold = make(chan struct{})

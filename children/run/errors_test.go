@@ -12,6 +12,7 @@ import (
 
 // The end of stderr is quoted to the one session whose child it is, unless the reason holds it.
 func TestUnavailable(t *testing.T) {
+	t.Parallel()
 	stderr := strings.Repeat("early\n", 5) + strings.Repeat("late\n", 9) + "last"
 	cause := errors.New("cause")
 	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {

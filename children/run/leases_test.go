@@ -9,6 +9,7 @@ import (
 
 // A run ends when nobody holds it any more. Until then no lease is given that was not given before.
 func TestLeases(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, k *kid, drained func() bool){
 		"it is closed while one is held": func(t *testing.T, k *kid, drained func() bool) {
 			one, two := k.Enter(), k.Enter()

@@ -16,6 +16,7 @@ var logs = &offers.Offer{Capabilities: []byte(`{"logging":{}}`)}
 
 // The child is told the level that its client wants, once.
 func TestLevel(t *testing.T) {
+	t.Parallel()
 	w := newWire()
 	var said []string
 	answer, fails := "{}", error(nil)
@@ -51,6 +52,7 @@ func TestLevel(t *testing.T) {
 
 // Nobody waits for longer than two seconds, for the child or for another who tells it.
 func TestLevelTakesNoLonger(t *testing.T) {
+	t.Parallel()
 	w := newWire()
 	var said int
 	w.call = func(ctx context.Context, _, _ string) (string, error) {

@@ -67,6 +67,7 @@ var announces = &offers.Offer{Capabilities: []byte(`{"tools":{"listChanged":true
 
 // A list is read again when the child says that it has changed, ten times a second at most, and that list alone.
 func TestListChangedIsFollowed(t *testing.T) {
+	t.Parallel()
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
 		time.Sleep(time.Hour)
 		l.want(t, "nothing has changed")
@@ -99,6 +100,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 
 // A list that cannot be read leaves the former one, and the next change is followed.
 func TestListThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
 		l.err = errors.New("not now")
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
@@ -116,6 +118,7 @@ func TestListThatCannotBeRead(t *testing.T) {
 
 // Lists whose changes are not announced are read when their time is over, but not within a minute.
 func TestListsThatExpire(t *testing.T) {
+	t.Parallel()
 	quiet := []byte(`{"tools":{}}`)
 	for name, tc := range map[string]struct {
 		base  offers.Offer
@@ -149,6 +152,7 @@ func TestListsThatExpire(t *testing.T) {
 
 // A server that has forgotten the session is listed again, and told the level of the log again.
 func TestSessionRenewed(t *testing.T) {
+	t.Parallel()
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
 		k.wantsLevel("info")
 		k.TellLevel(t.Context(), announces)
@@ -169,6 +173,7 @@ func TestSessionRenewed(t *testing.T) {
 
 // A child without a handshake that wants other headers is listed again.
 func TestHeadersThatHaveChanged(t *testing.T) {
+	t.Parallel()
 	w := modernWire(`{"code":-32020,"message":"headers"}`)
 	bubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {
 		o, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {})

@@ -16,6 +16,7 @@ import (
 // The kernel holds a run to what was at its paths when it started. A run is looked at once a second at most, unless
 // something has been seen to be replaced.
 func TestPathsReplaced(t *testing.T) {
+	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +62,7 @@ func TestPathsReplaced(t *testing.T) {
 
 // A run that is not held to any place is never looked at.
 func TestNothingIsReplaced(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]*confinement.Confinement{"not confined": nil, "no profile": {}, "no places": {Profile: &sandbox.Profile{}}} {
 		o := options(spec.Spec{})
 		o.Launch.Sandbox = c

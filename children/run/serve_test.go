@@ -33,6 +33,7 @@ func answered(a jsonrpc.Answer) string {
 
 // The run answers ping and roots/list itself. Whatever else the child asks is the Instance's.
 func TestQuestionsOfTheChild(t *testing.T) {
+	t.Parallel()
 	roots := servedroots.Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r", Name: "R"}}, Gen: 3, Known: true}
 	for _, mode := range []spec.RootsMode{spec.RootsList, spec.RootsNone} {
 		bubble(t, options(spec.Spec{Roots: mode}), onWire(newWire()), func(t *testing.T, k *kid) {
@@ -70,6 +71,7 @@ func TestQuestionsOfTheChild(t *testing.T) {
 
 // An answer to roots/list counts when it has been written, and not before.
 func TestRootsCountWhenTheyAreWritten(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{Roots: spec.RootsList}), onWire(newWire()), func(t *testing.T, k *kid) {
 		a := k.ServeRequest(t.Context(), message(t, "roots/list", `{}`))
 		if k.Roots.Asked() {
@@ -83,6 +85,7 @@ func TestRootsCountWhenTheyAreWritten(t *testing.T) {
 
 // The child asks for its roots during each of 120 parallel calls.
 func TestRootsDuringCalls(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{Roots: spec.RootsList}), openPipe(childtest.Script{}), func(t *testing.T, k *kid) {
 		k.wanted = servedroots.Wanted{Roots: []guard.Root{{URI: "file:///", Path: "/", Name: "a b"}}, Known: true}
 		var wg sync.WaitGroup
@@ -103,6 +106,7 @@ func TestRootsDuringCalls(t *testing.T) {
 
 // While the child waits for an answer of ours, its calls use up none of their time.
 func TestCallsWaitForWhatTheChildAsks(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"roots/list", "elicitation/create"} {
 		bubble(t, options(spec.Spec{Roots: spec.RootsList, CallTimeout: 2 * time.Second}), openPipe(childtest.Script{Asks: true}), func(t *testing.T, k *kid) {
 			k.fetch = func(context.Context) { time.Sleep(time.Hour) }
@@ -124,6 +128,7 @@ func TestCallsWaitForWhatTheChildAsks(t *testing.T) {
 
 // Tell reaches the child that has asked, and no context is of two.
 func TestTell(t *testing.T) {
+	t.Parallel()
 	w := newWire()
 	var got []string
 	w.notify = func(method string) error { got = append(got, method); return nil }
@@ -146,6 +151,7 @@ func TestTell(t *testing.T) {
 
 // Notifications are handed on in order, but for those of lists, which the run follows itself.
 func TestNotificationsOfTheChild(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		k.ServeNotification(message(t, "notifications/a", `{}`))
 		k.ServeNotificationOn(t.Context(), message(t, "notifications/b", `{}`))
@@ -164,6 +170,7 @@ func TestNotificationsOfTheChild(t *testing.T) {
 
 // Of what a child tells beside its answers so much is handed on as a person could read. The rest is counted.
 func TestTooManyNotifications(t *testing.T) {
+	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {
 		send := func(method string, n int) (passed int, muted uint64) {
 			before, was := len(k.noted()), k.Muted()
@@ -208,6 +215,7 @@ func modernWire(answer string) *wire {
 // A child without a handshake asks nothing by itself. If it no longer serves its version, the run ends, once it is the one
 // that may be called.
 func TestWithoutAHandshake(t *testing.T) {
+	t.Parallel()
 	for _, current := range []bool{true, false} {
 		w := modernWire(`{"code":-32022,"message":"unsupported"}`)
 		bubble(t, options(spec.Spec{Era: spec.EraModern}), onWire(w), func(t *testing.T, k *kid) {

@@ -340,6 +340,7 @@ func newWorld(t *testing.T) world {
 // TestAttacks has a child do, with and without the sandbox, what would reach outside of
 // its root. Without the sandbox each gets there.
 func TestAttacks(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	made := func(path string) func(w world, out string) bool {
 		return func(w world, out string) bool { _, err := os.Lstat(filepath.Join(w.out, path)); return err == nil }
@@ -428,6 +429,7 @@ func TestAttacks(t *testing.T) {
 
 // TestHonest does inside what is refused outside.
 func TestHonest(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"read":                 {"read", "{root}/mine"},
 		"list":                 {"list", "{root}"},
@@ -463,6 +465,7 @@ func TestHonest(t *testing.T) {
 
 // TestPrivileges: a confined child has none, and cannot get any, whoever it runs as.
 func TestPrivileges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	out := confined(t, profileFor(t, w.root), child(t, w.root, "privileges"))
 	for _, want := range []string{"NoNewPrivs:\t1", "CapPrm:\t0000000000000000", "CapEff:\t0000000000000000", "CapAmb:\t0000000000000000", "Seccomp:\t2"} {
@@ -477,6 +480,7 @@ func TestPrivileges(t *testing.T) {
 
 // TestDescriptors: what whoever started the hub has left open is not inherited.
 func TestDescriptors(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	f, err := os.Open(w.secret)
 	if err != nil {
@@ -502,6 +506,7 @@ func TestDescriptors(t *testing.T) {
 // TestNetwork: what is off is off, UDP too; where ports are named no other one is
 // reached, by no protocol that passes by Landlock's rules.
 func TestNetwork(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -548,6 +553,7 @@ func TestNetwork(t *testing.T) {
 
 // TestTheProcessStaysFree: only the thread that starts a child is confined.
 func TestTheProcessStaysFree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 20 {
 		if out := confined(t, profileFor(t, w.root), child(t, w.root, "read", w.secret)); strings.Contains(out, canary) {
@@ -573,6 +579,7 @@ func TestTheProcessStaysFree(t *testing.T) {
 
 // TestLandlockForbidden: a filter of system calls around the hub counts as no Landlock.
 func TestLandlockForbidden(t *testing.T) {
+	t.Parallel()
 	if out := confined(t, nil, child(t, "/", "kernel")); !strings.HasPrefix(out, "done: ABI 0, Landlock cannot be used: operation not permitted") {
 		t.Errorf("%s", out)
 	}
@@ -580,6 +587,7 @@ func TestLandlockForbidden(t *testing.T) {
 
 // TestZeroProfile opens nothing, not even the program.
 func TestZeroProfile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if out := confined(t, &sandbox.Profile{}, child(t, w.root, "read", w.secret)); !strings.HasPrefix(out, "refused:") {
 		t.Errorf("%s", out)
@@ -588,6 +596,7 @@ func TestZeroProfile(t *testing.T) {
 
 // TestLinksOfAProfileAreNotFollowed: a path that has become a link opens nothing.
 func TestLinksOfAProfileAreNotFollowed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	moved := filepath.Join(w.root, "sub")
 	p := profileFor(t, moved)

@@ -14,6 +14,7 @@ import (
 // TestBrowser: Chromium has its own sandbox within this one, of namespaces and filters. As
 // root it has none anywhere.
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	needs.Program(t, "chromium")
 	if os.Getuid() == 0 {

@@ -74,6 +74,7 @@ func sharedMemory(t *testing.T) string {
 // TestDevices: terminals and shared memory are those of all programs of the user. They
 // are closed, and open whole for who is given them.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	for _, tc := range []struct {
 		name    string
@@ -124,6 +125,7 @@ func TestDevices(t *testing.T) {
 
 // TestHarmlessDevices: those that hold nothing of anybody's are open to all.
 func TestHarmlessDevices(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, need := range sandbox.Base() {
 		for _, path := range need.Paths {

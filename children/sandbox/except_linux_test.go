@@ -12,6 +12,7 @@ import (
 // TestExcept: a folder in a root is opened by no rule around it, and by none of its own. What lies beside is, as it was at the
 // start. The control has the same rules without it.
 func TestExcept(t *testing.T) {
+	t.Parallel()
 	for _, guarded := range []bool{false, true} {
 		root := real(t.TempDir())
 		kept := filepath.Join(root, "a", "kept")

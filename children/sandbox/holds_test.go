@@ -11,6 +11,7 @@ import (
 
 // TestHoldsAsRel: the short way says of any two paths what the long one does.
 func TestHoldsAsRel(t *testing.T) {
+	t.Parallel()
 	held := 0
 	seeds.Check(t, func(t *rapid.T) {
 		path := rapid.StringMatching(`/?(a|ab|\.|\.\.|\.a|/)?(/(a|ab|\.|\.\.|\.\.a|)){0,4}`)

@@ -13,6 +13,7 @@ import (
 )
 
 func TestLooks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a/b", "c"} {
@@ -56,6 +57,7 @@ func TestLooks(t *testing.T) {
 
 // TestLooksReal: where text tells what a path leads to, the system says the same.
 func TestLooksReal(t *testing.T) {
+	t.Parallel()
 	names := []string{"a", "b", "c"}
 	told := 0
 	seeds.Check(t, func(t *rapid.T) {

@@ -298,6 +298,7 @@ func kinds(t *testing.T, root string) map[string]*sandbox.Profile {
 // pointer, and what is not known are refused. Without a filter at least one of each is
 // answered otherwise.
 func TestRefusedCalls(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	w := newWorld(t)
 	want := `mount: operation not permitted
@@ -337,6 +338,7 @@ getpid of 32 bits: function not implemented
 
 // TestOverlay: a file system that is attached nowhere changes nothing outside.
 func TestOverlay(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	needs.Program(t, "perl")
 	play := func(change func(root string) *sandbox.Profile) (gone bool, said string) {
@@ -366,6 +368,7 @@ func TestOverlay(t *testing.T) {
 
 // TestRaisedBits: no file that runs with the rights of its owner comes from a child.
 func TestRaisedBits(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	programs := map[string]string{"tar": "tar", "another user namespace": "unshare"}
 	for way := range raise {
@@ -414,6 +417,7 @@ func init() {
 
 // TestReadOnlyControl: who has a file open to read changes nothing of it by ioctl.
 func TestReadOnlyControl(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	const short = 0x40046602 // FS_IOC32_SETFLAGS
 	for name := range kinds(t, t.TempDir()) {
@@ -460,6 +464,7 @@ func TestQueues(t *testing.T) {
 // TestAttributes: required holds modes, owners, times and attributes of files outside,
 // also of those that it may read. Without it each is changed.
 func TestAttributes(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	for name := range told {
 		t.Run(name, func(t *testing.T) {
@@ -542,6 +547,7 @@ func TestWithinAnotherFilter(t *testing.T) {
 // TestListener: who answers for the hub cannot be had a second time, neither above it nor
 // below.
 func TestListener(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	w := newWorld(t)
 	p := profileFor(t, w.root)

@@ -9,6 +9,7 @@ import (
 // TestNewerKernels: each version has the rights of those before, and one that is not
 // known yet has those that are.
 func TestNewerKernels(t *testing.T) {
+	t.Parallel()
 	for abi, want := range map[int]uint64{
 		1: first, 2: first | landlock.AccessFSRefer, 3: 1<<15 - 1, 4: 1<<15 - 1, 5: 1<<16 - 1, 7: 1<<16 - 1, 8: 1<<16 - 1,
 		9: 1<<17 - 1, 10: 1<<17 - 1, 11: 1<<17 - 1, 99: 1<<17 - 1,

@@ -219,6 +219,7 @@ func sorted[V any](m map[string]V) []string {
 // TestSameResults: whoever changes what is his own sees no difference, in what comes of it
 // and in how it fails, between a hub that makes the calls and a kernel that does.
 func TestSameResults(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	play := func(attributes bool) []string {
 		w := newWorld(t)
@@ -272,6 +273,7 @@ func manyChanges(threads, each int) (string, error) {
 // TestManyChanges: many threads at once wait for each other, and all come through. So
 // they do for many children at a time.
 func TestManyChanges(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	var wg sync.WaitGroup
 	for range 4 {
@@ -333,6 +335,7 @@ func race(outside string) (string, error) {
 
 // TestRacedChanges: a name that changes while it is judged leads to nothing outside.
 func TestRacedChanges(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	play := func(attributes bool) (uint32, string) {
 		w := newWorld(t)
@@ -356,6 +359,7 @@ func TestRacedChanges(t *testing.T) {
 // TestEnd: whoever outlives what he came from is answered no more, and nobody waits for
 // him. Until then he was.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	needs.Program(t, "setsid")
 	for _, attributes := range []bool{false, true} {

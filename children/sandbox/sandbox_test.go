@@ -16,6 +16,7 @@ import (
 )
 
 func TestLacks(t *testing.T) {
+	t.Parallel()
 	on, ports, off := sandbox.Network{On: true}, sandbox.Network{Ports: []uint16{443}}, sandbox.Network{}
 	for _, tc := range []struct {
 		name     string
@@ -56,6 +57,7 @@ func TestLacks(t *testing.T) {
 
 // TestReach: only what is there, and can be connected to, is named.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("these are sockets of Unix")
 	}
@@ -101,6 +103,7 @@ func TestReach(t *testing.T) {
 }
 
 func TestLookWithoutLandlock(t *testing.T) {
+	t.Parallel()
 	if k := sandbox.Look(func() (int, error) { return 0, errors.New("no such thing") }); k.ABI != 0 || k.Why == "" {
 		t.Errorf("%+v", k)
 	}
@@ -139,6 +142,7 @@ func TestBoundary(t *testing.T) {
 }
 
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	const rw = sandbox.Read | sandbox.Write
 	narrow := &sandbox.Profile{Rules: sandbox.Sorted([]sandbox.Rule{{Path: "/b", Access: sandbox.Read}, {Path: "/a", Access: sandbox.Read}, {Path: "/b", Access: sandbox.Write}})}
 	if len(narrow.Rules) != 2 || narrow.Rules[1] != (sandbox.Rule{Path: "/b", Access: rw}) {
@@ -160,6 +164,7 @@ func TestProfiles(t *testing.T) {
 // TestLeadsThroughALink: a link where children write counts as theirs also where another
 // one leads to it.
 func TestLeadsThroughALink(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a user may make no links there")
 	}
@@ -245,6 +250,7 @@ var update = flag.Bool("update", false, "write docs/sandbox.md anew")
 //
 //	go test ./children/sandbox -run Documented -update
 func TestBaseIsDocumented(t *testing.T) {
+	t.Parallel()
 	const page = "../../docs/sandbox.md"
 	text, err := os.ReadFile(page)
 	if err != nil {

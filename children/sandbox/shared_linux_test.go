@@ -95,6 +95,7 @@ func newOutside(t *testing.T) (o outside) {
 // TestShared: what programs of one user share in the kernel has no path, and is closed
 // all the same. Where the profile has sockets on it is open.
 func TestShared(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	for _, attack := range []string{"key", "shared memory", "message", "family"} {
 		t.Run(attack, func(t *testing.T) {
@@ -123,6 +124,7 @@ func TestShared(t *testing.T) {
 // TestLimits: who sets the limits of a process can end it, and a child may do neither to
 // one outside.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	landlocked(t)
 	w := newWorld(t)
 	for _, tc := range []struct {

@@ -59,6 +59,7 @@ func wanted(gen uint64) Wanted {
 var list = Change{List: true, SameLaunch: true, SameArgs: true}
 
 func TestAChangeIsToldAndApplied(t *testing.T) {
+	t.Parallel()
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
 		if r.Due(wanted(1), 1) || !r.Due(wanted(2), 1) {
 			t.Error("a change is due, and nothing else is")
@@ -82,6 +83,7 @@ func TestAChangeIsToldAndApplied(t *testing.T) {
 }
 
 func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
+	t.Parallel()
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
 		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		<-r.Overdue() // of the bubble's time
@@ -98,6 +100,7 @@ func TestAChildThatDoesNotAskAgainIsNotWaitedForTwice(t *testing.T) {
 }
 
 func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
+	t.Parallel()
 	following(t, true, func(t *testing.T, r *Roots, want func(string, Step, Step), _ func() int) {
 		want("changed", r.Review(wanted(2), list), Step{News: Announced})
 		if got := r.OnOverdue(); got.Replace == "" || got.News != Nothing {
@@ -108,6 +111,7 @@ func TestAChildWithRootsInItsArgumentsIsReplacedWhenLate(t *testing.T) {
 
 // A child that is asking just then is not told: the answer has the new roots.
 func TestAChildThatAsksIsNotTold(t *testing.T) {
+	t.Parallel()
 	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
 		r.NoteQuestion()
 		want("changed while it asks", r.Review(wanted(2), list), Step{News: Announced})

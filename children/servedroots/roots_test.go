@@ -5,6 +5,7 @@ import (
 )
 
 func TestRootsDecision(t *testing.T) {
+	t.Parallel()
 	base := Change{List: true, SamePlace: true}
 	for _, c := range []struct {
 		name string
@@ -42,6 +43,7 @@ func TestRootsDecision(t *testing.T) {
 }
 
 func TestProbeShows(t *testing.T) {
+	t.Parallel()
 	result := func(text string) []byte {
 		return []byte(`{"content":[{"type":"image","data":""},{"type":"text","text":"` + text + `"}]}`)
 	}

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDigest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "server")
 	write := func(text string) {

@@ -3,6 +3,7 @@ package spec
 import "testing"
 
 func TestSpecEqual(t *testing.T) {
+	t.Parallel()
 	a := Spec{Name: "x", Command: "c", Args: []string{}, Env: nil, CallTimeout: DefaultCallTimeout}
 	b := Spec{Name: "x", Command: "c", Env: map[string]string{}}
 	if !a.Equal(b) {

@@ -18,6 +18,7 @@ func there(path string) bool { return !strings.HasPrefix(path, "/missing") }
 // TestDigestedCountsWhatIsRelevant: environments that differ in order, in what no child gets, in what is of a window, and in
 // how a PATH is written make one variant of a child that sessions may share. Any other change makes another.
 func TestDigestedCountsWhatIsRelevant(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z]{1,6}`)
 		path := rapid.SliceOfN(rapid.SampledFrom([]string{"/bin", "/usr/bin", "/opt/a", "/opt/b"}), 1, 4).Draw(t, "path")
@@ -70,6 +71,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 
 // TestDigestedOfASessionsOwn: nobody else gets what it has, so each of its variables counts, and its folder does.
 func TestDigestedOfASessionsOwn(t *testing.T) {
+	t.Parallel()
 	spec := func(term, dir string) string {
 		return Spec{Name: "a", Command: "c", Environ: []string{"TERM=" + term}, Dir: dir}.VariantDigest(there)
 	}
@@ -87,6 +89,7 @@ func TestDigestedOfASessionsOwn(t *testing.T) {
 
 // TestApart: what tells two apart is named, and no value is.
 func TestApart(t *testing.T) {
+	t.Parallel()
 	a := Spec{Name: "a", Command: "c", Args: []string{"one"}, Env: map[string]string{"X": "secret-1"}, Share: ShareRoots, Environ: []string{"LANG=secret-2", "PATH=/bin", "TERM=a"}}
 	b := a
 	b.Args, b.Env, b.Environ = []string{"two"}, map[string]string{"X": "other", "Y": ""}, []string{"TERM=b", "PATH=/bin:/bin", "TZ=x"}

@@ -7,6 +7,7 @@ import (
 
 // A person sees all that they are asked about: nothing is cut off its end, and no line of it is made by what it holds.
 func TestAQuestionIsShownWhole(t *testing.T) {
+	t.Parallel()
 	text := "Allow?\n\nIts arguments are: {" + strings.Repeat("x", 5000) + "; rm -rf /}\x1b[2J\r"
 	got := printableLines(text)
 	if !strings.Contains(got, `; rm -rf /}\x1b[2J\r`) || strings.Contains(got, "…") || strings.Count(got, "\n") != 2 {
@@ -16,6 +17,7 @@ func TestAQuestionIsShownWhole(t *testing.T) {
 
 // The code alone allows what opens the least; anything wider has to be named, and what is no choice stays none.
 func TestWhatIsTypedForADecision(t *testing.T) {
+	t.Parallel()
 	both := []string{"file", "directory"}
 	for _, tc := range []struct {
 		line    string

@@ -9,6 +9,7 @@ import (
 
 // TestArgumentsAreCompleted: whatever a command calls its argument, a shell can complete it. One that makes a new name cannot.
 func TestArgumentsAreCompleted(t *testing.T) {
+	t.Parallel()
 	named, seen := regexp.MustCompile(`\b(NAME|SERVER|TOOL|CLIENT)\b`), 0
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

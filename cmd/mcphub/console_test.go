@@ -9,6 +9,7 @@ import (
 
 // What may be secret in hub.json is not shown; all else stands where it stood.
 func TestWithoutSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "Sup3r-S3cret-Value"
 	text := `{
   // the old one: "TOKEN": "` + secret + `"

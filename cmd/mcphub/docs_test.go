@@ -36,6 +36,7 @@ func parses(line string) error {
 
 // TestCommandsInTheDocuments holds that the program has each command and flag that the documents name.
 func TestCommandsInTheDocuments(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +68,7 @@ func TestCommandsInTheDocuments(t *testing.T) {
 
 // TestStatusesInTheDocuments holds that docs/commands.md has every exit status, as the manual says it.
 func TestStatusesInTheDocuments(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/commands.md")
 	if err != nil {
 		t.Fatal(err)

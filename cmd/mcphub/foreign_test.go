@@ -54,6 +54,7 @@ func foreignShown(text string, verbose bool) map[string]string {
 // A thousand texts that a terminal would obey stand where servers, clients, files and hubs fill in theirs: each is shown as escapes,
 // and none makes a line more, but for errors and logs of several lines, which are moved in. The control is what these texts are.
 func TestForeignTextAtATerminal(t *testing.T) {
+	t.Parallel()
 	acts := func(text string) string {
 		for _, r := range text {
 			if r != '\n' && printable.Hidden(r) {

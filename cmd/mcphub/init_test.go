@@ -224,6 +224,7 @@ func TestInitOffersToShare(t *testing.T) {
 
 // TestInterruptEndsAQuestion: nobody types anything, and the command is interrupted.
 func TestInterruptEndsAQuestion(t *testing.T) {
+	t.Parallel()
 	in, typing := io.Pipe()
 	defer typing.Close()
 	ctx, cancel := context.WithCancel(t.Context())

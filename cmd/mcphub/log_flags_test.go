@@ -11,6 +11,7 @@ import (
 // What a child wrote reaches a log of either kind without its escape sequences
 // and without changes of direction.
 func TestLogsAreClean(t *testing.T) {
+	t.Parallel()
 	evil := "a\x1b[31mred\x1b]0;title\x07 \u202eevil\U000e0041"
 	for _, to := range [][2]bool{{false, false}, {true, false}, {true, true}} {
 		var b bytes.Buffer

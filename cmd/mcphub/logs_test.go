@@ -12,6 +12,7 @@ import (
 )
 
 func TestLogsOfOneServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(name, text string) {
 		t.Helper()
@@ -50,6 +51,7 @@ func TestLogsOfOneServer(t *testing.T) {
 
 // Whose session a line is of is said once, before the first line, and again looked for where nobody was known.
 func TestLogsSayWhose(t *testing.T) {
+	t.Parallel()
 	var out, said bytes.Buffer
 	looks := 0
 	l := serverLog{name: "git", out: &out, say: &said, told: map[string]bool{}, look: func() []sessionOf {

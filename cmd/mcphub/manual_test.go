@@ -12,6 +12,7 @@ import (
 )
 
 func TestManualAndSchema(t *testing.T) {
+	t.Parallel()
 	page := manual(rootCommand())
 	for _, want := range []string{".SS mcphub add NAME", `\fB\-\-header\fR`, ".SS mcphub audit verify", ".SH \"EXIT STATUS\""} {
 		if !strings.Contains(page, want) {
@@ -28,6 +29,7 @@ func TestManualAndSchema(t *testing.T) {
 
 // TestCompletionOfServers has a shell ask for the servers of hub.json.
 func TestCompletionOfServers(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hub.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers": {"git": {"command": "x"}, "web": {"url": "https://example.com/mcp"}}}`), 0o600); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ var notGolden = []string{"doctor", "auth login", "auth logout"}
 // TestEveryCommandPrintsJSON holds that each command takes --json, and that testdata/printed below e2e has a golden file of its JSON
 // and one of its text.
 func TestEveryCommandPrintsJSON(t *testing.T) {
+	t.Parallel()
 	golden := func(name string) bool {
 		found, err := filepath.Glob("../../e2e/*/testdata/printed/" + name)
 		if err != nil {
@@ -79,6 +80,7 @@ var rawPrints = map[string]string{
 // Commands print by internal/layout, which lets no text act: nothing in this package writes by fmt or io, or to the
 // standard streams as they are.
 func TestEverythingIsPrintedByLayout(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

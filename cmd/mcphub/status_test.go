@@ -47,6 +47,7 @@ func shownStatus(verbose bool) string {
 
 // TestStatusNamesWhatWaits, and the command that answers it, whether a hub runs or not.
 func TestStatusNamesWhatWaits(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	statusReport{Questions: []pendingQuestion{{"file:/a/hub.json", "/a/hub.json has changed\x1b[2J\nhub 7, up 1s"}, {"name /b", "/b led to /c"}}}.show(&b, noon, false)
 	want := "\nwaits for a person: /a/hub.json has changed\\x1b[2J\\nhub 7, up 1s: mcphub reload\n\nwaits for a person: /b led to /c: mcphub reload\n"
@@ -56,6 +57,7 @@ func TestStatusNamesWhatWaits(t *testing.T) {
 }
 
 func TestStatusForPeople(t *testing.T) {
+	t.Parallel()
 	got := shownStatus(false)
 	for _, want := range []string{
 		`^hub 77, up 2d2h, version v1$`,
@@ -105,6 +107,7 @@ func TestStatusForPeople(t *testing.T) {
 }
 
 func TestStatusOutcome(t *testing.T) {
+	t.Parallel()
 	one, lost := []admin.Report{{}}, []unreachableHub{{"s", "e"}}
 	for _, c := range []struct {
 		found statusReport
@@ -123,6 +126,7 @@ func TestStatusOutcome(t *testing.T) {
 }
 
 func TestNextStartIsOneTruth(t *testing.T) {
+	t.Parallel()
 	at := func(d time.Duration) *time.Time { t := noon.Add(d); return &t }
 	for _, c := range []struct {
 		by       string
@@ -146,6 +150,7 @@ func TestNextStartIsOneTruth(t *testing.T) {
 
 // TestStatusShowsPolicy: how many rules, and which ones where more is asked for.
 func TestStatusShowsPolicy(t *testing.T) {
+	t.Parallel()
 	r := &status.Policy{Sandbox: "/box", Rules: []status.Rule{{Name: "a\x1b[31m", Then: "deny", If: "every call", At: "/hub.json:3"}}}
 	for verbose, want := range map[bool]string{false: "policy: 1 rules, sandbox /box\n", true: "deny every call  /hub.json:3"} {
 		var out bytes.Buffer
@@ -159,6 +164,7 @@ func TestStatusShowsPolicy(t *testing.T) {
 // TestStatusShowsRefusals: a server that the kernel is known to have refused something is
 // shown with that, and none of it acts on a terminal.
 func TestStatusShowsRefusals(t *testing.T) {
+	t.Parallel()
 	for n, want := range map[int]string{0: "", 1: "refused      by the kernel, as far as what it says tells: 1 time, last /out/x", 3: "3 times, last /out/x"} {
 		c := status.Child{Server: "kid", State: "ready"}
 		if c.Refused = n; n > 0 {
@@ -175,6 +181,7 @@ func TestStatusShowsRefusals(t *testing.T) {
 // TestStatusOfSeveralHubs counts the servers that are well, and shows the others. One hub
 // alone is shown in full.
 func TestStatusOfSeveralHubs(t *testing.T) {
+	t.Parallel()
 	r := admin.Report{PID: 77}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		r.Children = append(r.Children, status.Child{Server: name, State: "ready", Tools: 2})
@@ -198,6 +205,7 @@ func TestStatusOfSeveralHubs(t *testing.T) {
 
 // TestPlanIsShort: what many servers do is said once, and of many tools the first.
 func TestPlanIsShort(t *testing.T) {
+	t.Parallel()
 	var plan admin.Plan
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"} {
 		plan.Servers = append(plan.Servers, hub.PlannedServer{Server: name, Change: "stops", Processes: 2, Vanish: []string{name + "1", name + "2"}})

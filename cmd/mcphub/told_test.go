@@ -188,6 +188,7 @@ func ran(t *testing.T, root *cobra.Command) (all []form) {
 // TestWhatIsToldIsRun: each command that a text of the program names, with its flags, is one that the program takes and that a test
 // runs. A new one that nobody runs fails here: run it in a script, or name the test that does.
 func TestWhatIsToldIsRun(t *testing.T) {
+	t.Parallel()
 	root := rootCommand()
 	runs := ran(t, root)
 	tests := ""

@@ -9,6 +9,7 @@ import (
 // TestGuessedWords holds that each word that a person would try either is a
 // command or is answered with one that there is.
 func TestGuessedWords(t *testing.T) {
+	t.Parallel()
 	named := regexp.MustCompile(`mcphub ([a-z]+)`)
 	words := strings.Fields("ls ps servers logs tail search info start stop login secrets config check test run show list tools add remove rm enable disable reload restart status schema man completion")
 	for word := range guesses {
@@ -36,6 +37,7 @@ func TestGuessedWords(t *testing.T) {
 }
 
 func TestUnknownCommand(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		"lst":           "did you mean mcphub list?",
 		"valdate":       "did you mean mcphub validate?",

@@ -245,6 +245,7 @@ func TestShowPolicy(t *testing.T) {
 
 // TestValidateJSON holds the shape of validate --json.
 func TestValidateJSON(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "hub.json")
 	text := `{ "mcpServers": { "f": { "builtin": "files" }, "b": { "builtin": "file" } } }`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestVersionListsEveryProtocolVersion(t *testing.T) {
+	t.Parallel()
 	cmd := versionCommand()
 	var out bytes.Buffer
 	cmd.SetOut(&out)

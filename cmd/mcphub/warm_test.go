@@ -9,6 +9,7 @@ import (
 // What is told of a child that did not start is why it did not, told once: not
 // that it waits for another try by now.
 func TestWarmReason(t *testing.T) {
+	t.Parallel()
 	const broke = "the connection to h broke: refused"
 	for _, c := range []struct {
 		st   children.Status

@@ -16,6 +16,7 @@ import (
 
 // A page is shown at once and at each tick, below the one before it where there is no terminal, until it is interrupted.
 func TestWatchAppends(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	tick := make(chan time.Time)
 	shown := make(chan int)
@@ -48,6 +49,7 @@ func TestWatchAppends(t *testing.T) {
 
 // Whoever reads has gone: it ends.
 func TestWatchEndsWithItsReader(t *testing.T) {
+	t.Parallel()
 	r, w := io.Pipe()
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -59,6 +61,7 @@ func TestWatchEndsWithItsReader(t *testing.T) {
 
 // A decision and its outcome are one row, also where others have come between, and rows are bounded.
 func TestWatchedRows(t *testing.T) {
+	t.Parallel()
 	var rows watchedRows
 	decision := func(log string, number uint64) *trail.Decision {
 		d := &trail.Decision{}

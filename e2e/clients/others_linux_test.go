@@ -15,6 +15,7 @@ var guards = []string{
 
 // What the guards promise holds whoever runs the hub: root, an ordinary user, and root inside of a container.
 func TestGuardsForOthers(t *testing.T) {
+	t.Parallel()
 	t.Run("an ordinary user", func(t *testing.T) { world.AsOrdinaryUser(t, guards) })
 	t.Run("in a container", func(t *testing.T) { world.InContainer(t, guards) })
 }

@@ -117,6 +117,7 @@ func TestTheTokenIsProtected(t *testing.T) {
 // TestManyConnectionsWithoutAToken: 14,000 connections that show no token, half of which say nothing at all, do not hold up a
 // client. That they were made, and sent away, is the control.
 func TestManyConnectionsWithoutAToken(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	at := w.ServeHTTP(w.Config(obj{"f": obj{"builtin": "files"}}))
 	s := dialGoSDK(t, at, nil, w.Project)
@@ -363,6 +364,7 @@ func TestNoAuthIsSaid(t *testing.T) {
 // no answer, log, record, report, diff, copy of an edited file, cache, output of a crash, and neither in environment, arguments
 // nor memory of another process than the hub.
 func TestCanaryOfTheToken(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	w.Sockets = world.SocketsIn(t)
 	config := w.Config(obj{"rec": w.Recorder("rec"), "gone": obj{"url": "http://127.0.0.1:1/mcp"}}, obj{"audit": obj{"arguments": true}, "secrets": obj{"store": "file"}})

@@ -988,6 +988,7 @@ func fullDisk(t *testing.T, dir string) {
 
 // All of it holds for an ordinary user too.
 func TestAttachingForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	world.AsOrdinaryUser(t, []string{
 		"TestNoServerAttaches", "TestNoServerOfAHubThatWasKilledAttaches", "TestAConnectionIsOfNoUseToAServer", "TestNobodyAttachesFromElsewhere",
 		"TestAServerInTheHubsPlaceIsHandedNothing", "TestNoClientOfASharedHubApproves", "TestThingsInTheFolderOfSockets",

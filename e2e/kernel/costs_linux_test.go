@@ -23,6 +23,7 @@ const maxCost = 1.15
 // TestWhatTheKernelCosts has the same work done by a server that is held as every server is, and by one that is not, in turns:
 // what is written, moved and removed by the thousand, and a browser. The fastest of several turns counts.
 func TestWhatTheKernelCosts(t *testing.T) {
+	t.Parallel()
 	if !bounds.Strict() {
 		t.Skip("MCPHUB_STRICT_BOUNDS is not set: it wants a quiet machine")
 	}

@@ -19,6 +19,7 @@ const readsPerSession = 2000
 // as many reads. The control is the same without the sandbox, until a read leads outside. It is not parallel, since it leaves no
 // core idle.
 func TestSwapsAtTheConfinedServer(t *testing.T) {
+	t.Parallel()
 	n := world.RequireNode(t)
 	world.RequireLandlock(t)
 	swaps := world.LongCases(t, 4000, 1_000_000)

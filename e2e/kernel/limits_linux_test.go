@@ -197,6 +197,7 @@ type confinedShell struct {
 
 // TestWhatIsNotHeld: each line of the page's list is true, in either mode, and the list is whole as far as is known here.
 func TestWhatIsNotHeld(t *testing.T) {
+	t.Parallel()
 	world.RequireLandlock(t)
 	lines := pageLines(t, "What is not held", "- ")
 	shown := map[string]bool{}
@@ -290,6 +291,7 @@ var held = map[string]limit{
 
 // TestWhatIsHeld: each sentence of the page on what a confined server has not is true, in either mode.
 func TestWhatIsHeld(t *testing.T) {
+	t.Parallel()
 	world.RequireLandlock(t)
 	var text string
 	for _, p := range pageLines(t, "What a confined server may open", "") {
@@ -318,6 +320,7 @@ func TestWhatIsHeld(t *testing.T) {
 
 // TestASandboxThatIsOff is the control of what is held: the same attacks get through without it.
 func TestASandboxThatIsOff(t *testing.T) {
+	t.Parallel()
 	world.RequireLandlock(t)
 	c := newConfinedShell(t, limit{needs: "ipcmk ipcrm xargs"}, "off")
 	other := fmt.Sprint(c.another(t))

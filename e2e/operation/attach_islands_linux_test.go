@@ -262,6 +262,7 @@ func newIslands(t *testing.T) *islands {
 // roots, call, are asked, and crash servers, at random. Nothing of one is seen by another, nor by a server that does not serve it.
 // MCPHUB_LONG_CASES says how many steps.
 func TestAttachedIslands(t *testing.T) {
+	t.Parallel()
 	m := newIslands(t)
 	pick := seeds.Rand(t).IntN
 	sets := [][]int{{0}, {1}, {2}, {2, 0}}
@@ -333,6 +334,7 @@ func TestAttachedIslands(t *testing.T) {
 
 // TestAttachedIslandsNotices is its control: what does cross is noticed, by the client that is sent it and by the server.
 func TestAttachedIslandsNotices(t *testing.T) {
+	t.Parallel()
 	m := newIslands(t)
 	one, other := m.attach([]int{0}, 0), m.attach([]int{1}, 1)
 	for _, i := range []*island{one, other} {

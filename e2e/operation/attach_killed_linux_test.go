@@ -46,6 +46,7 @@ var soon = bounds.Of(5 * time.Second)
 // hub, its guardian. Nothing that was only its own is left; the other clients' calls go on, but where it was what served them all; the
 // record is whole. MCPHUB_LONG_CASES says how many moments.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	own := a.Recorder("own", "-ignore-term", "-grandchild")
 	own["env"].(obj)["CLIENT_MARK"] = "${CLIENT_MARK}"

@@ -111,6 +111,7 @@ func (a *attached) status() (r report) {
 // Three clients are served by one hub: each has its own roots, working folder, environment and servers with a state, and they
 // share those that may be shared.
 func TestClientsShareAHub(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]obj{"own": {}, "some": {"share": "roots"}, "all": {"share": "all"}}
 	a := sharing(t, nil)
 	children := obj{}
@@ -171,6 +172,7 @@ func kill(t testing.TB, pid int) {
 
 // TestAHubThatIsEndedTellsItsClients: a signal ends the hub in order, and each of its clients. See TestKilledAtAnyMoment for kills.
 func TestAHubThatIsEndedTellsItsClients(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	a.config = a.Config(obj{"rec": a.Recorder("rec"), "deaf": a.Recorder("deaf", "-ignore-term", "-grandchild")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 	clients := []*ide.Client{a.ready(a.Project), a.ready(a.Other)}
@@ -189,6 +191,7 @@ func TestAHubThatIsEndedTellsItsClients(t *testing.T) {
 
 // A hub that is stopped is told within two seconds, and the client is served otherwise. It takes no stream when it goes on.
 func TestAStoppedHub(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 	first := a.ready(a.Project)
@@ -212,6 +215,7 @@ func TestAStoppedHub(t *testing.T) {
 
 // What keeps a client from a shared hub is said on its stderr and by status, and it is served all the same.
 func TestWhoIsServedAlone(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		by   []string // before the command line
 		want string
@@ -255,6 +259,7 @@ func TestWhoIsServedAlone(t *testing.T) {
 
 // A shared hub has nothing of the window that started it.
 func TestASharedHubIsClean(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 	line := []string{"sh", "-c", "umask 077; ulimit -n 5000; exec 9<" + a.config + "; exec \"$@\"", "sh", world.Hub(t), "serve", "--config", a.config}

@@ -60,6 +60,7 @@ func (a *attached) wants(text string, want, not []string) {
 
 // Each command says of three clients in two folders whose session it is about.
 func TestCommandsNameWhoSharesAHub(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, nil)
 	children := obj{"files": obj{"builtin": "files"}}
 	for name, share := range map[string]string{"own": "session", "some": "roots", "all": "all"} {
@@ -160,6 +161,7 @@ func TestCommandsNameWhoSharesAHub(t *testing.T) {
 
 // What there is to say of hub.json is said to each client that attaches, as by a hub of its own.
 func TestAttachedClientsAreToldOfHubJSON(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, nil)
 	servers := obj{"rec": a.Recorder("rec")}
 	shared := obj{"attach": obj{"mode": "auto", "idle": "400ms"}}
@@ -195,6 +197,7 @@ func TestAttachedClientsAreToldOfHubJSON(t *testing.T) {
 
 // doctor says whether clients share a hub, and what keeps one from it.
 func TestDoctorSaysWhoShares(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, nil)
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 	a.wants(a.run(a.Project, "doctor", "-v"), []string{`clients +share a hub`}, []string{"has a hub of its own"})

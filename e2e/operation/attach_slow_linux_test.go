@@ -54,6 +54,7 @@ func memoryOf(t testing.TB, pid int, line string) (kib int) {
 // A client that takes slowly what it is sent, or nothing of it, harms nobody: the calls of others have their pace, memory is
 // bounded, and its end is clean, by the end of its stream or of its adapter.
 func TestAClientThatReadsSlowly(t *testing.T) {
+	t.Parallel()
 	const most = 192 // MiB that the hub may grow by: 544 calls that it holds at most, its queues, and four times that of garbage
 	calls := 1000
 	if world.Long {

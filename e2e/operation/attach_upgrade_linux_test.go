@@ -49,6 +49,7 @@ func leaves(t testing.TB, all []*caller) (answers int) {
 // TestUpgradedUnderLoad replaces the program that clients start while they call and while others start: no call fails; new clients
 // go to a new hub; the old one ends when its last session has. MCPHUB_LONG_CASES says how many upgrades.
 func TestUpgradedUnderLoad(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	all := a.Recorder("all")
 	all["share"] = "all"
@@ -107,6 +108,7 @@ func TestUpgradedUnderLoad(t *testing.T) {
 
 // TestUpgradedWhileAHubStarts replaces the program while the first client starts the hub: it is served by a shared one all the same.
 func TestUpgradedWhileAHubStarts(t *testing.T) {
+	t.Parallel()
 	a := sharing(t, obj{})
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "500ms"}})
 	program := a.Path("bin", "mcphub")

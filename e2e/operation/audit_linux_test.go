@@ -23,6 +23,7 @@ var marker = regexp.MustCompile(`call-\d+-\d+-`)
 // hub itself: every call that reached the child has its line, and the record is
 // whole before and after the next hub has come.
 func TestKilledWhileItRecords(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	config := w.Config(obj{"rec": w.Recorder("rec")}, obj{"audit": obj{"arguments": true}})
 	rounds, reached, lines, torn := world.LongCases(t, 4, 1000), 0, 0, 0

@@ -334,6 +334,7 @@ func haproxy(t *testing.T, hubs []*replica) string { return documented(t, "hapro
 // Two hubs are restarted, one after the other, while sessions call: no call is lost. Without
 // the two times some are.
 func TestARollingRestartLosesNoCall(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]func(*testing.T, []*replica) string{"small balancer": smallBalancer, "haproxy": haproxy} {
 		t.Run(name, func(t *testing.T) {
 			if name == "haproxy" {

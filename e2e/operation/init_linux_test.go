@@ -264,6 +264,7 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 
 // TestInitForOthers runs it again as an ordinary user.
 func TestInitForOthers(t *testing.T) {
+	t.Parallel()
 	world.AsOrdinaryUser(t, []string{"TestInitTakesNothingAwayThatDoesNotWork"})
 }
 

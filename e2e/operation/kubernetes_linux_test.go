@@ -106,6 +106,7 @@ type manifest struct {
 // The manifest for Kubernetes runs: in the file system of the image, which is read-only, with the secrets as Kubernetes
 // mounts them, as the user that it names and as any other. Its probes are answered, and it stops in the time that it gives.
 func TestTheManifestForKubernetes(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "only root makes a container")
 	}

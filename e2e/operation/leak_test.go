@@ -24,6 +24,7 @@ const leakGrowth = 8 << 10
 // Calls of every kind, answered, refused, denied and cancelled, leave nothing behind: no descriptor, no thread, no memory.
 // MCPHUB_LONG_CASES says how many. What goroutines would leave is looked for beside the hub's code.
 func TestCallsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a process holds")
 	}

@@ -160,6 +160,7 @@ func TestNpxFromAnInstalledCopy(t *testing.T) {
 
 // The other launchers of JavaScript, which npm has too.
 func TestLaunchersFromInstalledCopies(t *testing.T) {
+	t.Parallel()
 	if !world.Long {
 		t.Skip("MCPHUB_E2E_LONG is not set: it downloads bun, pnpm and yarn")
 	}

@@ -271,6 +271,7 @@ func (p *person) pings(want int) bool {
 // Of two hubs behind the documented haproxy and nginx no request goes to the wrong one, in both eras, also where a token was
 // renewed, and where the balancer has forgotten everything. Behind one that takes turns half of them do: the control.
 func TestNoRequestGoesToTheWrongReplica(t *testing.T) {
+	t.Parallel()
 	const people, calls = 20, 4 // of so many some are at each hub: which ones, the ports of this run say
 	// lost are calls that were not answered, of people*calls, in each era.
 	lost := func(t *testing.T, hubs []*replica, f *front) (sessions, states int) {

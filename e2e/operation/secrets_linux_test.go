@@ -76,6 +76,7 @@ func startKeyring(t *testing.T) (env []string) {
 // else: in no answer, log, record, report, cache, command line, copy of an edited file or output of a crash, and not in the
 // environment or the memory of the guardian or another server.
 func TestCanary(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	bus := startKeyring(t)
 	sockets := world.SocketsIn(t)

@@ -14,6 +14,7 @@ import (
 // Every command of docs/team.md runs, in its order, with the configuration that it gives: in the end a hub serves who has the
 // token, with metrics, and shows what was done.
 func TestTheTeamPage(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("../../docs/team.md")
 	world.Must(t, err)
 	w := world.New(t)

@@ -149,6 +149,7 @@ func sentTo(t *testing.T, w *world.World, text string) map[string]string {
 // TestTracesReachACollector: the client's span, both of the hub and the child's are one trace, one within the other, in
 // OpenTelemetry's own collector: in both eras, over both fronts, with the context in _meta and in the headers.
 func TestTracesReachACollector(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	at := collect(w)
 	hub := built(t, world.Source("cmd", "mcphub"), "-tags", "otlp")

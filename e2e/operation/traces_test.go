@@ -10,6 +10,7 @@ import (
 
 // TestABuildWithoutTheExporterSaysSo: once, and serves.
 func TestABuildWithoutTheExporterSaysSo(t *testing.T) {
+	t.Parallel()
 	w := world.New(t)
 	config := w.Config(obj{"rec": w.Recorder("rec")})
 	said := make(chan string, 100)

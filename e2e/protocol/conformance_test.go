@@ -29,6 +29,7 @@ import (
 // here, but for the exceptions, which conformance_list_test.go names with their reasons. One that passes after all is an error too, so that
 // the list can only shrink.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	n := requireSuite(t)
 	required := requiredOfLegs(n, t)
 	t.Run("legs", func(t *testing.T) {
@@ -85,6 +86,7 @@ func requiredOfLegs(n world.Node, t testing.TB) map[string][]string {
 // TestConformanceNamesEveryScenario: what the suite lists stands in a table of docs/conformance.md, and nothing else does. A release with
 // a scenario that is new fails here until a leg runs it, or besides says why none does.
 func TestConformanceNamesEveryScenario(t *testing.T) {
+	t.Parallel()
 	n := requireSuite(t)
 	cmd := exec.CommandContext(t.Context(), n.Program, n.Script("conformance"), "list")
 	said, err := cmd.Output()

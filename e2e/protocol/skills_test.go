@@ -18,6 +18,7 @@ const sameNames = "sep-2640-names-should-be-unique"
 // TestSkillsConform: the official suite's scenarios about skills, for one server, for two and for two whose skills have the same URIs,
 // before the hub knows what they offer and then. The control is a hub over a server that has none: everything is skipped.
 func TestSkillsConform(t *testing.T) {
+	t.Parallel()
 	n := requireSuite(t)
 	server := func(args ...string) obj {
 		return obj{"command": n.Program, "args": append([]string{world.Source("e2e", "clients", "skills.mjs")}, args...)}

@@ -30,6 +30,7 @@ type guest struct {
 // through an everyday session. Of the service behind one without a network only this can be had: the call fails as it does
 // where nothing is confined.
 func TestCompatibility(t *testing.T) {
+	t.Parallel()
 	needShop(t)
 	var rows []string
 	passed := 0

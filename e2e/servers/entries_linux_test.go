@@ -142,6 +142,7 @@ func TestEverydayEntries(t *testing.T) {
 
 // TestEverydayEntriesForOthers runs them again as an ordinary user.
 func TestEverydayEntriesForOthers(t *testing.T) {
+	t.Parallel()
 	if world.IsForOthers() || os.Geteuid() != 0 && !needs.InCI() {
 		t.Skip("TestEverydayEntries runs as an ordinary user already")
 	}

@@ -29,6 +29,7 @@ type honest struct {
 // defaults, and a hundred calls and more that a model at work sends. None may be refused. It is not parallel: a browser takes
 // every core, and other tests measure time.
 func TestAnEverydaySession(t *testing.T) {
+	t.Parallel()
 	n := world.RequireNode(t)
 	d := newWorkplace(t, n)
 	d.open(d.Project, d.Other)

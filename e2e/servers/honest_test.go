@@ -55,6 +55,7 @@ const fewestHonest = 500
 // Servers that people use, as they configure them, under the shipped defaults: what a model at work sends them passes, but
 // for what is counted by name.
 func TestHonestCalls(t *testing.T) {
+	t.Parallel()
 	needShop(t)
 	total, refused := 0, map[string]int{}
 	for _, server := range honestServers {
@@ -86,6 +87,7 @@ func TestHonestCalls(t *testing.T) {
 // The same servers and tools, and paths outside: the hub refuses every one. The control is the very same call to the very same
 // server with no paths judged: it gets what it came for.
 func TestDishonestCalls(t *testing.T) {
+	t.Parallel()
 	needShop(t)
 	w := newShop(t)
 	attacks := map[string][]told{}

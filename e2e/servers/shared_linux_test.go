@@ -79,6 +79,7 @@ func callOf(server, root string) (tool, args string) {
 
 // Fifteen clients in three projects share a hub, with one environment and with three.
 func TestFifteenClients(t *testing.T) {
+	t.Parallel()
 	if !world.Long {
 		t.Skip("set MCPHUB_E2E_LONG=1: it starts 150 processes")
 	}

@@ -9,6 +9,7 @@ import (
 // An answer opens what it was asked about once: the same answer again, and a
 // late one, open nothing.
 func TestAnAnswerIsGoodOnce(t *testing.T) {
+	t.Parallel()
 	call, other := DigestOf([]byte("a")), DigestOf([]byte("b"))
 	now := time.Now()
 	a := &Approval{request: call, expires: now.Add(time.Minute)}

@@ -7,6 +7,7 @@ import (
 
 // What is shown of a path cannot be read as anything else.
 func TestLegible(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"/etc/hosts":                `"/etc/hosts"`,
 		"/a b/é/日本":                 `"/a b/é/日本"`,
@@ -35,6 +36,7 @@ func TestLegible(t *testing.T) {
 
 // The arguments of a call are shown decoded: no escape of JSON hides what they say, and nothing in them ends a string.
 func TestLegibleJSON(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		`{"command":"ls -l"}`:                        `{"command":"ls -l"}`,
 		`{"c":"\u0072\u006d -rf \/"}`:                `{"c":"rm -rf /"}`,

@@ -228,6 +228,7 @@ func inSession(t *testing.T, test func(s *session), change ...func(*validate.Con
 
 // Only an accepted form that says so itself allows anything.
 func TestAnswersThatAllowNothing(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]string{
 		"no":             no,
 		"declined":       `{"action":"decline"}`,
@@ -273,6 +274,7 @@ func TestAnswersThatAllowNothing(t *testing.T) {
 }
 
 func TestTheQuestionSaysWhatItOpens(t *testing.T) {
+	t.Parallel()
 	inSession(t, func(s *session) {
 		s.asker.says = always(yes)
 		s.passes(s.call("echo", `{"path":"/data/one/1.txt","out":"/data/two/new.txt"}`))
@@ -309,6 +311,7 @@ To allow it always, write into policy.rules of hub.json, before the rule "ask":
 // What a person may choose is what can be had for every path of the call; where
 // there is no such choice nobody is asked.
 func TestWhatAPersonMayChoose(t *testing.T) {
+	t.Parallel()
 	inSession(t, func(s *session) {
 		for _, tc := range []struct{ name, server, args, choices, denied string }{
 			{"a file", "kid", reading("/data/one/1.txt"), `["deny","file","directory"]`, ""},
@@ -348,6 +351,7 @@ func TestWhatAPersonMayChoose(t *testing.T) {
 }
 
 func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
+	t.Parallel()
 	inSession(t, func(s *session) {
 		of := func(child string, n int) *call {
 			c := s.call("echo", reading("/data/one/1.txt"))
@@ -382,6 +386,7 @@ func TestAPersonIsLeftAloneAfterSeveralNoes(t *testing.T) {
 }
 
 func TestOnlySoManyQuestionsWait(t *testing.T) {
+	t.Parallel()
 	inSession(t, func(s *session) {
 		answers, ended := make(chan string), make(chan string)
 		s.asker.says = func(ctx context.Context) string {
@@ -424,6 +429,7 @@ func TestOnlySoManyQuestionsWait(t *testing.T) {
 // What was allowed is not what the call would do by then: it is refused, and
 // what was opened for it is taken back.
 func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
+	t.Parallel()
 	for name, to := range map[string]string{"as before": "/data/one/1.txt", "escalates": "/data/two/2.txt", "denied": "/never/n.txt"} {
 		t.Run(name, func(t *testing.T) {
 			inSession(t, func(s *session) {
@@ -453,6 +459,7 @@ func TestAGrantIsTakenBackWhereTheCallLeadsElsewhere(t *testing.T) {
 // Where requests stand alone equal ones are asked about each, and what was opened
 // for one is for that one only.
 func TestWhatIsAllowedForOneCall(t *testing.T) {
+	t.Parallel()
 	inSession(t, func(s *session) {
 		s.q.SetPerCall()
 		s.asker.says = always(yes)

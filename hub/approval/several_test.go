@@ -82,6 +82,7 @@ func (b *both) lastEvents(want ...string) {
 const asksAll = "asked client, terminal, console"
 
 func TestTheFirstAnswerCounts(t *testing.T) {
+	t.Parallel()
 	askingBoth(t, func(b *both) {
 		// A yes of the console: the client is told that its question is over.
 		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
@@ -129,6 +130,7 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 
 // Between a yes and the sending, a no of whoever was asked too counts, and a yes changes nothing.
 func TestANoAfterAYes(t *testing.T) {
+	t.Parallel()
 	t.Run("control", func(t *testing.T) {
 		askingBoth(t, func(b *both) {
 			_, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
@@ -219,6 +221,7 @@ func TestANoAfterAYes(t *testing.T) {
 
 // Of two yeses at one moment one counts, and the other is told so; of a yes and a no, the no.
 func TestTwoAnswersAtOnce(t *testing.T) {
+	t.Parallel()
 	for range 50 {
 		askingBoth(t, func(b *both) {
 			q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
@@ -246,6 +249,7 @@ func TestTwoAnswersAtOnce(t *testing.T) {
 
 // After the time nobody's answer counts.
 func TestAnAnswerAfterTheTime(t *testing.T) {
+	t.Parallel()
 	askingBoth(t, func(b *both) {
 		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
 		b.wants(done, whyUnanswered+"; a person could have answered at a terminal of the hub's user or on the page of the hub's console")
@@ -263,6 +267,7 @@ func TestAnAnswerAfterTheTime(t *testing.T) {
 
 // One of them who cannot be asked keeps nobody else from answering.
 func TestOneWhoCannotBeAsked(t *testing.T) {
+	t.Parallel()
 	askingBoth(t, func(b *both) {
 		b.all = All(unable{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
@@ -280,6 +285,7 @@ func TestOneWhoCannotBeAsked(t *testing.T) {
 
 // A client that closes the question leaves it to the others, and has said no where nobody else answers. Control: one that declines.
 func TestAClientThatCloses(t *testing.T) {
+	t.Parallel()
 	for _, action := range []string{"cancel", "decline"} {
 		askingBoth(t, func(b *both) {
 			q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
@@ -308,6 +314,7 @@ func TestAClientThatCloses(t *testing.T) {
 
 // One whose asking panics is one who could not be asked: the hub goes on, and the others answer.
 func TestAskingThatPanics(t *testing.T) {
+	t.Parallel()
 	askingBoth(t, func(b *both) {
 		b.all = All(broken{}, b.term.Asker(Pending{}, Channels{Client: true, Terminal: true}, false, zerolog.Nop()))
 		done := make(chan string, 1)
@@ -332,6 +339,7 @@ func (unable) Ask(context.Context, *Question) Answer { return NotAsked("it canno
 
 // An answer holds for what was shown, and for who may give it.
 func TestRepliesThatAllowNothing(t *testing.T) {
+	t.Parallel()
 	askingBoth(t, func(b *both) {
 		q, done := b.begin(b.call("echo", reading("/data/one/1.txt")))
 		other := textQuestion().digest()
@@ -366,6 +374,7 @@ func TestRepliesThatAllowNothing(t *testing.T) {
 
 // The same request asked about otherwise has another digest, and a digest does not change while its question waits.
 func TestDigestsOfQuestions(t *testing.T) {
+	t.Parallel()
 	a, b := textQuestion(), textQuestion()
 	if a.digest() != b.digest() || len(a.digest()) != 64 {
 		t.Errorf("%s, %s", a.digest(), b.digest())
@@ -388,6 +397,7 @@ func TestDigestsOfQuestions(t *testing.T) {
 
 // The desktop is told which server wants to do what, in a text that is no markup, and nothing else of the call.
 func TestTheDesktopIsTold(t *testing.T) {
+	t.Parallel()
 	for _, quiet := range []bool{false, true} {
 		inSession(t, func(s *session) {
 			var term Terminal

@@ -73,6 +73,7 @@ func newCode(t *testing.T, term *Terminal, id string) string {
 }
 
 func TestCodesOfATerminal(t *testing.T) {
+	t.Parallel()
 	atTheTerminal(t, func(t *testing.T, term *Terminal, ask func() string, over func(choice, why string)) {
 		// Without a code, with an empty one, and with another question's.
 		id := ask()
@@ -131,6 +132,7 @@ func TestCodesOfATerminal(t *testing.T) {
 
 // All questions together are given only so many codes.
 func TestCodesAreRateLimited(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var term Terminal
 		put := func() (id string, away func(bool)) {
@@ -153,6 +155,7 @@ func TestCodesAreRateLimited(t *testing.T) {
 }
 
 func TestRandomCodes(t *testing.T) {
+	t.Parallel()
 	seen, letters := map[string]bool{}, map[rune]int{}
 	const n = 2000
 	for range n {
@@ -177,6 +180,7 @@ func TestRandomCodes(t *testing.T) {
 
 // One client that asks and asks does not fill the list of what a person looks over.
 func TestATerminalIsNotFlooded(t *testing.T) {
+	t.Parallel()
 	var d Terminal
 	until := time.Now().Add(time.Hour)
 	put := func(token string) bool {

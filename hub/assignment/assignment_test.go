@@ -14,6 +14,7 @@ import (
 // Whoever holds assignments goes on seeing those, and learns that others took their
 // place.
 func TestAssignmentsAreValues(t *testing.T) {
+	t.Parallel()
 	none := None()
 	one := none.With(Assignment{Key: spec.Key{Child: "kid", Instance: "a"}, AwaitsList: true})
 	none.MarkReplaced()
@@ -41,6 +42,7 @@ func TestAssignmentsAreValues(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
+	t.Parallel()
 	given := func(now State) bool { return now.Given && now.Grants >= 2 }
 	t.Run("nothing counts as given before it is", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -78,6 +80,7 @@ func TestAwait(t *testing.T) {
 }
 
 func TestBring(t *testing.T) {
+	t.Parallel()
 	s := NewDelivery()
 	if !s.GivenFromCalls("kid") {
 		t.Error("a child for which nothing was brought waits for it")

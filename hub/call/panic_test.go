@@ -17,6 +17,7 @@ import (
 
 // What panics in one call that is recorded leaves no other waiting, nor those that come later.
 func TestAGroupThatPanics(t *testing.T) {
+	t.Parallel()
 	to := audit.NewRecorder(audit.Options{Dir: filepath.Join(t.TempDir(), "audit")}, nil)
 	if err := to.Open(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 // TestTakenNamesOfApps: two servers that name each other's URIs, each longer by the
 // name that the last one would get, cost a step for each URI and not for each pair.
 func TestTakenNamesOfApps(t *testing.T) {
+	t.Parallel()
 	b := NewBuilder(Config{Children: []Child{{Name: "one"}, {Name: "two"}}})
 	var chain []string
 	for i := range 200 {

@@ -4,6 +4,7 @@ import "testing"
 
 // TestMemoIsBounded: and the newest are the ones that are kept.
 func TestMemoIsBounded(t *testing.T) {
+	t.Parallel()
 	var m cache
 	built := 0
 	get := func(o *Offer) { m.of([]*Offer{o}, func() *Catalog { built++; return &Catalog{} }) }

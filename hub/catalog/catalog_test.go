@@ -47,6 +47,7 @@ func listed(c *Catalog, k offers.Kind, member string) (all []string) {
 // TestCollisions: no name shadows another. Tools and prompts of one name are all
 // marked; of resources with one URI the first child's keeps it.
 func TestCollisions(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a", "a__b")
 	offer := func(name, tool, prompt string) *Offer {
 		return b.Read(name, &offers.Offer{
@@ -88,6 +89,7 @@ func TestCollisions(t *testing.T) {
 
 // TestReplaced: what another Builder read is on the lists and is not found.
 func TestReplaced(t *testing.T) {
+	t.Parallel()
 	old, b := builder(t, "kid"), builder(t, "kid")
 	entry := &offers.Offer{
 		Entries: offers.Entries{offers.Tools: raw(`{"name":"t","inputSchema":{"type":"object"}}`), offers.Prompts: raw(`{"name":"p"}`), offers.Resources: raw(`{"uri":"note://1","name":"n"}`)},
@@ -106,6 +108,7 @@ func TestReplaced(t *testing.T) {
 
 // TestSources: who lists something alike comes before who only has resources.
 func TestSources(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "none", "other", "alike", "fits")
 	has := []byte(`{"resources":{}}`)
 	c := b.Catalog(map[string]*Offer{
@@ -143,6 +146,7 @@ func TestSources(t *testing.T) {
 // they go to. Where these are the ones of the catalogue, a call need not be scanned
 // again.
 func TestTemplatesAreTheChilds(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "kid")
 	offer := &offers.Offer{Entries: offers.Entries{offers.Templates: raw(`{"uriTemplate":"note://{id}","name":"n"}`, `{"uriTemplate":"file:///{path}","name":"f"}`)}}
 	c := b.Catalog(map[string]*Offer{"kid": b.Read("kid", offer)})
@@ -153,6 +157,7 @@ func TestTemplatesAreTheChilds(t *testing.T) {
 
 // TestCursors: a cursor belongs to exactly one list.
 func TestCursors(t *testing.T) {
+	t.Parallel()
 	var defs, others [][]byte
 	for range pageEntries + 1 {
 		defs, others = append(defs, []byte(`1`)), append(others, []byte(`2`))

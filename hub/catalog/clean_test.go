@@ -15,6 +15,7 @@ import (
 const evil = `\u001b[31m\u202e\u2066\udb40\udc41` + "\u202d\U000e0041"
 
 func TestCleanedTouchesProseAlone(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ in, want string }{
 		{`{"name":"a","description":"no escape"}`, ""},
 		{`{"description":"tab \\t, line \\n, \u00e9 and \ud83d\ude00 stay"}`, ""},
@@ -49,6 +50,7 @@ func TestCleanedTouchesProseAlone(t *testing.T) {
 
 // A definition that nests deeper than a stack goes is read without one.
 func TestCleanedIsNotRecursive(t *testing.T) {
+	t.Parallel()
 	deep := `{"inputSchema":` + strings.Repeat(`{"not":`, 9000) + `{"title":"\u001b"}` + strings.Repeat(`}`, 9001)
 	if got := string(cleaned([]byte(deep))); got != strings.Replace(deep, `\u001b`, "", 1) {
 		t.Error("9,000 levels were not cleaned")
@@ -62,6 +64,7 @@ func TestCleanedIsNotRecursive(t *testing.T) {
 // Whatever a definition holds, cleaning it changes texts of prose and nothing
 // else, and doing it again changes nothing.
 func TestCleanedProperty(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		def := drawValue(t, 4)
 		raw, err := json.Marshal(map[string]any{"name": "n", "inputSchema": def, "x": def})

@@ -8,6 +8,7 @@ import (
 )
 
 func TestExposedNames(t *testing.T) {
+	t.Parallel()
 	n := Names{}.WithDefaults()
 	long := strings.Repeat("x", 60)
 	cases := []struct{ child, prefix, tool, want string }{
@@ -36,6 +37,7 @@ func TestExposedNames(t *testing.T) {
 // characters (2025-11-25) have their own names where it says so. Where it does not, each has
 // one that fits, which leads to it.
 func TestLongNamesWithoutPrefix(t *testing.T) {
+	t.Parallel()
 	var own, defs []string
 	for _, size := range []int{50, 51, 64, 65, 100, 127, 128, 129, 300} {
 		for _, last := range []string{"a", "b"} {
@@ -71,6 +73,7 @@ func TestLongNamesWithoutPrefix(t *testing.T) {
 }
 
 func TestOwners(t *testing.T) {
+	t.Parallel()
 	b := NewBuilder(Config{Children: []Child{{Name: "bare"}, {Name: "a", Prefix: "a__"}, {Name: "ab", Prefix: "ab__"}}})
 	if got := strings.Join(b.Owners("ab__x"), " "); got != "ab bare" {
 		t.Errorf("owners of ab__x: %q", got)

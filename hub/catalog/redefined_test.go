@@ -7,6 +7,7 @@ import (
 
 // What a server of one session alone defines otherwise is told to that session, and to the operator.
 func TestWhoIsToldOfRedefinitions(t *testing.T) {
+	t.Parallel()
 	var r Redefinitions
 	r.Add("own", "a", "x", []string{"description"}, time.Now())
 	r.Add("shared", "", "y", []string{"inputSchema"}, time.Now())

@@ -30,6 +30,7 @@ func skillsOf(folders ...string) *offers.Offer {
 // TestSkillsAreMerged: URIs that one server alone has stay. What two claim gets the name of each, with all files of the skill, on the list
 // of resources too, and nothing else of an entry changes. By the URI that both have it is nobody's.
 func TestSkillsAreMerged(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a", "b", "c")
 	byChild := map[string]*Offer{
 		"a": b.Read("a", skillsOf("skill://x", "skill://b/y", "skill://only")),
@@ -82,6 +83,7 @@ func TestSkillsAreMerged(t *testing.T) {
 
 // TestNobodyTakesOverASkill: the name of a server in another's URI leads nowhere else, be it there before or after.
 func TestNobodyTakesOverASkill(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a", "b")
 	before := NewBuilder(Config{Names: b.cfg.Names, Limit: 1 << 20, Checker: b.cfg.Checker, Children: b.cfg.Children[:1], URIs: b.cfg.URIs}) // there is no b yet
 	before.Catalog(map[string]*Offer{"a": before.Read("a", skillsOf("skill://x", "skill://b/x"))})
@@ -115,6 +117,7 @@ func TestNobodyTakesOverASkill(t *testing.T) {
 // TestSkillsAreCleaned: titles and descriptions of an entry and of its files are cleaned like those of anything else. Frontmatter stays, which
 // clients compare with that of the file.
 func TestSkillsAreCleaned(t *testing.T) {
+	t.Parallel()
 	const entry = `{"uri":"skill://x/SKILL.md","title":"a%[1]s","description":"%[1]sb","frontmatter":{"name":"x\u202e","title":"\u202e","description":"\u202e"},"resources":[{"uri":"skill://x/a.md","title":"%[1]sc","digest":"\u202e","size":1.0}]}`
 	b := builder(t, "a")
 	o := skillsOf()
@@ -127,6 +130,7 @@ func TestSkillsAreCleaned(t *testing.T) {
 
 // TestAnswersAboutSkills: URIs in an answer are those that the client knows.
 func TestAnswersAboutSkills(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a", "b")
 	c := b.Catalog(map[string]*Offer{"a": b.Read("a", skillsOf("skill://x")), "b": b.Read("b", skillsOf("skill://x", "skill://z"))})
 	for _, test := range []struct{ child, asked, own, said, want string }{
@@ -147,6 +151,7 @@ func TestAnswersAboutSkills(t *testing.T) {
 
 // TestSkillsThatMayNotBeReadAreNotListed: what the rules deny of a server altogether takes its skills off the list.
 func TestSkillsThatMayNotBeReadAreNotListed(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"skills/list", "skills/get", "resources/read", "tools/list"} {
 		b := builder(t, "a", "b")
 		var err error
@@ -169,6 +174,7 @@ func TestSkillsThatMayNotBeReadAreNotListed(t *testing.T) {
 
 // TestSkillsAreBounded: a server that names others again and again is cut off, and what it had stays.
 func TestSkillsAreBounded(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a")
 	var first string
 	for round := range 4 {
@@ -199,6 +205,7 @@ func TestSkillsAreBounded(t *testing.T) {
 // TestURIsOfSkillsStay: servers come and go, and change what they have, in any order. Each skill keeps its URI for as long as the hub
 // runs, and a URI never becomes that of another.
 func TestURIsOfSkillsStay(t *testing.T) {
+	t.Parallel()
 	servers := []string{"a", "b", "c"}
 	with := builder(t, servers...)
 	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
@@ -254,6 +261,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 // of; and what two claim keeps its URIs from the first start on that knew both. The control: where the order of the configuration decides
 // what both claim, which is how a first-come rule starts anew, a URI does change hands.
 func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
+	t.Parallel()
 	servers := []string{"a", "b", "c"}
 	with := builder(t, servers...)
 	roots := []string{"skill://x", "skill://x/y", "skill://x/y/z", "skill://a/x", "skill://b/x", "skill://c/x/y", "skill://w"}
@@ -327,6 +335,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 // TestSkillsTakeNothingElse: a server that calls what another one lists a skill, or a folder above it, answers for none of it, be it there
 // before or gone. Control: below a skill with the scheme of skills it does.
 func TestSkillsTakeNothingElse(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "evil", "a")
 	owned := []string{"note://acme/readme", "file:///srv/a.txt", "ui://acme/app.html"}
 	var listed []string
@@ -352,6 +361,7 @@ func TestSkillsTakeNothingElse(t *testing.T) {
 
 // TestClaimsAreBounded: what all servers claim together has an end, and what is beyond is left out and named.
 func TestClaimsAreBounded(t *testing.T) {
+	t.Parallel()
 	b := builder(t, "a", "b", "c")
 	b.cfg.Limit = 1 << 30
 	all := map[string]*Offer{}

@@ -11,6 +11,7 @@ import (
 
 // Of an entry that cannot be read nobody hears to whom the rules deny that server. Control: somebody else does.
 func TestBrokenEntriesOfDeniedServers(t *testing.T) {
+	t.Parallel()
 	set := settings(t, t.TempDir())
 	checker, err := validate.NewChecker(validate.Config{FS: guard.OS{}, Home: t.TempDir(), Policy: policy.Policy{Rules: []policy.Rule{
 		{Name: "not for bob", Then: policy.Deny, People: policy.People{Principals: []string{"bob"}}, Servers: []string{"payroll"}},

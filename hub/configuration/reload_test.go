@@ -10,6 +10,7 @@ import (
 
 // TestRetryOnReload: a request is made again for as long as reloads overtake it, within a bound, and for nothing else.
 func TestRetryOnReload(t *testing.T) {
+	t.Parallel()
 	overtaken := fmt.Errorf("find: %w", ErrSuperseded)
 	for name, test := range map[string]struct {
 		reloads int // that come between

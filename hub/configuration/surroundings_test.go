@@ -30,6 +30,7 @@ func settings(t *testing.T, fallback string, environ ...string) Settings {
 // TestForClient: a child that comes to the same in other surroundings is the same one; another has a variant and a revision of
 // its own, which are the same for all who have them and change when it is to start anew.
 func TestForClient(t *testing.T) {
+	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
 	base, err := New(settings(t, one, "LANG=a", "TERM=1"), nil, nil)
 	if err != nil {

@@ -3,6 +3,7 @@ package declaration
 import "testing"
 
 func TestMethodsAndTheirExtensions(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		key, method string
 		want        bool

@@ -8,6 +8,7 @@ import (
 )
 
 func TestReadRoots(t *testing.T) {
+	t.Parallel()
 	page, err := ReadRoots([]byte(`{"roots":[{"uri":"file:///a","name":"A","x":1},{"uri":"file:///b","name":null},{"uri":7},"file:///c",{"name":"no uri"},{"uri":"file:///d"}],"nextCursor":"n"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -21,6 +22,7 @@ func TestReadRoots(t *testing.T) {
 }
 
 func TestReadRootsMalformed(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{`{}`, `[]`, `null`, `"x"`, `7`, `{"roots":null}`, `{"roots":{}}`, `{"roots":"file:///a"}`, `{"Roots":[]}`, `{"roots":[],"nextCursor":7}`} {
 		if page, err := ReadRoots([]byte(raw)); !errors.Is(err, rootsmgr.ErrMalformed) {
 			t.Errorf("%s: page %+v, error %v", raw, page, err)

@@ -20,6 +20,7 @@ import (
 // What an error means does not depend on what it is wrapped in. The record has a word for
 // it where nothing was judged, and another one where the request was sent.
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		err           error
 		want          Kind
@@ -55,6 +56,7 @@ func TestKinds(t *testing.T) {
 
 // Whoever is told that a call comes to nothing is told too whether it may have run.
 func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
+	t.Parallel()
 	stopping := &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopping)

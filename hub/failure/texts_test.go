@@ -7,6 +7,7 @@ import (
 )
 
 func TestRootListNamesTwentyAndCounts(t *testing.T) {
+	t.Parallel()
 	if got := rootList([]string{"file:///home/user/project", "file:///home/user/documents"}); got != `["file:///home/user/project", "file:///home/user/documents"]` {
 		t.Error(got)
 	}

@@ -37,6 +37,7 @@ var largePing = `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + stri
 // However many sessions a principal sends large bodies in, or opens and ends to do so, there is room for those
 // of another.
 func TestBodiesAreDivided(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		tokens []admission.Token
@@ -85,6 +86,7 @@ func TestBodiesAreDivided(t *testing.T) {
 
 // Large answers that a principal does not read, of however many sessions, leave room for those of another.
 func TestAnswersAreDivided(t *testing.T) {
+	t.Parallel()
 	for _, tokens := range [][]admission.Token{both, both[:1]} {
 		t.Run(fmt.Sprint(len(tokens)), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,6 +117,7 @@ func TestAnswersAreDivided(t *testing.T) {
 // A principal that opens connections without end leaves some to another, and is told. When they
 // are closed it has them again. A connection on which another principal comes is that one's.
 func TestConnectionsAreDivided(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tokens []admission.Token
 		calls  int // that a principal may have
@@ -174,6 +177,7 @@ func TestConnectionsAreDivided(t *testing.T) {
 // What a server gets, or has to do, counts for the rate of a principal, whatever it is called; what the hub answers
 // by itself does not.
 func TestWhatCountsForTheRate(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		frame  string
 		counts bool
@@ -209,6 +213,7 @@ func TestWhatCountsForTheRate(t *testing.T) {
 // Clients without a handshake that listen count as the sessions of their principal, and what they ask for as what goes
 // on to servers, in however many groups its tokens say that it is.
 func TestListenersAreDivided(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.modern = fakeRequest{hasMethod: true, serve: func(ctx context.Context, _ *ModernReply) jsonrpc.Answer {
@@ -262,6 +267,7 @@ func TestListenersAreDivided(t *testing.T) {
 
 // Notifications and new sessions of one principal have their turn like its requests: the hub works for few of them at a time.
 func TestNotificationsQueueApart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		w, m, _ := bubbleWeb(t, h, Options{Tokens: both})
@@ -307,6 +313,7 @@ func TestNotificationsQueueApart(t *testing.T) {
 // An idle session makes room for another principal that has fewer, whatever its groups are, and one of another
 // group of the same principal makes room for its own.
 func TestIdleSessionsOfAllGroupsMakeRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		resource := &admission.Resource{URL: "https://hub.test/mcp", Issuers: []string{"https://login.test"},
 			Verify: func(_ context.Context, token string) (admission.Caller, error) {

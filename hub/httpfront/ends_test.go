@@ -23,6 +23,7 @@ import (
 // TestHTTPSessionsEnd: by being idle, by making room, and not while somebody
 // listens.
 func TestHTTPSessionsEnd(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{Sessions: 2, Idle: 10 * time.Minute}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		idle, listens := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		r := listens.do("GET", "", headers.Session, listens.session)
@@ -101,6 +102,7 @@ func (c *webClient) later(took time.Duration) <-chan string {
 // While it drains, /readyz says so, no session opens, and all else goes on. Then sessions end
 // with their last call, which is answered.
 func TestStopLosesNoCall(t *testing.T) {
+	t.Parallel()
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
 		idle, busy := s.initialize(`{}`).initialized(), s.initialize(`{}`).initialized()
 		heard := make(chan string, 1)
@@ -156,6 +158,7 @@ func TestStopLosesNoCall(t *testing.T) {
 
 // A front that nobody uses ends when it has drained.
 func TestStopOfAnIdleFront(t *testing.T) {
+	t.Parallel()
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
 		s.initialize(`{}`).initialized()
 		stop()
@@ -167,6 +170,7 @@ func TestStopOfAnIdleFront(t *testing.T) {
 
 // What is under way when the time is over, or somebody is in a hurry, is answered: with why.
 func TestStopTellsWhatIsCut(t *testing.T) {
+	t.Parallel()
 	for name, in := range map[string]struct {
 		hurry time.Duration
 		took  time.Duration
@@ -201,6 +205,7 @@ func TestStopTellsWhatIsCut(t *testing.T) {
 // A client whose connection broke fetches the answer to its last call, by Last-Event-ID, before
 // the session ends.
 func TestStopAwaitsWhoComesBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, ended := newFakeHub(), make(chan time.Duration, 1)
 		w, _, stop := bubbleWeb(t, h, Options{Drain: 5 * time.Second, Grace: 20 * time.Second, Poll: time.Second})
@@ -227,6 +232,7 @@ func TestStopAwaitsWhoComesBack(t *testing.T) {
 
 // What a call under way asks is answered, by a request of its own, until the end.
 func TestStopTakesAnswers(t *testing.T) {
+	t.Parallel()
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
 		c := s.initialize(`{"sampling":{}}`).initialized()
 		stop()
@@ -249,6 +255,7 @@ func TestStopTakesAnswers(t *testing.T) {
 // A request without a session is served while the front drains, also the first of its token, and
 // after that refused so that its client comes again.
 func TestStopOfRequestsWithoutSession(t *testing.T) {
+	t.Parallel()
 	stopped(t, func(t *testing.T, s *stopping, stop func()) {
 		s.h.modern = fakeRequest{hasMethod: true, serve: serveFor(8 * time.Second)}
 		ask := func() *http.Response {
@@ -273,6 +280,7 @@ func TestStopOfRequestsWithoutSession(t *testing.T) {
 
 // A request that came in before the end, and is looked at after it, opens nothing that nobody would end.
 func TestStopOpensNothing(t *testing.T) {
+	t.Parallel()
 	f, err := New(newFakeHub(), Options{LocalToken: "secret"})
 	if err != nil {
 		t.Fatal(err)
@@ -285,6 +293,7 @@ func TestStopOpensNothing(t *testing.T) {
 
 // /readyz tells everybody that no call is served, and that calls are again.
 func TestReadyAsksTheHub(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := &stopping{web: w}
 		for _, ill := range []error{nil, errors.New("no room"), nil} {

@@ -14,6 +14,7 @@ import (
 // TestHTTPBodiesOfManySessionsAreBounded: what many sessions send at once, none
 // of them too much for one, is bounded too; small requests go on being taken.
 func TestHTTPBodiesOfManySessionsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 2 << 20

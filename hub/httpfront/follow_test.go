@@ -30,6 +30,7 @@ func as(secret string) []string { return []string{"Authorization", "Bearer " + s
 // The end of a token, or another one under its name, ends what came with it, within a second, and
 // nothing of others.
 func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
+	t.Parallel()
 	all := []admission.Token{token("leaked", "leaked-secret"), token("stays", "stays-secret", "/srv/a")}
 	for name, next := range map[string][]admission.Token{
 		"taken out":       {token("stays", "stays-secret", "/srv/a")},
@@ -86,6 +87,7 @@ func TestTheEndOfATokenEndsItsSessions(t *testing.T) {
 
 // A request without a session ends with its token, and the next is asked by what holds then.
 func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{Tokens: []admission.Token{token("leaked", "leaked-secret"), token("stays", "stays-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		h.modern = fakeRequest{hasMethod: true, serve: serveFor(5 * time.Second)}
 		ask := func(secret string) *http.Response {
@@ -116,6 +118,7 @@ func TestTheEndOfATokenEndsRequestsWithoutSession(t *testing.T) {
 
 // Options by which nobody could call change nothing.
 func TestPrepareRefuses(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{Tokens: []admission.Token{token("a", "secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		c := w.initialize(`{}`, as("secret")...).initialized()
 		for _, o := range []Options{{}, {Tokens: []admission.Token{token("a", "x"), token("b", "x")}}, {Open: true, LocalToken: "x"}} {
@@ -131,6 +134,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 // Who was admitted just before a reload, and comes to its turn after it, gets in no more.
 func TestNobodyEntersByFormerSettings(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{Tokens: []admission.Token{token("leaked", "leaked-secret")}}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		synctest.Wait()
 		f := h.front.Load()
@@ -155,6 +159,7 @@ func TestNobodyEntersByFormerSettings(t *testing.T) {
 
 // How long a session may be idle, and what one principal may have, follow the settings.
 func TestBoundsFollow(t *testing.T) {
+	t.Parallel()
 	a, b := token("a", "a-secret"), token("b", "b-secret")
 	hostile(t, Options{Sessions: 4, Tokens: []admission.Token{a}}, func(t *testing.T, h *fakeHub, _ *web, _ *fronttest.Memory) {
 		synctest.Wait()

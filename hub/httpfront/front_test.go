@@ -18,6 +18,7 @@ import (
 )
 
 func TestHTTPRefusesStrangers(t *testing.T) {
+	t.Parallel()
 	h := newFakeHub()
 	w := serveWeb(t, h, Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}, Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"}})
 	alice := []string{"Authorization", "Bearer a-secret"}
@@ -63,6 +64,7 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 // TestHTTPUnknownVersion: in a session it is refused as the handshake's era does,
 // whatever is asked; out of one it is taken for a later version of the other era.
 func TestHTTPUnknownVersion(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	alice, bob := []string{"Authorization", "Bearer a-secret"}, []string{"Authorization", "Bearer b-secret"}
 	session := []string{headers.Session, w.initialize(`{}`, alice...).session}
@@ -96,6 +98,7 @@ func TestHTTPUnknownVersion(t *testing.T) {
 // TestHTTPInitializeInASession: the second one is refused, and who comes with a
 // session that is no more is told so.
 func TestHTTPInitializeInASession(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{})
 	c := w.initialize(`{}`)
 	again := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`
@@ -118,6 +121,7 @@ func TestHTTPInitializeInASession(t *testing.T) {
 }
 
 func TestHTTPBounds(t *testing.T) {
+	t.Parallel()
 	h := newFakeHub()
 	h.limits.Frame = 1 << 16
 	w := serveWeb(t, h, Options{Sessions: 2})
@@ -160,6 +164,7 @@ func TestHTTPBounds(t *testing.T) {
 }
 
 func TestHTTPCancelledCallIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{})
 	c := w.initialize(`{}`).initialized()
 	done := make(chan *jsonrpc.Message, 1)
@@ -184,6 +189,7 @@ func TestHTTPCancelledCallIsNotAnswered(t *testing.T) {
 }
 
 func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{})
 	c := w.initialize(`{}`).initialized()
 	c.frames(c.request("tools/call", call("echo", `{}`)), nil) // a call that waits for its server says so by progress
@@ -218,6 +224,7 @@ func TestHTTPProgressIsOnItsOwnStreamInOrder(t *testing.T) {
 // What a connection was admitted by before admits nothing else: each request on it is
 // judged by what it shows itself.
 func TestEachRequestOfAConnectionIsJudged(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{
 		Tokens:  []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}},
 		Origins: []string{"https://ide.example"}, Hosts: []string{"hub.example"},

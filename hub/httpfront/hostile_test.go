@@ -48,6 +48,7 @@ const plainHead = "POST /mcp HTTP/1.1\r\nHost: hub.test\r\nAccept: application/j
 // or the answer is waited for so long and no longer, whatever becomes of the
 // request; the others are served meanwhile.
 func TestHTTPSlowClientsAreLetGo(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		head string
 		most time.Duration
@@ -80,6 +81,7 @@ func TestHTTPSlowClientsAreLetGo(t *testing.T) {
 // TestHTTPAnswerThatNobodyReads: neither a small one nor a large one holds its
 // connection, and its place among the session's requests, for ever.
 func TestHTTPAnswerThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
@@ -102,6 +104,7 @@ func TestHTTPAnswerThatNobodyReads(t *testing.T) {
 // TestHTTPConnectionOutlivesALargeAnswer: the time allowed for writing one
 // answer is not held against a later one on the same connection.
 func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		for range 3 {
@@ -120,6 +123,7 @@ func TestHTTPConnectionOutlivesALargeAnswer(t *testing.T) {
 // TestHTTPLongCall: a call may take longer than any of the times that bound
 // reading and writing.
 func TestHTTPLongCall(t *testing.T) {
+	t.Parallel()
 	for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
 		hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 			s := w.initialize(`{}`).initialized()
@@ -134,6 +138,7 @@ func TestHTTPLongCall(t *testing.T) {
 // TestHTTPStreamThatNobodyReads: what waits for a client that does not read its
 // own stream is bounded, the stream is given up, and the next one works.
 func TestHTTPStreamThatNobodyReads(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, m *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
@@ -195,6 +200,7 @@ func clientOf(t *testing.T, h *fakeHub, s *webClient) *Peer {
 // TestHTTPQuestionsOfOneThatDoesNotRead: a hostile child cannot fill the hub
 // with questions for a client that does not read.
 func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	c := newPeer("s", admission.Caller{}, 1, &slowReplies{})
 	defer c.cancel(nil)
 	big := []byte(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
@@ -215,6 +221,7 @@ func TestHTTPQuestionsOfOneThatDoesNotRead(t *testing.T) {
 // TestHTTPStreamIsTakenOver: a second stream of a session takes the place of
 // the first, which ends; nothing is said on both.
 func TestHTTPStreamIsTakenOver(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		c := clientOf(t, h, s)
@@ -256,6 +263,7 @@ func TestHTTPStreamIsTakenOver(t *testing.T) {
 
 // TestHTTPEventsOfAnotherSession: an event id names nothing beyond its session.
 func TestHTTPEventsOfAnotherSession(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, h *fakeHub, w *web, _ *fronttest.Memory) {
 		mine, theirs := w.initialize(`{}`).initialized(), w.initialize(`{}`).initialized()
 		// A stream of mine that has ended, and something on my own stream.
@@ -284,6 +292,7 @@ func TestHTTPEventsOfAnotherSession(t *testing.T) {
 // TestHTTPOpenRequestsAreBounded: so many wait for their turn, and the rest is
 // told to come again; what those wait for can still be answered.
 func TestHTTPOpenRequestsAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Calls = 4
@@ -324,6 +333,7 @@ func TestHTTPOpenRequestsAreBounded(t *testing.T) {
 // TestHTTPBodiesAreBounded: the bodies of one session together, and each one of
 // nobody's.
 func TestHTTPBodiesAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 2 << 20
@@ -361,6 +371,7 @@ func TestHTTPBodiesAreBounded(t *testing.T) {
 // TestHTTPHalfOpenConnections: connections that say nothing, or half of it, do
 // not disturb those who do. MCPHUB_E2E_LONG makes them 5,000.
 func TestHTTPHalfOpenConnections(t *testing.T) {
+	t.Parallel()
 	many := 300
 	if os.Getenv("MCPHUB_E2E_LONG") != "" {
 		many = 5000

@@ -15,6 +15,7 @@ import (
 // makes it, if that was for a minute; one token of several has three quarters of
 // the places, and only its own sessions make room for it then.
 func TestWhichSessionMakesRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tokens := map[string]admission.Token{"a": {Name: "a", Secret: "1"}, "b": {Name: "b", Secret: "2"}}
 		f, err := New(newFakeHub(), Options{Sessions: 4, Idle: time.Hour, Tokens: []admission.Token{tokens["a"], tokens["b"]}})
@@ -93,6 +94,7 @@ func TestWhichSessionMakesRoom(t *testing.T) {
 
 // A session that is idle makes room at once for a principal that has less, until both have as many.
 func TestIdleSessionsYield(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		two := []admission.Token{{Name: "greedy", Secret: "a"}, {Name: "modest", Secret: "b"}}
 		w, _, _ := bubbleWeb(t, newFakeHub(), Options{Sessions: 8, Tokens: two, Principal: quota.Limits{Sessions: 8}})

@@ -20,6 +20,7 @@ const modernCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"nam
 // thing that is said before the answer. The control is the same request as a client
 // after its handshake would send it.
 func TestModernRequestIsServedWithoutASession(t *testing.T) {
+	t.Parallel()
 	h := newFakeHub()
 	says := ""
 	h.modern = fakeRequest{hasMethod: true, serve: func(_ context.Context, r *ModernReply) jsonrpc.Answer {
@@ -46,6 +47,7 @@ func TestModernRequestIsServedWithoutASession(t *testing.T) {
 // TestModernStatus: which errors have a status of their own, and that only a method
 // which the hub itself lacks is not found.
 func TestModernStatus(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		code      int64
 		hasMethod bool
@@ -70,6 +72,7 @@ func TestModernStatus(t *testing.T) {
 // TestModernHeadersOfAToolThatIsFoundLate: they are compared as those of a tool that
 // is known, and what the work makes of the refusal is not sent.
 func TestModernHeadersOfAToolThatIsFoundLate(t *testing.T) {
+	t.Parallel()
 	marks := []mirror.Mark{{Header: "Mcp-Param-A", Path: []string{"a"}}}
 	for _, late := range []bool{false, true} {
 		h := newFakeHub()

@@ -16,6 +16,7 @@ import (
 
 // TestAClientThatHasGoneIsNotWaitedForForEver: one that has a connection is.
 func TestAClientThatHasGoneIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newPeer("id", admission.Caller{}, 1, &slowReplies{})
 		defer c.close()
@@ -54,6 +55,7 @@ func (h heard) WriteHeader(status int) {
 // TestAStreamIsConnectedBeforeItsHeader: a client calls as soon as it has the header of its stream, and what is told to it
 // belongs there from then on.
 func TestAStreamIsConnectedBeforeItsHeader(t *testing.T) {
+	t.Parallel()
 	h := newFakeHub()
 	c := serveWeb(t, h, Options{Hosts: []string{"hub.test"}}).initialize(`{}`).initialized()
 	ctx, cancel := context.WithCancel(t.Context())

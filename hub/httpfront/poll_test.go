@@ -33,6 +33,7 @@ func eventsOf(t testing.TB, r *http.Response) (last, retry string, messages []st
 
 // TestHTTPStreamForWhoPrefersOne: the control is the client that names JSON first.
 func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{})
 	c := w.initialize(`{}`).initialized()
 	if r := c.request("tools/call", call("echo", `{"n":1}`)); r.Header.Get("Content-Type") != "application/json" {
@@ -51,6 +52,7 @@ func TestHTTPStreamForWhoPrefersOne(t *testing.T) {
 // so does each that goes on with it; the client gets everything once. One of an
 // older protocol, which is told of no event to go on from, keeps its connection.
 func TestHTTPPolling(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Poll: 20 * time.Millisecond})
 	c := w.initialize(`{"sampling":{}}`).initialized()
 	c.frames(c.request("tools/list", `{}`), nil)

@@ -45,6 +45,7 @@ func vouched() *admission.Resource {
 
 // TestChallenges: what a client without a good token is told (RFC 6750, RFC 9728).
 func TestChallenges(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Tokens: []admission.Token{{Name: "static", Secret: "s3cret"}}, Resource: vouched()})
 	where := `resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
 	for _, tc := range []struct {
@@ -82,6 +83,7 @@ func TestChallenges(t *testing.T) {
 }
 
 func TestResourceMetadata(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
 	for _, path := range []string{"/.well-known/oauth-protected-resource" + "/mcp", "/.well-known/oauth-protected-resource"} {
 		r := fronttest.Do(t, w.c, http.MethodGet, strings.TrimSuffix(w.url, endpoint)+path, "")
@@ -101,6 +103,7 @@ func TestResourceMetadata(t *testing.T) {
 
 // TestWhoseSession: a session belongs to one principal with one ceiling.
 func TestWhoseSession(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{Resource: vouched()})
 	opened := w.do(http.MethodPost, initializeMessage, "Authorization", "Bearer alice of a until 60")
 	id := opened.Header.Get(headers.Session)
@@ -117,6 +120,7 @@ func TestWhoseSession(t *testing.T) {
 
 // TestExpiry: a session ends with its token, unless its client has shown a later one.
 func TestExpiry(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		later bool

@@ -49,6 +49,7 @@ func (w *web) wire(text string, answers int) (codes []int, closed bool) {
 // that say of themselves what does not hold, are refused; each beside the
 // same request in its usual shape.
 func TestHTTPShapes(t *testing.T) {
+	t.Parallel()
 	h := newFakeHub()
 	w := serveWeb(t, h, Options{Tokens: []admission.Token{{Name: "alice", Secret: "a-secret"}, {Name: "bob", Secret: "b-secret"}}})
 	mine, bobs := w.initialize(`{}`, "Authorization", "Bearer a-secret"), w.initialize(`{}`, "Authorization", "Bearer b-secret")
@@ -105,6 +106,7 @@ func TestHTTPShapes(t *testing.T) {
 // never taken for a request: the sender may have given a length too, and somebody
 // before the hub gone by that (RFC 9112, 6.1).
 func TestHTTPSmuggling(t *testing.T) {
+	t.Parallel()
 	w := serveWeb(t, newFakeHub(), Options{})
 	s := w.initialize(`{}`).initialized()
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
@@ -129,6 +131,7 @@ func TestHTTPSmuggling(t *testing.T) {
 // up to a bound, beyond which it gets errors; others get their answers, and so
 // does it when it has read.
 func TestHTTPAnswersAreBounded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		h.limits.Frame = 1 << 20
@@ -179,6 +182,7 @@ func TestHTTPAnswersAreBounded(t *testing.T) {
 // that it has cancelled is told that nothing comes there any more; one that has
 // not everything gets the rest.
 func TestHTTPNothingIsLeftOfAStream(t *testing.T) {
+	t.Parallel()
 	hostile(t, Options{}, func(t *testing.T, _ *fakeHub, w *web, _ *fronttest.Memory) {
 		s := w.initialize(`{}`).initialized()
 		progress := `{"name":"progress","arguments":{"steps":3},"_meta":{"progressToken":1}}`

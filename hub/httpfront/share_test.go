@@ -29,6 +29,7 @@ func twoPrincipals(t *testing.T, h *fakeHub, l quota.Limits) *web {
 // A principal that makes more calls than its rate is told, and when it may again; in whatever
 // session, and also after it has ended them all. Nobody else is.
 func TestPrincipalRate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := twoPrincipals(t, newFakeHub(), quota.Limits{Rate: 2, Burst: 3})
 		call := func(c *webClient) *http.Response {
@@ -64,6 +65,7 @@ func TestPrincipalRate(t *testing.T) {
 // All sessions of a principal together have no more requests under way than it may. More of
 // them wait, and others are refused and told.
 func TestPrincipalCalls(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub()
 		w := twoPrincipals(t, h, quota.Limits{Calls: 2})
@@ -98,6 +100,7 @@ func TestPrincipalCalls(t *testing.T) {
 // However many call with one token, the hub works for a few of them at a time: the others wait
 // where they delay nobody. Calls that wait for their servers do not count for long.
 func TestPrincipalQueuesApart(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		tokens int  // that there are

@@ -27,6 +27,7 @@ const secret = "mcphub_a-secret-of-this-user"
 // wrong one, and open to who shows the right one. What is open to everybody says nothing of
 // the hub. The control is the same without need of a token.
 func TestNobodyWithoutAToken(t *testing.T) {
+	t.Parallel()
 	for _, open := range []bool{false, true} {
 		o := Options{LocalToken: secret}
 		if open {
@@ -88,6 +89,7 @@ func (b *countingBody) Close() error { return nil }
 // TestNoBodyOfAStranger: nothing of a body is read before the token was looked at, nor
 // after a refusal. The control is the same request with the token.
 func TestNoBodyOfAStranger(t *testing.T) {
+	t.Parallel()
 	f, err := New(newFakeHub(), Options{LocalToken: secret})
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +115,7 @@ func (s *silent) WriteHeader(int)             {}
 // TestStrangersAreFew: of connections that show nothing only so many stay open; the oldest
 // go. One that has shown its token stays, and a client that comes among them is served.
 func TestStrangersAreFew(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, m, _ := bubbleWeb(t, newFakeHub(), Options{LocalToken: secret})
 		right := []string{"Authorization", "Bearer " + secret}
@@ -173,6 +176,7 @@ func TestStrangersAreFew(t *testing.T) {
 // which needs no goroutine to be run in time. The connection of the client goes on, which
 // is the control.
 func TestAStrangerIsSentAway(t *testing.T) {
+	t.Parallel()
 	const post, get = "POST /mcp", "GET /mcp"
 	for name, tc := range map[string]struct {
 		line, header string

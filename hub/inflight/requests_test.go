@@ -20,6 +20,7 @@ func (s someone) Reaches() bool { return s.reached }
 // TestWhoseWordsTheyAre: what a child says belongs to the request that it came on,
 // or to the only one that is with the child, or to none.
 func TestWhoseWordsTheyAre(t *testing.T) {
+	t.Parallel()
 	var rs Requests[someone]
 	kid, other := spec.Key{Child: "kid"}, spec.Key{Child: "other"}
 	deaf := &Request[someone]{Key: &kid, Client: someone{"deaf", false}}
@@ -55,6 +56,7 @@ func TestWhoseWordsTheyAre(t *testing.T) {
 // TestQuestionsEndWithTheirRequest: where the request was given up. That of a
 // request that was answered goes on.
 func TestQuestionsEndWithTheirRequest(t *testing.T) {
+	t.Parallel()
 	for _, givenUp := range []bool{true, false} {
 		var rs Requests[someone]
 		r := &Request[someone]{Key: &spec.Key{Child: "kid"}, Client: someone{"near", true}}
@@ -94,6 +96,7 @@ func TestQuestionsEndWithTheirRequest(t *testing.T) {
 
 // TestQuestionsAreBounded: of one child and of all; what is over makes room.
 func TestQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
 	var rs Requests[someone]
 	var all []*question[someone]
 	enter := func(child string) error {

@@ -42,6 +42,7 @@ func started(t *testing.T) *Logins {
 // All calls that wait share one login. The client is asked once, and told of that very
 // question when the login is over.
 func TestOneLoginForAll(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, come := started(t), make(chan error)
 		var logins atomic.Int32
@@ -88,6 +89,7 @@ func TestOneLoginForAll(t *testing.T) {
 
 // A login that the person has declined is not offered again; one that failed otherwise is.
 func TestDeclined(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := started(t)
 		logIn := func(_ context.Context, page func(address, code string) error) error {
@@ -113,6 +115,7 @@ func TestDeclined(t *testing.T) {
 
 // Nothing is offered before Start and after Stop, which ends what is under way. So does time.
 func TestEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		endless := func(ctx context.Context, _ func(address, code string) error) error {
 			<-ctx.Done()

@@ -11,6 +11,7 @@ import (
 
 // What belongs to the modern era alone is cut out, and every other byte stays.
 func TestHandshakeEdits(t *testing.T) {
+	t.Parallel()
 	const inner = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"inner"}}`
 	for _, c := range []struct {
 		cached     bool

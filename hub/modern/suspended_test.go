@@ -75,6 +75,7 @@ func asks(ctx context.Context, c *Client) jsonrpc.Answer {
 // Whatever was taken in is done, by goroutines that are idle in between, and none is
 // left when the calls were closed.
 func TestCallsDoAllWork(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var l callTable
 		var mu sync.Mutex
@@ -126,6 +127,7 @@ func TestCallsDoAllWork(t *testing.T) {
 
 // A panic is the end of one request alone.
 func TestPanicOfOneRequest(t *testing.T) {
+	t.Parallel()
 	v := testServer(t)
 	defer v.Close()
 	if a := serve(t, v, "", func(context.Context, *Client) jsonrpc.Answer { panic(errors.New("broken")) }); !strings.Contains(string(a.Error), "internal error") {
@@ -138,6 +140,7 @@ func TestPanicOfOneRequest(t *testing.T) {
 
 // Beyond the bound the oldest that gave way is forgotten: its retry is refused.
 func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
+	t.Parallel()
 	l := &callTable{}
 	for i := range MaxSuspended + 5 {
 		l.mu.Lock()
@@ -151,6 +154,7 @@ func TestWhoGaveWayIsRememberedWithinABound(t *testing.T) {
 
 // What the work ends with is let go of when its client does not come again, whichever comes first.
 func TestAnAbandonedAnswerIsReleased(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]string{"answered, then abandoned": "answer", "abandoned, then answered": "abandon", "at once": ""} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -185,6 +189,7 @@ func TestAnAbandonedAnswerIsReleased(t *testing.T) {
 // A suspended request goes on once with the answer to its question. Whether it is taken up or given up, it leaves no timer
 // behind, which would hold it for ten minutes more.
 func TestSuspendedRequestsLeaveNoTimer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		v := testServer(t)
 		defer v.Close()

@@ -27,6 +27,7 @@ type modelTicket struct {
 // could be; nobody waits for more turns than there were calls before it; no more
 // than most wait; and when all have left there is nobody.
 func TestTurnsAreFair(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(0, 8).Draw(t, "most")
 		gate := newTurns(most)
@@ -124,6 +125,7 @@ func TestTurnsAreFair(t *testing.T) {
 // Calls of many goroutines, some of which give up: two sets are never inside
 // together, and in the end nobody is.
 func TestTurnsOfManyGoroutines(t *testing.T) {
+	t.Parallel()
 	gate := newTurns(1 << 20)
 	var inside [3]atomic.Int32
 	var both, through atomic.Int32
@@ -157,6 +159,7 @@ func TestTurnsOfManyGoroutines(t *testing.T) {
 }
 
 func TestTurnsRefuseAndGiveUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := newTurns(1)
 		if err := gate.enter(t.Context(), "a", nil); err != nil {
@@ -191,6 +194,7 @@ func TestTurnsRefuseAndGiveUp(t *testing.T) {
 
 // A turn can be made one for other roots while nobody else has it.
 func TestTurnsChange(t *testing.T) {
+	t.Parallel()
 	g := newTurns(10)
 	ctx := t.Context()
 	if err := g.enter(ctx, "a", nil); err != nil {

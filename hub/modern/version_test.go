@@ -7,6 +7,7 @@ import (
 )
 
 func TestEraOfARequest(t *testing.T) {
+	t.Parallel()
 	split := func(s string) *jsonrpc.Message {
 		var m jsonrpc.Message
 		if err := jsonrpc.Split([]byte(s), true, &m); err != nil {
@@ -39,6 +40,7 @@ func TestEraOfARequest(t *testing.T) {
 // What belongs to the hop between a client and the hub goes no further;
 // the answers that tasks/update carries are what it is about.
 func TestStrippedRequest(t *testing.T) {
+	t.Parallel()
 	const params = `{"taskId":"t","name":"n","inputResponses":{"q":{"action":"accept"}},"requestState":"s","task":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","kept":1.0}}`
 	for method, want := range map[string]string{
 		"tools/call":   `{"taskId":"t","name":"n","_meta":{"kept":1.0}}`,

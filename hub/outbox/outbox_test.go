@@ -9,6 +9,7 @@ import (
 
 // What is put in before Start waits, and then all is passed on: in order, and one at a time.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var o Outbox
 		var passed []int
@@ -42,6 +43,7 @@ func TestOrder(t *testing.T) {
 // There is room for so many and for so many bytes, and again once some were passed on. What
 // is under way counts with its bytes.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var o Outbox
 		nothing := func(context.Context) {}
@@ -77,6 +79,7 @@ func TestBounds(t *testing.T) {
 
 // Once its context has ended, nothing more is passed on, and Stop waits for what is under way.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var o Outbox
 		ctx, cancel := context.WithCancel(t.Context())

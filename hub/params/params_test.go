@@ -8,6 +8,7 @@ import (
 )
 
 func TestCheckRefusesLookAlikes(t *testing.T) {
+	t.Parallel()
 	check := func(members ...jsonrpc.Member) error {
 		return Check(&jsonrpc.Message{Method: methods.CallTool, Members: members})
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWhatBecameOfACall(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ result, fault, want string }{
 		{`{"content":[]}`, "", audit.ResultOK},
 		{`{"content":[],"isError":true}`, "", audit.ResultToolError},

@@ -29,6 +29,7 @@ func texts() *rapid.Generator[string] {
 }
 
 func TestCutsAreBetweenCharactersAndKeepTheBound(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
 		most := rapid.IntRange(0, len(text)).Draw(t, "most")
@@ -92,6 +93,7 @@ func completes(head string) bool {
 }
 
 func TestPagesAreTheWhole(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		text := texts().Draw(t, "text")
 		size := rapid.IntRange(1, 100).Draw(t, "size")
@@ -116,6 +118,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 }
 
 func TestWhereItIsCut(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		text, head, tail string
 		most             int

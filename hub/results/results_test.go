@@ -85,6 +85,7 @@ func ofText(text string) jsonrpc.Answer {
 
 // TestWhatIsNotTooLargePassesAsItIs holds that not a byte is touched, nor copied.
 func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
+	t.Parallel()
 	s := NewStore(new(Shelf), "", 0)
 	image := `{"type":"image","data":"` + strings.Repeat("A", 500) + `","mimeType":"image/png"}`
 	for _, raw := range []string{
@@ -115,6 +116,7 @@ func TestWhatIsNotTooLargePassesAsItIs(t *testing.T) {
 // TestHeadTailAndPages: whatever a result holds and whatever the bound is, the client gets no more than that and a small
 // frame, and all of the rest behind the links.
 func TestHeadTailAndPages(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		s := NewStore(new(Shelf), "", 0)
 		var blocks, wholes []string
@@ -192,6 +194,7 @@ func TestHeadTailAndPages(t *testing.T) {
 }
 
 func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
+	t.Parallel()
 	s := NewStore(new(Shelf), "", 0)
 	text := strings.Repeat("0123456789012345678\n", 100)
 	r := decoded(t, s.Cut(ofText(text), 200, newest, nil).Result)
@@ -211,6 +214,7 @@ func TestTheNoticeSaysWhatLiesBetweenAndWhereItIs(t *testing.T) {
 }
 
 func TestOldestGoFirst(t *testing.T) {
+	t.Parallel()
 	shelf := new(Shelf)
 	s := NewStore(shelf, "", 0)
 	var uris []string
@@ -246,6 +250,7 @@ func TestOldestGoFirst(t *testing.T) {
 
 // TestBytesAreBounded: of one session, and of all together, where whoever holds most gives way.
 func TestBytesAreBounded(t *testing.T) {
+	t.Parallel()
 	shelf := new(Shelf)
 	part := strings.Repeat("x", maxBytes/4)
 	little := NewStore(shelf, "", 0)
@@ -282,6 +287,7 @@ func TestBytesAreBounded(t *testing.T) {
 }
 
 func TestATimeLimit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := NewStore(new(Shelf), "", Lifetime)
 		r := decoded(t, s.Cut(ofText(strings.Repeat("x", 100)), 50, newest, nil).Result)
@@ -301,6 +307,7 @@ func TestATimeLimit(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
+	t.Parallel()
 	id := strings.Repeat("A", idLength)
 	for uri, want := range map[string]bool{
 		uriPrefix + id: true, uriPrefix + id + "?page=2": true, uriPrefix + id + "?": true,
@@ -314,6 +321,7 @@ func TestNamed(t *testing.T) {
 
 // One principal with many sessions does not push out what another one keeps, who holds less in a larger one. Control: sessions of nobody.
 func TestPrincipalsShareTheRoom(t *testing.T) {
+	t.Parallel()
 	for owner, want := range map[string]int{"greedy": 1, "": 0} {
 		shelf := new(Shelf)
 		modest := NewStore(shelf, map[string]string{"greedy": "modest"}[owner], 0)
@@ -333,6 +341,7 @@ func TestPrincipalsShareTheRoom(t *testing.T) {
 
 // TestAWithheldResultIsLetGo: it is asked about at each read, and cannot be read again once it was withheld; its room is free then.
 func TestAWithheldResultIsLetGo(t *testing.T) {
+	t.Parallel()
 	shelf := new(Shelf)
 	s := NewStore(shelf, "", 0)
 	why := ""

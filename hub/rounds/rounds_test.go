@@ -11,6 +11,7 @@ import (
 
 // A result asks for input by its type alone, however that is spelled.
 func TestAsks(t *testing.T) {
+	t.Parallel()
 	for result, want := range map[string]bool{
 		`{"resultType":"input_required"}`:                    true,
 		`{"resultType":"input_r\u0065quired"}`:               true,
@@ -29,6 +30,7 @@ func TestAsks(t *testing.T) {
 
 // What a child asks for is read whole, or refused for a reason.
 func TestReadInput(t *testing.T) {
+	t.Parallel()
 	const elicit = `{"method":"elicitation/create","params":{"mode":"form"}}`
 	many := func(n int) string {
 		var all []string
@@ -91,6 +93,7 @@ func (r request) Params() [][]byte { return [][]byte{[]byte(r.params)} }
 
 // The answers and the state go beside the judged params. What a client puts there itself is refused.
 func TestParamsOfARetry(t *testing.T) {
+	t.Parallel()
 	answers := &retry{responses: []byte(`{"q":{}}`), state: []byte(`"s"`)}
 	for _, tc := range []struct {
 		params string
@@ -116,6 +119,7 @@ func TestParamsOfARetry(t *testing.T) {
 // A client of the child's own era gets its questions as they stand. The roots are not asked
 // for, and the state says under which keys they go.
 func TestPassedOn(t *testing.T) {
+	t.Parallel()
 	const question = `{"method":"elicitation/create","params":{"z":1.0,"a":2}}`
 	for members, want := range map[string]string{
 		`"inputRequests":{"r 1":{"method":"roots/list"},"q":` + question + `},"requestState":"mine","_meta":{"x":1}`: `{"resultType":"input_required","inputRequests":{"q":` + question + `},"requestState":["mine","r 1"],"_meta":{"x":1}}`,
@@ -135,6 +139,7 @@ func TestPassedOn(t *testing.T) {
 // A question by an address has an id in the era of the handshake. One that has it already,
 // and every other question, stays as it is.
 func TestPushed(t *testing.T) {
+	t.Parallel()
 	for params, changed := range map[string]bool{
 		`{"mode":"url","url":"https://x.example/"}`: true,
 		`{"mode":"url","elicitationId":"own"}`:      false,

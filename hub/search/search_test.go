@@ -65,6 +65,7 @@ func (r recall) shares() [4]float64 {
 // TestRecall holds the figures of docs/search.md: of each kind of questions how many have a right tool
 // among the first 1, 3 and 5, and of those how many answers are marked weak.
 func TestRecall(t *testing.T) {
+	t.Parallel()
 	tools, names := realTools(t)
 	x := New(tools)
 	got := map[string]*recall{}
@@ -143,6 +144,7 @@ var floors = map[string][4]float64{
 
 // TestNothingFits holds that the answer to a question that no tool fits is marked weak.
 func TestNothingFits(t *testing.T) {
+	t.Parallel()
 	tools, names := realTools(t)
 	x := New(tools)
 	all, marked := map[string]int{}, map[string]int{}
@@ -166,6 +168,7 @@ func TestNothingFits(t *testing.T) {
 // TestWordsOfAPerson holds what the person's questions among the asked ones claim: no word of them stands in the name,
 // title or first sentence of a right tool, but for the name of its server.
 func TestWordsOfAPerson(t *testing.T) {
+	t.Parallel()
 	tools, names := realTools(t)
 	for _, q := range lines(t, "testdata/questions.tsv") {
 		if q[0] != "person" || q[1] != "asked" {
@@ -185,6 +188,7 @@ func TestWordsOfAPerson(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"readTextFile":           "read text file",
 		"API-get-block_children": "api get block children",
@@ -202,6 +206,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestStem(t *testing.T) {
+	t.Parallel()
 	for _, alike := range [][]string{
 		{"list", "lists", "listed", "listing"},
 		{"run", "runs", "running"},
@@ -224,6 +229,7 @@ func TestStem(t *testing.T) {
 
 // TestTable holds that no line of the table is written so that it can never match.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	for line := range strings.Lines(synonymLines) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
@@ -247,6 +253,7 @@ func TestTable(t *testing.T) {
 
 // TestOtherLanguages holds that words of other languages are found, with and without their accents and endings.
 func TestOtherLanguages(t *testing.T) {
+	t.Parallel()
 	x := New([]Tool{{Server: "a", Name: "create_directory"}, {Server: "a", Name: "delete_email"}, {Server: "b", Name: "search_web"}})
 	for question, want := range map[string]int{"créer un dossier": 0, "creer dossier": 0, "neuen Ordner anlegen": 0, "borra el correo": 1, "lösch die Mail": 1, "im Netz suchen": 2, "busca": 2} {
 		if hits, _ := x.Find(question, 5); len(hits) == 0 || hits[0].Tool != want {
@@ -256,6 +263,7 @@ func TestOtherLanguages(t *testing.T) {
 }
 
 func TestMisspelt(t *testing.T) {
+	t.Parallel()
 	x := New([]Tool{{Server: "a", Name: "take_screenshot"}, {Server: "a", Name: "list_repositories"}, {Server: "b", Name: "send"}})
 	for question, want := range map[string]int{"screenshto": 0, "sreenshot": 0, "repositries": 1, "repos": 1, "SEND": 2} {
 		if hits, _ := x.Find(question, 5); len(hits) != 1 || hits[0].Tool != want {
@@ -266,6 +274,7 @@ func TestMisspelt(t *testing.T) {
 
 // TestOdd holds that nothing a server or a client says breaks the search.
 func TestOdd(t *testing.T) {
+	t.Parallel()
 	if hits, weak := New(nil).Find("read file", 5); len(hits) != 0 || !weak {
 		t.Errorf("an empty index: %v", hits)
 	}

@@ -10,6 +10,7 @@ import (
 
 // What holds a server to its limits is told as it is.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	limited := spec.Spec{Limits: program.Limits{Memory: 1 << 30, Processes: 50}}
 	for _, c := range []struct {
 		bounds link.Bounds

@@ -13,6 +13,7 @@ import (
 
 // TestChildren holds that every instance is reported, by the name of its child, and a child without one as well.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	all := []configuration.Child{{Spec: spec.Spec{Name: "b", Command: "run"}}, {Spec: spec.Spec{Name: "a"}}}
 	key := spec.Key{Child: "a", Instance: "s"}
 	running := children.Status{Key: key, State: children.Ready, Args: []string{"--api-key", "hush"}, Err: "red\x1b[31m"}
@@ -28,6 +29,7 @@ func TestChildren(t *testing.T) {
 
 // TestConfinement holds that nothing is said of a child that is not to be confined.
 func TestConfinement(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		report sandbox.Report
 		want   string

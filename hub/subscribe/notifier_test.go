@@ -66,6 +66,7 @@ func aTerm() children.Term { return children.Status{Restarts: 1}.Term() }
 // TestNothingIsLostWhileSubscriptionsAreMadeAnew: who has subscribed is told of
 // every change, also while the hub subscribes again because the child was started.
 func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
+	t.Parallel()
 	const uri, changes = "note://1", 20_000
 	var table Table
 	session := &oneChild{key: spec.Key{Child: "kid"}, term: aTerm()}
@@ -112,6 +113,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 
 // TestSubscriptionsEndThatRulesDeny: nobody is told any more of what a reload has denied, and everybody of the rest.
 func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
+	t.Parallel()
 	const uri = "note://1"
 	var table Table
 	for _, denied := range []bool{false, true} {
@@ -135,6 +137,7 @@ func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
 // TestSubscriptionsAreBounded: what others name, and is kept after their message,
 // is bounded in bytes and not only in number.
 func TestSubscriptionsAreBounded(t *testing.T) {
+	t.Parallel()
 	var table Table
 	uri := strings.Repeat("u", maxBytes/8)
 	add := func(n *Notifier, i int) error {
@@ -162,6 +165,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 // TestChangedLists: a client is told of a list that it has seen, once for two lists
 // with one notification.
 func TestChangedLists(t *testing.T) {
+	t.Parallel()
 	lists := func(digests ...string) (all []List) {
 		for i, d := range digests {
 			all = append(all, List{[]string{"tools", "resources", "resources"}[i], func() string { return d }})
@@ -204,6 +208,7 @@ func (l *oneList) Notify(context.Context, string, ...[]byte) error { l.told++; r
 // TestWhoHasSeenAChangeIsToldOfItAllTheSame: an answer is no announcement. It may be lost, refuse a cursor, or go to a part of
 // the client that keeps no list.
 func TestWhoHasSeenAChangeIsToldOfItAllTheSame(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		shown []string // the list, each time that it is asked for

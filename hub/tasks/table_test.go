@@ -11,6 +11,7 @@ import (
 // TestOneChildTakesNoRoomOfAnother: a child that makes or lists tasks without end
 // makes the session forget its own, and none of another child.
 func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
+	t.Parallel()
 	bad, good := spec.Key{Child: "bad", Instance: "s"}, spec.Key{Child: "good", Instance: "s"}
 	var ts Table
 	if !ts.admitListed("mine", good, true) {
@@ -32,6 +33,7 @@ func TestOneChildTakesNoRoomOfAnother(t *testing.T) {
 // TestIDsAreBounded: an id is kept after its message, so it is bounded in bytes
 // and not only in number.
 func TestIDsAreBounded(t *testing.T) {
+	t.Parallel()
 	k := spec.Key{Child: "kid"}
 	var ts Table
 	long := strings.Repeat("x", maxID)

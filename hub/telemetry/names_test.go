@@ -8,6 +8,7 @@ import (
 
 // TestNamesAreTranslatedAsPrometheusDoes: otlptranslator is what Prometheus itself translates by.
 func TestNamesAreTranslatedAsPrometheusDoes(t *testing.T) {
+	t.Parallel()
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	for _, name := range []string{serverOperation, clientOperation, serverSession, clientSession} {
 		want, err := namer.Build(otlptranslator.Metric{Name: name, Unit: "s", Type: otlptranslator.MetricTypeHistogram})

@@ -43,6 +43,7 @@ func lines(t *Telemetry, name string) (n int) {
 // TestLabelsAreBounded: a server that lists new tools for ever, codes of its making, clients that
 // make up methods, and issuers that vouch for ever more people.
 func TestLabelsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := watched(Options{Principals: true})
 	const many = 5000
 	for i := range many {
@@ -87,6 +88,7 @@ func TestLabelsAreBounded(t *testing.T) {
 
 // TestPrincipalsOnlyWhereAskedFor and what becomes of a Call that ends twice.
 func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
+	t.Parallel()
 	for _, asked := range []bool{false, true} {
 		w := watched(Options{Principals: asked})
 		s := w.Begin(Client{Principal: "alice"})
@@ -100,6 +102,7 @@ func TestPrincipalsOnlyWhereAskedFor(t *testing.T) {
 }
 
 func TestACallEndsOnce(t *testing.T) {
+	t.Parallel()
 	w := watched(Options{})
 	s := w.Begin(Client{})
 	c := s.StartCall()
@@ -124,6 +127,7 @@ func TestACallEndsOnce(t *testing.T) {
 
 // TestChildren: each state counts once, and nothing is left of what has ended.
 func TestChildren(t *testing.T) {
+	t.Parallel()
 	w := watched(Options{})
 	k := spec.Key{Child: "kid"}
 	for _, st := range []children.Status{
@@ -150,6 +154,7 @@ func TestChildren(t *testing.T) {
 
 // TestAScrapeIsQuick: sessions are counted and never walked.
 func TestAScrapeIsQuick(t *testing.T) {
+	t.Parallel()
 	w := watched(Options{})
 	for i := range 10_000 {
 		s := w.Begin(Client{HTTP: true})

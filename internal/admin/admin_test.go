@@ -90,6 +90,7 @@ func sockets(t *testing.T, dir string) []string {
 }
 
 func TestStatusOfHubs(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	loaded := time.Now()
 	one := New(Config{Folders: []string{dir}, Version: "v1", Log: zerolog.Nop(), Status: aHub,
@@ -127,6 +128,7 @@ func TestStatusOfHubs(t *testing.T) {
 }
 
 func TestReload(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	asked := 0
 	var fails error
@@ -173,6 +175,7 @@ func TestReload(t *testing.T) {
 
 // A reload that is under way does not keep the hub from ending.
 func TestRunEndsDuringAReload(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	started := make(chan struct{})
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Reload: func(ctx context.Context) error {
@@ -199,6 +202,7 @@ func TestRunEndsDuringAReload(t *testing.T) {
 
 // Who connects and says nothing holds nobody up.
 func TestRunEndsWithASilentClient(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub})
 	stop := serve(t, s)
@@ -217,6 +221,7 @@ func TestRunEndsWithASilentClient(t *testing.T) {
 }
 
 func TestRights(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("rights are not modes there")
 	}
@@ -233,6 +238,7 @@ func TestRights(t *testing.T) {
 // What is open to others is closed where it is ours; what is no folder, or a
 // link to one, is not used, and the next one is.
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("rights are not modes there")
 	}
@@ -276,6 +282,7 @@ func TestClaim(t *testing.T) {
 // A folder of another user is refused, whatever its rights. As root the test
 // gives one away; elsewhere it takes one of root's.
 func TestForeignFolder(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("owners are not ids there")
 	}
@@ -303,6 +310,7 @@ func TestForeignFolder(t *testing.T) {
 // The socket of a hub that was killed is taken away; one that is so new that
 // its hub may be about to listen is not, nor is what is no socket.
 func TestStaleSockets(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	if err := rundir.Claim(dir); err != nil {
 		t.Fatal(err)
@@ -346,6 +354,7 @@ func TestStaleSockets(t *testing.T) {
 // A process of another user is refused before it is read from, also where it
 // has got as far as the socket; one that cannot be told is, too.
 func TestForeignPeer(t *testing.T) {
+	t.Parallel()
 	for name, peer := range map[string]func(*net.UnixConn) (int, bool, error){
 		"another user": func(*net.UnixConn) (int, bool, error) { return os.Getuid() + 1, true, nil },
 		"unknown":      func(*net.UnixConn) (int, bool, error) { return os.Getuid(), true, errors.New("no answer") },
@@ -379,6 +388,7 @@ func TestForeignPeer(t *testing.T) {
 
 // What answers on a socket of another user is not believed.
 func TestForeignServer(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	serve(t, New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub}))
 	c, err := net.Dial("unix", await(t, 1, dir)[0].Socket)
@@ -393,6 +403,7 @@ func TestForeignServer(t *testing.T) {
 
 // The shape of the report is a promise.
 func TestReportShape(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Version: "v", Log: zerolog.Nop(), Status: aHub})
 	raw, err := json.Marshal(s.report())

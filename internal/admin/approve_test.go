@@ -51,6 +51,7 @@ func approving(t *testing.T, a Approvals, who func(*net.UnixConn, caller.Want) e
 func anybody(*net.UnixConn, caller.Want) error { return nil }
 
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	h := approving(t, c, anybody)
 	list, err := h.PendingApprovals(t.Context())
@@ -87,6 +88,7 @@ func TestApprovals(t *testing.T) {
 }
 
 func TestBadApprovals(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	h := approving(t, c, anybody)
 	for _, bad := range []struct {
@@ -122,6 +124,7 @@ func TestBadApprovals(t *testing.T) {
 // Who may look at the hub and is no person at a terminal, such as an agent's shell, sees what waits, and
 // gets neither an id nor a code, and answers nothing.
 func TestWhoMayLookAnswersNothing(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	h := approving(t, c, func(_ *net.UnixConn, want caller.Want) error {
 		if want.Person {
@@ -148,6 +151,7 @@ func TestWhoMayLookAnswersNothing(t *testing.T) {
 
 // Who may not approve sees nothing of it, and a hub without approvals says so.
 func TestStrangersApproveNothing(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	for name, h := range map[string]Hub{
 		"cannot be told": approving(t, c, func(*net.UnixConn, caller.Want) error { return errors.New("no answer") }),

@@ -17,6 +17,7 @@ var endless = strings.Repeat(`{"a":[`, 1<<20)
 // A socket in the folder may be anybody's who runs as this user; what is sent to a
 // hub may be too.
 func TestEndlessDepthIsAnError(t *testing.T) {
+	t.Parallel()
 	h := approving(t, &counter{}, anybody)
 	if _, err := ask[outcome](t.Context(), h, answerTime, http.MethodPost, "/approvals/answer", []byte(endless)); err == nil {
 		t.Error("it was taken for an answer")

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRestartAndPlan(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	var asked []string
 	serve(t, New(Config{

@@ -273,6 +273,7 @@ func eachTimed(t *testing.T, each func(dir string, p *timed)) {
 // TestNoTestHasATimeOfItsOwn holds that a test that measures the clock of the machine does so by the bounds package, and waits no
 // shorter than it says: a busy machine fails no test. In a bubble time is exact, and a lower bound fails on no machine.
 func TestNoTestHasATimeOfItsOwn(t *testing.T) {
+	t.Parallel()
 	found := map[string]bool{}
 	eachTimed(t, func(_ string, p *timed) {
 		for _, f := range p.funcs {
@@ -293,6 +294,7 @@ func TestNoTestHasATimeOfItsOwn(t *testing.T) {
 
 // TestTimesOfTheirOwnAreFound is the control: each form is found, and what is alike and right is not.
 func TestTimesOfTheirOwnAreFound(t *testing.T) {
+	t.Parallel()
 	const head = "package p\nimport \"testing/synctest\"\nconst most = 5 * time.Second\nvar late = bounds.Of(5 * time.Second)\n"
 	bubble := "func inBubble(t *testing.T, f func()) { synctest.Test(t, func(t *testing.T) { f() }) }\n"
 	for body, want := range map[string]int{
@@ -381,6 +383,7 @@ func (p *timed) measures() map[string]bool {
 
 // TestBoundsAreStrictInTheLongSeries holds that each test with a bound runs once with the bound as it is written.
 func TestBoundsAreStrictInTheLongSeries(t *testing.T) {
+	t.Parallel()
 	run := map[string][]string{}
 	for _, m := range strictly.FindAllStringSubmatch(fileText(t, ".ci/long"), -1) {
 		run[m[1]] = append(run[m[1]], strings.Split(m[2], "|")...)

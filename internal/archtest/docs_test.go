@@ -19,6 +19,7 @@ var namedTest = regexp.MustCompile("`([a-z0-9_/]+)\\.((?:Test|Fuzz)[A-Z][A-Za-z0
 
 // TestNamedTestsExist holds that every test that a document names is there.
 func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
 	const root = "../.."
 	docs, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -100,6 +101,7 @@ var (
 
 // TestNamedFilesExist holds that what the documents link to, and the files that they name, are there.
 func TestNamedFilesExist(t *testing.T) {
+	t.Parallel()
 	links, names := 0, 0
 	for _, doc := range documents(t) {
 		text := fileText(t, doc)
@@ -138,6 +140,7 @@ var conflict = regexp.MustCompile(`(?m)^(<{7} .*|={7}|>{7} .*)$`)
 
 // TestNoConflictIsLeft holds that no document was committed with both sides of a merge in it.
 func TestNoConflictIsLeft(t *testing.T) {
+	t.Parallel()
 	for _, doc := range documents(t) {
 		if line := conflict.FindString(fileText(t, doc)); line != "" {
 			t.Errorf("%s has the line %q", doc, line)
@@ -150,6 +153,7 @@ func TestNoConflictIsLeft(t *testing.T) {
 
 // TestEveryPageIsInTheIndex holds that a reader of docs/README.md finds each page. Those of a folder are found by its name.
 func TestEveryPageIsInTheIndex(t *testing.T) {
+	t.Parallel()
 	var linked []string
 	for _, m := range link.FindAllStringSubmatch(fileText(t, "docs/README.md"), -1) {
 		linked = append(linked, path.Join("docs", m[1]))
@@ -169,6 +173,7 @@ var limitRow = regexp.MustCompile("(?m)^\\|[^|]*\\| ([0-9][^|]*) \\|.*\\| `([a-z
 
 // TestLimitsAreAsDocumented holds that docs/limits.md says what the constants are.
 func TestLimitsAreAsDocumented(t *testing.T) {
+	t.Parallel()
 	rows := limitRow.FindAllStringSubmatch(fileText(t, "docs/limits.md"), -1)
 	if len(rows) < 25 {
 		t.Errorf("%d limits are documented; have the rows another shape now?", len(rows))
@@ -246,6 +251,7 @@ var (
 
 // TestMessagesExist holds that docs/troubleshooting.md explains messages that the program has.
 func TestMessagesExist(t *testing.T) {
+	t.Parallel()
 	var all strings.Builder
 	eachSource(t, func(s source) {
 		if !strings.HasSuffix(s.path, "_test.go") {

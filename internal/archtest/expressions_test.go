@@ -13,6 +13,7 @@ import (
 // TestExpressionsCompile holds that no command compiles regular expressions before main, and that each of those that wait
 // for their first use (internal/lazyregexp) compiles.
 func TestExpressionsCompile(t *testing.T) {
+	t.Parallel()
 	compiled := 0
 	eachSource(t, func(s source) {
 		if strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "e2e/") || strings.HasPrefix(s.path, "packaging/") {

@@ -8,6 +8,7 @@ import (
 
 // TestImportGroups: a file imports the standard library, then what others wrote, then its own module, each in a group.
 func TestImportGroups(t *testing.T) {
+	t.Parallel()
 	files := 0
 	eachSource(t, func(src source) {
 		files++

@@ -12,6 +12,7 @@ import (
 
 // TestInterfacesAreListed: docs/architecture.md names the packages that export an interface, and no others.
 func TestInterfacesAreListed(t *testing.T) {
+	t.Parallel()
 	var have []string
 	eachSource(t, func(src source) {
 		dir := path.Dir(src.path)

@@ -14,6 +14,7 @@ var withRows []string
 
 // TestNoRowNumbers holds that a comment says the thing itself: a reader has no table at hand. Tests may name rows.
 func TestNoRowNumbers(t *testing.T) {
+	t.Parallel()
 	read := 0
 	eachSource(t, func(s source) {
 		if strings.HasSuffix(s.path, "_test.go") || hasAnyPrefix(s.path, withRows) {

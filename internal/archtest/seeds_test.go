@@ -40,6 +40,7 @@ var owned = []string{"MCPHUB_SEED", "MCPHUB_LONG_CASES", "rapid.", "-rapid."}
 
 // TestRandomnessIsSeeded holds that a random test draws by internal/seeds: so each run tests the same, and a failure repeats.
 func TestRandomnessIsSeeded(t *testing.T) {
+	t.Parallel()
 	users := 0
 	eachSource(t, func(s source) {
 		if dir := path.Dir(s.path); dir == seeded || dir == "internal/archtest" || !strings.HasSuffix(s.path, "_test.go") && !strings.HasPrefix(dir, "e2e") && !strings.HasSuffix(dir, "test") {

@@ -67,6 +67,7 @@ var plainMethods = []string{"Error", "String", "Unwrap", "Is", "MarshalJSON", "U
 
 // TestExportedIsDocumented holds that what a package offers says what it is.
 func TestExportedIsDocumented(t *testing.T) {
+	t.Parallel()
 	eachSource(t, func(s source) {
 		path, set, f := s.path, s.set, s.file
 		if strings.HasSuffix(path, "_test.go") {
@@ -115,6 +116,7 @@ var awake = map[string]string{
 
 // TestNoTestSleeps: a test that waits for the clock is slow, and wrong on a busy machine.
 func TestNoTestSleeps(t *testing.T) {
+	t.Parallel()
 	eachTestFunc(t, func(s source, at, body string) {
 		if strings.Contains(body, "time.Sleep(") && awake[s.path] == "" && !containsAny(s.text, bubbles) {
 			t.Errorf("%s sleeps, and the file has no bubble (testing/synctest): wait for an event", at)
@@ -125,6 +127,7 @@ func TestNoTestSleeps(t *testing.T) {
 // TestNoOrderByChance holds that a list written out is gone through in the order in which it stands, so that the same call has
 // the same answer every time.
 func TestNoOrderByChance(t *testing.T) {
+	t.Parallel()
 	eachSource(t, func(s source) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			if r, ok := n.(*ast.RangeStmt); ok && !strings.HasSuffix(s.path, "_test.go") {
@@ -145,6 +148,7 @@ var excuses = []string{`baseline == ""`, "runtime.GOOS", "Host() != platform.Lin
 
 // TestNoSkipHidesInCI: a test that skips because something went wrong tests nothing, and nobody sees it.
 func TestNoSkipHidesInCI(t *testing.T) {
+	t.Parallel()
 	skips := 0
 	eachTestFunc(t, func(s source, at, body string) {
 		if !containsAny(body, []string{"t.Skip(", "t.Skipf(", "t.SkipNow("}) || strings.HasPrefix(s.path, "internal/testrun/") { // which writes such tests

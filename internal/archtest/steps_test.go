@@ -58,6 +58,7 @@ var twice = []string{"hub/call attempt.judge", "hub/call asyncCall.send"}
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
 // code. Whoever adds another place has to say here why it is one.
 func TestStepsAreTakenInOnePlace(t *testing.T) {
+	t.Parallel()
 	found := make([]map[string]int, len(steps))
 	for i := range found {
 		found[i] = map[string]int{}
@@ -132,6 +133,7 @@ var adapters = map[string]string{
 // TestOnlyAdaptersKnowTheEra: between the fronts and the children nothing asks for the era
 // of a client, nor for the transport that a request came on.
 func TestOnlyAdaptersKnowTheEra(t *testing.T) {
+	t.Parallel()
 	found := map[string]bool{}
 	eachSource(t, func(s source) {
 		if !strings.HasPrefix(s.path, "hub/") || strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "hub/modern/") || strings.HasPrefix(s.path, "hub/handshake/") {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for _, text := range []string{"one", "", "three"} {
@@ -28,6 +29,7 @@ func TestWrite(t *testing.T) {
 
 // TestWriteFails: what was there stays, and nothing else is left.
 func TestWriteFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "folder", "kept")
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
@@ -52,6 +54,7 @@ func TestWriteFails(t *testing.T) {
 
 // TestWriteReplacesALink and leaves what it leads to.
 func TestWriteReplacesALink(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a user may make no links there")
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 func TestParseLine(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]*CommandLine{
 		"serve":                     {},
 		"serve --config a -c b":     {Config: "b"},
@@ -46,6 +47,7 @@ func TestParseLine(t *testing.T) {
 
 // What is sent is what arrives, and nothing that is cut short is taken for a session.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		text := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
 		texts := rapid.SliceOfN(text, 0, 4)
@@ -112,6 +114,7 @@ func endpoint(t *testing.T, l CommandLine, environ ...string) Endpoint {
 
 // Which sessions meet: those of one hub.json, version and environment of a hub.
 func TestEndpointOf(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "hub.json")
 	if err := os.WriteFile(config, []byte("{}"), 0o600); err != nil {
@@ -149,6 +152,7 @@ func TestEndpointOf(t *testing.T) {
 }
 
 func TestWanted(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		`{}`: false, `{"attach":"auto"}`: true, `{"attach" : {"mode":"off"}}`: true, `{"attach": "off"}`: false,
 		`{"mcpServers":{"attach":{"command":"x"}}, "attach":"off"}`: true,
@@ -173,6 +177,7 @@ func TestWanted(t *testing.T) {
 
 // Two ends of a hub in ten minutes are too many; what many sessions tell of one end is one.
 func TestTooManyEnds(t *testing.T) {
+	t.Parallel()
 	p, dir, now := endpoint(t, CommandLine{}), t.TempDir(), time.Now()
 	is := func(want bool, when time.Time) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 // Where the folder of sockets lies in a root, servers may put links and pipes in the place of a hub's files. No other file is
 // read or written for that, and nobody waits.
 func TestOtherThingsInPlaceOfFiles(t *testing.T) {
+	t.Parallel()
 	p, now := endpoint(t, CommandLine{}), time.Now()
 	for name, put := range map[string]func(path, victim string) error{
 		"link":   func(path, victim string) error { return os.Symlink(victim, path) },

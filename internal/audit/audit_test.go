@@ -117,6 +117,7 @@ func sample(i int) *audit.Record {
 }
 
 func TestLinesAreChainedAndReadable(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir, Program: "test"})
 	var wg sync.WaitGroup
@@ -164,6 +165,7 @@ func TestLinesAreChainedAndReadable(t *testing.T) {
 }
 
 func TestRotationKeepsTheChain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	big := sample(1)
@@ -188,6 +190,7 @@ func TestRotationKeepsTheChain(t *testing.T) {
 }
 
 func TestALogPutThereIsFound(t *testing.T) {
+	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()
 	_, stop := running(t, audit.Options{Dir: dir})
 	stop()
@@ -206,6 +209,7 @@ func TestALogPutThereIsFound(t *testing.T) {
 }
 
 func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var mu sync.Mutex
 	full := false
@@ -240,6 +244,7 @@ func TestAFullDiskIsToldAndLeavesNoGap(t *testing.T) {
 }
 
 func TestAFolderOthersWriteToIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -252,6 +257,7 @@ func TestAFolderOthersWriteToIsRefused(t *testing.T) {
 // TestKilledAtAnyMoment kills writers with -9: what Append returned for is in
 // the log, and the folder is whole before and after the next process came.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	rounds := seeds.Cases(t, 10)
 	dir := t.TempDir()
 	exe, err := os.Executable()
@@ -327,6 +333,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 }
 
 func TestATornLineIsClosed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	exe, _ := os.Executable()
 	cmd := exec.Command(exe)
@@ -390,6 +397,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // Calls that come together share a line, and each keeps its own outcome.
 func TestCallsShareALine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir})
 	form := func(tool string) audit.EncodedDecision {

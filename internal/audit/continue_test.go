@@ -29,6 +29,7 @@ func shortRun(t testing.TB, dir string, lines int) string {
 }
 
 func TestShortRunsGoOnWithOneLog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range 20 {
 		shortRun(t, dir, 2)
@@ -71,6 +72,7 @@ func TestShortRunsGoOnWithOneLog(t *testing.T) {
 // The first line of a process that goes on with a log may be seen half written. Where
 // no process holds the log, something was put behind its end.
 func TestFirstLineHalfWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	id := shortRun(t, dir, 1)
 	name := filepath.Join(dir, id+".jsonl")
@@ -94,6 +96,7 @@ func TestFirstLineHalfWritten(t *testing.T) {
 
 // A short run that was killed is closed by the next, which goes on with its log.
 func TestShortRunThatWasKilled(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	id := shortRun(t, dir, 1)
 	l, err := audit.Open(audit.Options{Dir: dir, Continue: true})
@@ -117,6 +120,7 @@ func TestShortRunThatWasKilled(t *testing.T) {
 // A log that was tampered with, or taken away, is not gone on with: what comes
 // later must not stand behind something that nobody can prove.
 func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
+	t.Parallel()
 	for what, spoil := range map[string]func(path string) error{
 		"changed": func(path string) error {
 			b, err := os.ReadFile(path)
@@ -172,6 +176,7 @@ func TestNobodyGoesOnWithASpoiltLog(t *testing.T) {
 
 // One log that cannot be closed, because it was spoilt, keeps nobody from recording.
 func TestASpoiltLogStopsNobody(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, err := audit.Open(audit.Options{Dir: dir})
 	if err != nil {
@@ -195,6 +200,7 @@ func TestASpoiltLogStopsNobody(t *testing.T) {
 
 // What could not be started leaves nothing behind, however often it is tried.
 func TestALogThatCannotBeBegun(t *testing.T) {
+	t.Parallel()
 	for _, room := range []int{0, 40} {
 		dir := t.TempDir()
 		for range 3 {
@@ -220,6 +226,7 @@ func TestALogThatCannotBeBegun(t *testing.T) {
 
 // Whoever checks a folder while runs come and go finds nothing wrong in it.
 func TestVerifyWhileShortRunsComeAndGo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	shortRun(t, dir, 1)
 	var wg sync.WaitGroup

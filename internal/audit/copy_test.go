@@ -15,6 +15,7 @@ import (
 
 // TestACopyIsWhatTheFileHolds: byte for byte, also where writes to the file are short or fail.
 func TestACopyIsWhatTheFileHolds(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var copied bytes.Buffer
 	stream := NewCopy(&copied, func(n int) { t.Errorf("%d lines were left out", n) })
@@ -75,6 +76,7 @@ func (s *stuck) Write(b []byte) (int, error) {
 
 // TestAStuckStreamHoldsUpNobody: lines are left out whole, and told of.
 func TestAStuckStreamHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{letGo: make(chan struct{})}
 		left := 0
@@ -105,6 +107,7 @@ func TestAStuckStreamHoldsUpNobody(t *testing.T) {
 
 // TestAStreamThatStaysStuckEndsAfterASecond.
 func TestAStreamThatStaysStuckEndsAfterASecond(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stuck{letGo: make(chan struct{})}
 		c := NewCopy(s, nil)

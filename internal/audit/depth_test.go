@@ -24,6 +24,7 @@ func sealed(members string) []byte {
 
 // A line may be written by anybody who can write to the folder, with a right hash.
 func TestALineThatNestsTooDeepIsRefused(t *testing.T) {
+	t.Parallel()
 	nested := func(n int) []byte {
 		return sealed(`,"arguments":` + strings.Repeat("[", n) + strings.Repeat("]", n))
 	}
@@ -60,6 +61,7 @@ func FuzzLine(f *testing.F) {
 }
 
 func TestAMissingChainIsSaid(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := trail.Verify(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of a folder in which nothing was recorded: %v", err)
@@ -95,6 +97,7 @@ func TestAMissingChainIsSaid(t *testing.T) {
 }
 
 func TestFindingsAreRedacted(t *testing.T) {
+	t.Parallel()
 	r := audit.Record{DecisionFields: audit.DecisionFields{Findings: []audit.Finding{{At: "/opts/password", Path: "/home/hunter2"}, {At: "/path", Path: "/srv/ghp_" + strings.Repeat("a1B2", 9)}}}}
 	if b := r.Line(); strings.Contains(string(b), "hunter2") || strings.Contains(string(b), "ghp_") {
 		t.Errorf("%s", b)

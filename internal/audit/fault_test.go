@@ -21,6 +21,7 @@ import (
 // TestEveryLineCounts changes, removes, swaps, doubles and inserts every line
 // of every file of a folder, one at a time: all of it is found, and named.
 func TestEveryLineCounts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range 2 {
 		l, stop := running(t, audit.Options{Dir: dir})
@@ -95,6 +96,7 @@ func TestEveryLineCounts(t *testing.T) {
 
 // TestAProblemIsNamed: the file and the line of the first thing wrong.
 func TestAProblemIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir})
 	for i := range 5 {
@@ -121,6 +123,7 @@ func TestAProblemIsNamed(t *testing.T) {
 // TestTheClockMayGoBack: the names of rotated files hold times, and do not tell
 // their order.
 func TestTheClockMayGoBack(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	big := sample(1)
@@ -156,6 +159,7 @@ func TestTheClockMayGoBack(t *testing.T) {
 }
 
 func TestTwoHubsInOneFolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var wg sync.WaitGroup
 	for range 2 {
@@ -178,6 +182,7 @@ func TestTwoHubsInOneFolder(t *testing.T) {
 
 // TestALineThatLacksItsEnd: cut off just before the line end by a full disk.
 func TestALineThatLacksItsEnd(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	full := false
 	l, err := audit.Open(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
@@ -206,6 +211,7 @@ func TestALineThatLacksItsEnd(t *testing.T) {
 }
 
 func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	full := false
 	l, stop := running(t, audit.RetryAtOnce(audit.Options{Dir: dir, Write: func(f io.Writer, b []byte) (int, error) {
@@ -243,6 +249,7 @@ func TestWhatThereIsNoRoomForIsCounted(t *testing.T) {
 
 // A Recorder goes on with another log where the folder is taken away, and says so.
 func TestTheFolderIsTakenAway(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "audit")
 	states := make(chan audit.State, 100)
 	r := audit.NewRecorder(audit.Options{Dir: dir}, func(s audit.State) { states <- s })
@@ -278,6 +285,7 @@ func TestTheFolderIsTakenAway(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeMade(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -323,6 +331,7 @@ func runRecorder(t *testing.T, r *audit.Recorder) (stop func()) {
 }
 
 func TestAFollowerMissesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, stop := running(t, audit.Options{Dir: dir, MaxSize: 1})
 	if _, err := l.Append(context.Background(), sample(0)); err != nil {

@@ -59,6 +59,7 @@ func plainly(f io.Writer, b []byte) (int, error) { return f.Write(b) }
 // TestAGroupWritesFirst: by the time that a member is told, its line can be read;
 // and what a line was made of may be used for something else before it is written.
 func TestAGroupWritesFirst(t *testing.T) {
+	t.Parallel()
 	h := newGroupHub(t, plainly)
 	const callers, times = 16, 20
 	var all sync.WaitGroup
@@ -100,6 +101,7 @@ func TestAGroupWritesFirst(t *testing.T) {
 // TestAGroupGathers: who comes while a line is being written is in the next one,
 // all of them together, and waits for nothing.
 func TestAGroupGathers(t *testing.T) {
+	t.Parallel()
 	writing, free := make(chan struct{}, 100), make(chan struct{})
 	h := newGroupHub(t, func(f io.Writer, b []byte) (int, error) {
 		if strings.Contains(string(b), "first") {
@@ -140,6 +142,7 @@ func TestAGroupGathers(t *testing.T) {
 // TestAGroupThatFails: a disk that is full, a member that panics and a record that
 // does each leave nobody waiting, and whoever comes next is recorded.
 func TestAGroupThatFails(t *testing.T) {
+	t.Parallel()
 	var full atomic.Bool
 	h := newGroupHub(t, func(f io.Writer, b []byte) (int, error) {
 		if full.Load() {
@@ -189,6 +192,7 @@ func TestAGroupThatFails(t *testing.T) {
 // TestAGroupOfSeveralSessions: calls of several sessions that come together are written
 // at once, those of each session in a line of their own, and each gets its own outcome.
 func TestAGroupOfSeveralSessions(t *testing.T) {
+	t.Parallel()
 	writes := 0
 	h := newGroupHub(t, func(f io.Writer, b []byte) (int, error) {
 		if strings.Contains(string(b), `"kind":"decision"`) {

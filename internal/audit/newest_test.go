@@ -65,6 +65,7 @@ func newest(t *testing.T, ctx context.Context, dir string, f trail.Filter, most 
 // Newest hands out what Decisions does, in the other order, from any moment on, across files and
 // past lines that are damaged or cut off.
 func TestNewestIsDecisionsBackwards(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fill(t, dir, 3, 3000, 1)
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -141,6 +142,7 @@ func TestNewestIsDecisionsBackwards(t *testing.T) {
 
 // A moment deep in the record is found without reading what is newer.
 func TestNewestSeeks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	// Lines an hour apart, so that outcomes of ten minutes do not count.
 	l, err := audit.Open(audit.Options{Dir: dir, MaxSize: 1, Program: "test"})

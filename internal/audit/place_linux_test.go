@@ -81,6 +81,7 @@ func asUser(t testing.TB) (dir string) {
 // A folder that has become unwritable: the log that is open goes on, its
 // rotation does not. It grows instead, and is closed by the next hub.
 func TestAFileThatCannotBePutAside(t *testing.T) {
+	t.Parallel()
 	dir := asUser(t)
 	l, err := audit.Open(audit.Options{Dir: dir, MaxSize: 1})
 	if err != nil {
@@ -128,6 +129,7 @@ func TestAFileThatCannotBePutAside(t *testing.T) {
 // What happens to the file while it is written is noticed, and chain.jsonl told
 // how far it went.
 func TestAFileThatIsTamperedWithWhileItIsWritten(t *testing.T) {
+	t.Parallel()
 	for what, tamper := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"moved":   func(path string) error { return os.Rename(path, path+".moved") },
@@ -202,6 +204,7 @@ func see(t *testing.T, l *audit.Log) {
 
 // The folder is replaced by a link to another one.
 func TestAFolderThatBecomesALink(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	dir, elsewhere := filepath.Join(base, "audit"), filepath.Join(base, "elsewhere")
 	states := make(chan audit.State, 100)

@@ -17,6 +17,7 @@ import (
 // Scan hands out the decisions that Read does, of all files of all logs, and none that
 // a damaged line holds.
 func TestScanIsRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var half time.Time
 	for part := range 3 {

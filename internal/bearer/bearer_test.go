@@ -14,6 +14,7 @@ import (
 // TestMake: hubs that start together agree on one token, which is the same later, and is
 // no other configuration's.
 func TestMake(t *testing.T) {
+	t.Parallel()
 	state := filepath.Join(t.TempDir(), "state")
 	const hubs = 16
 	var all [hubs]string
@@ -59,6 +60,7 @@ func TestMake(t *testing.T) {
 // TestAtFollowsFolders: a file has one token by whichever way its folder is named, and
 // keeps it when the name leads to another file.
 func TestAtFollowsFolders(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a user may make no links there")
 	}
@@ -91,6 +93,7 @@ func TestAtFollowsFolders(t *testing.T) {
 // TestBad: what is not as it was made counts for nothing, says how to mend it, and is not
 // replaced. Each case is mended as the message says, which is the control.
 func TestBad(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes there")
 	}

@@ -18,6 +18,7 @@ func TestOf(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		if !Within(0, func() bool { return true }) || time.Since(began) != 0 {

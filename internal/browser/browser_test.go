@@ -3,6 +3,7 @@ package browser
 import "testing"
 
 func TestOpensPagesOnly(t *testing.T) {
+	t.Parallel()
 	for _, address := range []string{"", "calc:", "file:///etc/passwd", "javascript:alert(1)", "--version", "https:", "http:///x", "\x00"} {
 		if Open(address) == nil {
 			t.Errorf("%q is opened", address)
@@ -11,6 +12,7 @@ func TestOpensPagesOnly(t *testing.T) {
 }
 
 func TestOpener(t *testing.T) {
+	t.Parallel()
 	none := func(string) string { return "" }
 	display := func(name string) string {
 		if name == "DISPLAY" {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	const v2 = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/hub.service\n"
 	for _, c := range []struct{ name, own, mounts, want string }{
 		{"systemd", v2, "30 24 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n", "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service/app.slice/hub.service"},
@@ -28,6 +29,7 @@ func TestFind(t *testing.T) {
 
 // What systemd manages is left alone where it has not delegated it.
 func TestNotDelegated(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "hub.service")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -42,6 +44,7 @@ func TestNotDelegated(t *testing.T) {
 
 // A group in which others are is not divided, and nobody is moved.
 func TestNotOurs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"cgroup.controllers": "cpu memory pids\n", "cgroup.procs": "1\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -59,6 +62,7 @@ func TestNotOurs(t *testing.T) {
 // Where this process may divide its control group: what a Group counts, and that nothing of
 // it is left. Package children/process has the bombs.
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	tree, err := Delegated()
 	if err != nil {
 		t.Log(err)
@@ -86,6 +90,7 @@ func TestGroup(t *testing.T) {
 // TestWhoseBoundRefusedAProcess: that of a group above is not this one's, whatever a kernel counts where. The files are as kernels
 // before and since Linux 6.11 write them.
 func TestWhoseBoundRefusedAProcess(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		files map[string]string

@@ -51,6 +51,7 @@ func read(t *testing.T, path string) string {
 }
 
 func TestLines(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state", "logs")
 	b, write := open(t, dir)
 	b.Say("git", "0123456789abcdef", 42, "hello: world")
@@ -92,6 +93,7 @@ $`)
 // Two hubs at the same time write different files; the place of one that has
 // ended is taken again.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	chmod(t, dir, 0o700)
 	first, endFirst := open(t, dir)
@@ -114,6 +116,7 @@ func TestPlaces(t *testing.T) {
 
 // Who floods blocks nobody, is cut, and takes nothing from another child.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) { // time stands still in it
 		b, write := open(t, dir)
@@ -142,6 +145,7 @@ func TestFlood(t *testing.T) {
 }
 
 func TestDroppedAreToldOf(t *testing.T) {
+	t.Parallel()
 	b, write := open(t, t.TempDir())
 	b.paces["kid"] = &pace{tokens: 5, dropped: 3}
 	b.Say("kid", "", 7, "after")
@@ -153,6 +157,7 @@ func TestDroppedAreToldOf(t *testing.T) {
 
 // What one child can fill is bounded.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b, write := open(t, dir)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -201,6 +206,7 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 // Nothing is written through a link that somebody left, nor in a folder where
 // others could leave one.
 func TestNoLinks(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")
 	}

@@ -24,6 +24,7 @@ var shapes = map[string]string{
 
 // What is allowed and revoked leaves hub.json as it was, to the byte. In between config reads the path.
 func TestAllowAndRevokeInHub(t *testing.T) {
+	t.Parallel()
 	for name, text := range shapes {
 		for _, key := range []string{MayRead, MayWrite} {
 			const path = "~/a b/$${x}\n"
@@ -77,6 +78,7 @@ func listOf(t *testing.T, text []byte, key string) []string {
 
 // What cannot be changed alone is an error, and names the server.
 func TestAllowInHubRefuses(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"no such server": `{"mcpServers": {"b": {"command": "x"}}}`,
 		"twice":          `{"mcpServers": {"a": {"command": "x", "sandbox": "auto", "sandbox": "auto"}}}`,

@@ -80,6 +80,7 @@ var (
 )
 
 func TestHubEditsKeepTheFile(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		text, names := hubText(t)
 		if _, _, err := config.Parse("hub.json", []byte(text), nil); err != nil {
@@ -146,6 +147,7 @@ func TestHubEditsKeepTheFile(t *testing.T) {
 }
 
 func TestHubEditsRefuse(t *testing.T) {
+	t.Parallel()
 	command := edit.Table{{Name: "command", Value: "x"}}
 	for name, try := range map[string]func() ([]byte, error){
 		"bare entries": func() ([]byte, error) {
@@ -193,6 +195,7 @@ func TestHubEditsRefuse(t *testing.T) {
 // TestFirstHub: a new hub.json has the embedded filesystem server, unless a server like it comes along: its tools would be
 // there twice.
 func TestFirstHub(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		entry edit.Table
 		want  bool

@@ -39,6 +39,7 @@ func server(t testing.TB, c, name, entry string) Server {
 }
 
 func TestMergeNames(t *testing.T) {
+	t.Parallel()
 	servers := []Server{
 		server(t, "cursor", "git", `{"command": "a"}`),
 		server(t, "vscode", "git", `{"type": "stdio", "command": "a"}`),
@@ -66,6 +67,7 @@ func TestMergeNames(t *testing.T) {
 
 // TestMergeDisabled: what is on in one client is on in the hub.
 func TestMergeDisabled(t *testing.T) {
+	t.Parallel()
 	off := server(t, "zed", "a", `{"command": "a"}`)
 	off.Disabled = true
 	on := server(t, "cursor", "a", `{"command": "a"}`)
@@ -93,6 +95,7 @@ func TestMergeDisabled(t *testing.T) {
 }
 
 func TestMoveSecrets(t *testing.T) {
+	t.Parallel()
 	s := server(t, "cursor", "git", `{"command": "a",
 		"args": ["--api-key", "plain-0", "--token=plain-1", "--header", "Authorization: Bearer plain-22222222", "--key-file", "/x", "${TOKEN}"],
 		"env": {"GITHUB_TOKEN": "plain-3", "LANG": "C", "REF_TOKEN": "${env:T}", "URL": "https://u:plain-4@host/"}}`)
@@ -153,6 +156,7 @@ func TestMoveSecrets(t *testing.T) {
 }
 
 func TestReadFile(t *testing.T) {
+	t.Parallel()
 	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	for name, tc := range map[string]struct{ file, text, want string }{
 		"Cline by its name":  {"cline_mcp_settings.json", `{"mcpServers": {"a": {"command": "a", "timeout": 1800}}}`, `{"command":"a","timeout":{"call":"1800s"}}`},
@@ -195,6 +199,7 @@ func TestReadFile(t *testing.T) {
 // TestNamesOfSecrets: KEY and X-Key hold secrets in env and headers; a path, a key that everybody may know and an ordinary
 // variable are none.
 func TestNamesOfSecrets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "creds.json")
 	s := server(t, "cursor", "a", `{"command": "a", "args": ["--credentials", "`+path+`"], "env": {"KEY": "plain-1", "MY_KEY": "plain-2", "PUBLIC_KEY": "open", "KEYBOARD": "us", "GOOGLE_OAUTH_CREDENTIALS": "`+path+`", "TOKEN": "/not/there/plain-3"}}`)
@@ -223,6 +228,7 @@ func TestNamesOfSecrets(t *testing.T) {
 // TestSecretsOfContinue: a reference to a secret that Continue keeps is asked for, in YAML and in the lists of JSON; one that is
 // escaped already is text.
 func TestSecretsOfContinue(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"config.yaml": "name: x\nmcpServers:\n  - name: a\n    command: a\n    env: {K: \"${{ secrets.A_KEY }}\", L: \"x-${{secrets.A_KEY}}\", M: \"${input:OTHER} $${input:OTHER}\"}\n",
 		"config.json": `{"mcpServers": [{"name": "a", "command": "a", "env": {"K": "${{ secrets.A_KEY }}", "L": "x-${{secrets.A_KEY}}", "M": "${input:OTHER} $${input:OTHER}"}}]}`,

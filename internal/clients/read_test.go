@@ -81,6 +81,7 @@ func clientOf(t testing.TB, file string) *Profile {
 // TestRead compares what is read of each client with the golden part of its
 // archive, and has hub.json's own reader take it.
 func TestRead(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("NOT PROVED HERE: the places are those of Linux")
 	}

@@ -9,6 +9,7 @@ import (
 // TestNoLinkLeadsToAClient: the list of what no link may lead to has the files of every
 // client, on every system.
 func TestNoLinkLeadsToAClient(t *testing.T) {
+	t.Parallel()
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		env := Env{OS: system, Home: "/home/u", Get: func(string) string { return "" }}
 		for i := range All {

@@ -89,6 +89,7 @@ func onLinux(t *testing.T) {
 // TestTakeOverAndBack: the hub is the only server that runs, and undoing gives
 // every byte back.
 func TestTakeOverAndBack(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for file, archive := range archives(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -134,6 +135,7 @@ func TestTakeOverAndBack(t *testing.T) {
 
 // TestInstallMakesAFile: where the client has no file, undoing leaves none, and no folder.
 func TestInstallMakesAFile(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for i := range All {
 		c := &All[i]
@@ -161,6 +163,7 @@ func TestInstallMakesAFile(t *testing.T) {
 
 // TestEditedBetween: what somebody wrote in the meantime stays.
 func TestEditedBetween(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for file, archive := range archives(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -197,6 +200,7 @@ func TestEditedBetween(t *testing.T) {
 }
 
 func TestStoreIsPrivate(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	c, e, path := cursorWith(t, oneServer)
 	s := newStore(t, filepath.Join(t.TempDir(), "state", "clients"))
@@ -250,6 +254,7 @@ const oneServer = `{"mcpServers": {"x": {"command": "x", "env": {"TOKEN": "plain
 // A file that somebody deleted stays deleted, and Restore gives it back. So it is where
 // the hub was installed again in between.
 func TestDeletedInBetween(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for _, again := range []bool{false, true} {
 		c, e, path := cursorWith(t, oneServer)
@@ -284,6 +289,7 @@ func TestDeletedInBetween(t *testing.T) {
 // TestDeletedAfterServers: a file that was made for the hub, got servers and was deleted
 // is given back with the servers. One that held nothing else is forgotten.
 func TestDeletedAfterServers(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for _, servers := range []bool{true, false} {
 		c, e, path := cursorWith(t, oneServer)
@@ -333,6 +339,7 @@ func TestDeletedAfterServers(t *testing.T) {
 
 // TestEqualFiles: two files of a client that hold the same bytes have a copy each.
 func TestEqualFiles(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	c, e, paths := homeWith(t, "lm-studio", oneServer)
 	want := map[string]string{}
@@ -352,6 +359,7 @@ func TestEqualFiles(t *testing.T) {
 
 // Restore gives a file back that was edited so that nothing can be taken out of it.
 func TestRestoreAfterEdits(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	c, e, path := cursorWith(t, oneServer)
 	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
@@ -370,6 +378,7 @@ func TestRestoreAfterEdits(t *testing.T) {
 
 // Without the key nothing is changed or lost, and the error says what can be done.
 func TestKeyIsGone(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	c, e, path := cursorWith(t, oneServer)
 	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
@@ -400,6 +409,7 @@ func TestKeyIsGone(t *testing.T) {
 
 // Copies and records of the time before they were encrypted are undone too.
 func TestPlainRecordsAreUndone(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	c, e, path := cursorWith(t, oneServer)
 	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
@@ -431,6 +441,7 @@ func TestPlainRecordsAreUndone(t *testing.T) {
 }
 
 func TestApplyRefuses(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c := Find("cursor")
@@ -465,6 +476,7 @@ func TestApplyRefuses(t *testing.T) {
 
 // TestLinks: a file that is a link, as people keep theirs in a repository, stays one.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	e := Env{OS: "linux", Home: t.TempDir(), Get: func(string) string { return "" }}
 	c := Find("codex")
@@ -498,6 +510,7 @@ func TestLinks(t *testing.T) {
 // TestPreviewShowsNoSecret: of an entry that is replaced or taken out nothing but
 // the name is shown.
 func TestPreviewShowsNoSecret(t *testing.T) {
+	t.Parallel()
 	onLinux(t)
 	for file, archive := range archives(t) {
 		c := clientOf(t, file)

@@ -11,6 +11,7 @@ import (
 // TestOverHTTP: each client is one that takes an address or one that says so. What is put in
 // is known again as the hub, is not put in twice, shows no token, and comes out again.
 func TestOverHTTP(t *testing.T) {
+	t.Parallel()
 	const token = "mcphub_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
 	web := &Web{URL: "http://127.0.0.1:8080/mcp", Token: token, File: "/state/http/x.token"}
 	for i := range All {
@@ -61,6 +62,7 @@ func TestOverHTTP(t *testing.T) {
 
 // TestIsHubAt: only an entry of the hub's own name, at an endpoint of this machine.
 func TestIsHubAt(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		`{"mcphub": {"url": "http://127.0.0.1:1/mcp"}}`: true, `{"mcphub": {"url": "http://localhost:1/mcp"}}`: true, `{"mcphub": {"url": "http://[::1]:1/mcp"}}`: true,
 		`{"other": {"url": "http://127.0.0.1:1/mcp"}}`: false, `{"mcphub": {"url": "https://hub.example/mcp"}}`: false, `{"mcphub": {"url": "http://127.0.0.1:1/sse"}}`: false,

@@ -95,6 +95,7 @@ var aliasRows = []struct{ theirs, ours string }{
 }
 
 func TestAliases(t *testing.T) {
+	t.Parallel()
 	used := map[string]bool{}
 	for _, r := range aliasRows {
 		got, problems := entry(t, r.theirs, aliasEnv)
@@ -126,6 +127,7 @@ func TestAliases(t *testing.T) {
 
 // TestAliasProblems: positions are those of what was written, keys are ours.
 func TestAliasProblems(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ text, want string }{
 		{`{"url": "http://h/", "serverUrl": "http://i/"}`, `1:43: error: mcpServers.a.url: "serverUrl" says the same as a key on line 1, with another value; keep one of them`},
 		{`{"command": "x", "disabled": true, "enabled": true}`, `1:57: error: mcpServers.a.disabled: "enabled" says the same as a key on line 1, with another value; keep one of them`},
@@ -158,6 +160,7 @@ func TestAliasProblems(t *testing.T) {
 // TestPastedFiles: whole files as clients keep them load, with nothing worse
 // than a note about what only a client can do.
 func TestPastedFiles(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"API_KEY": "k", "HOME": "/home/u", "USERPROFILE": `C:\u`}
 	for _, tc := range []struct {
 		client, text string

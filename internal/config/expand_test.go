@@ -9,6 +9,7 @@ import (
 func sep() byte { return os.PathSeparator }
 
 func TestExpand(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"A": "a", "EMPTY": "", "Z": "${A}", "ROOTED": "x${root}y${roots}${root:n}", "root": "r", "ProgramFiles(x86)": "p", "HOME": "/home/u", "USERPROFILE": "/home/u"}
 	for _, tc := range []struct{ in, now, later string }{ // later "": the same as now
 		{"plain", "plain", ""},
@@ -64,6 +65,7 @@ func TestExpand(t *testing.T) {
 }
 
 func TestExpandErrors(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ in, want string }{
 		{"${NOPE}", "the variable NOPE is not set"},
 		{"${NOPE}${ALSO}", "the variables NOPE, ALSO are not set"},
@@ -95,6 +97,7 @@ func TestExpandErrors(t *testing.T) {
 // TestWhereVariablesAreReplaced: all the fields that take them, and one that
 // does not.
 func TestWhereVariablesAreReplaced(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"V": "v", "P": "127.0.0.1:1"}
 	f := must(t, `{
   "mcpServers": {
@@ -120,6 +123,7 @@ func TestWhereVariablesAreReplaced(t *testing.T) {
 }
 
 func TestUnsetOutsideOfServers(t *testing.T) {
+	t.Parallel()
 	f, problems, err := Parse("hub.json", []byte(`{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"fallback": ["/a", "${NOPE}/b", {"path": "${NOPE:-}"}, "/c"]}}`), nil)
 	if err != nil || len(problems) != 2 || problems[0].Severity != SeverityWarning || problems[1].Severity != SeverityWarning {
 		t.Fatal(problems, err)

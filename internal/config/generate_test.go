@@ -28,6 +28,7 @@ const (
 )
 
 func TestGeneratedReference(t *testing.T) {
+	t.Parallel()
 	have, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +45,7 @@ func TestGeneratedReference(t *testing.T) {
 }
 
 func TestGeneratedSchema(t *testing.T) {
+	t.Parallel()
 	want, err := json.MarshalIndent(schemaOf(), "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +161,7 @@ func schemaFor(s *keys.Spec) map[string]any {
 
 // TestSchemaAgrees holds the schema against what the reader takes and refuses.
 func TestSchemaAgrees(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(schemaFile)
 	if err != nil {
 		t.Fatal(err)

@@ -123,6 +123,7 @@ func keysBelow(s *keys.Spec, at []string, f func(path []string, s *keys.Spec)) {
 // Every key can be given by the file, by a variable and by a flag, each
 // counting for more than the one before.
 func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
+	t.Parallel()
 	read := func(t *testing.T, file string, environ, flags []string) *File {
 		t.Helper()
 		set, err := Flags(flags)
@@ -219,6 +220,7 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 
 // What opens something stands in the file, where it can be read.
 func TestKeysOfTheFileAlone(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{`policy={"protected":["/x"]}`, `policy.rules=[]`, `http.tokens=[]`, `http={"tokens":[{"name":"a","env":"A"}]}`} {
 		set, err := Flags([]string{key})
 		if err != nil {
@@ -237,6 +239,7 @@ func TestKeysOfTheFileAlone(t *testing.T) {
 
 // What is wrong with a setting is said with the name of what gave it.
 func TestProblemsOfSettings(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ variable, flag, want string }{
 		{"MCPHUB_ROOTS__TIMEOUT=soon", "", `MCPHUB_ROOTS__TIMEOUT:1:1: error: roots.timeout: "soon" is no duration`},
 		{"MCPHUB_ROOTS__TIMOUT=5s", "", `MCPHUB_ROOTS__TIMOUT:1:1: warning: roots.timout: unknown key "timout"; did you mean "timeout"?`},
@@ -266,6 +269,7 @@ func TestProblemsOfSettings(t *testing.T) {
 
 // Variables of the hub that are no keys, and those of others, are none.
 func TestVariablesThatAreNoKeys(t *testing.T) {
+	t.Parallel()
 	have := Environment([]string{"MCPHUB_CONFIG=/x", "MCPHUB_ROOTS=/x", "MCPHUB_PROJECT_ROOT=/x", "MCPHUB_GUARDIAN=1", "MCPHUB_INSTANCE=1", "MCPHUB_WORKDIR=/x", "MCPHUB_FLEET_NAME=x", "PATH=/bin"})
 	if len(have) != 0 {
 		t.Errorf("%+v", have)
@@ -274,6 +278,7 @@ func TestVariablesThatAreNoKeys(t *testing.T) {
 
 // An empty variable is none, whichever key it names, and a flag that is empty is one.
 func TestEmptyVariables(t *testing.T) {
+	t.Parallel()
 	var all []string
 	for _, name := range keys.Table.Names() {
 		all = append(all, "MCPHUB_"+strings.ToUpper(name)+"=", "MCPHUB_"+strings.ToUpper(name)+"__X=")
@@ -290,6 +295,7 @@ func TestEmptyVariables(t *testing.T) {
 }
 
 func TestFlagsThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "=", "a", "a.=1", ".a=1", `a["x=1`, `a[x]=1`, "a..b=1"} {
 		if have, err := Flags([]string{text}); err == nil {
 			t.Errorf("%q: %+v", text, have)

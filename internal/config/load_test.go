@@ -34,6 +34,7 @@ func must(t *testing.T, text string, env map[string]string) *File {
 }
 
 func TestEveryKeyIsRead(t *testing.T) {
+	t.Parallel()
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
 	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
 	free := Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}
@@ -99,6 +100,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 // TestTableAndTypesAgree fails when a key of the table has no field or a field
 // has no key: decoding is strict one way, everyKey shows the other.
 func TestTableAndTypesAgree(t *testing.T) {
+	t.Parallel()
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, k := range keys.Describe() {
 		path := strings.Split(strings.ReplaceAll(k.Path, "[]", ".0"), ".")
@@ -112,6 +114,7 @@ func TestTableAndTypesAgree(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	f := Default()
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
@@ -133,6 +136,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestExampleLoadsWithoutProblems(t *testing.T) {
+	t.Parallel()
 	f, problems, err := Load(exampleFile, envOf(nil))
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
@@ -164,6 +168,7 @@ func TestExampleLoadsWithoutProblems(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, _, err := Load(filepath.Join(dir, "none.json"), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
@@ -189,6 +194,7 @@ func TestLoadErrors(t *testing.T) {
 }
 
 func TestJSONC(t *testing.T) {
+	t.Parallel()
 	f := must(t, "\xef\xbb\xbf// first\n{ /* in */ \"mcpServers\": { \"b\": { \"command\": \"x\", }, \"a\": { \"command\": \"y\" }, }, } // last, without newline", nil)
 	if f.Servers[0].Name != "b" || f.Servers[1].Name != "a" {
 		t.Error("servers are not in the order of the file")
@@ -201,6 +207,7 @@ func TestJSONC(t *testing.T) {
 // TestOneBadServer: an error in an entry fails that entry; one elsewhere fails
 // the file.
 func TestOneBadServer(t *testing.T) {
+	t.Parallel()
 	f, problems, err := Parse("hub.json", []byte(`{"mcpServers": {
   "good": { "command": "x" },
   "typed": { "command": "x", "args": "y" },
@@ -226,6 +233,7 @@ func TestOneBadServer(t *testing.T) {
 }
 
 func TestAt(t *testing.T) {
+	t.Parallel()
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "t"})
 	for _, tc := range []struct {
 		path      []string
@@ -247,6 +255,7 @@ func TestAt(t *testing.T) {
 
 // Whatever an entry is called, it has a name of its own that tools can begin with.
 func TestNamesOfServers(t *testing.T) {
+	t.Parallel()
 	f, problems, err := Parse("hub.json", []byte(`{"names":{"separator":"--"},"mcpServers":{
 		"My Server":{"command":"a"}, "My-Server":{"command":"b"}, "\u6587\u4ef6":{"command":"c"}, "../x/y":{"command":"d"},
 		"a--b":{"command":"e"}, "":{"command":"f"}, "  ":{"command":"g","cwd":3}}}`), nil)
@@ -274,6 +283,7 @@ func TestNamesOfServers(t *testing.T) {
 // LoadAs gives what Load would if the text stood in the file: its path counts, and
 // problems name where the text is.
 func TestLoadAs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "here", "hub.json"), filepath.Join(dir, "there", "new.json")
 	for file, text := range map[string]string{path: `{"mcpServers": {}}`, other: `{"mcpServers": {"a": {"command": "x"}, "b": {"command": 7}}}`} {
@@ -304,6 +314,7 @@ func TestLoadAs(t *testing.T) {
 // TestAuthSaidTwice: that nobody needs a token, beside tokens, is an error wherever it is
 // said; each alone is none.
 func TestAuthSaidTwice(t *testing.T) {
+	t.Parallel()
 	const tokens = `, "tokens": [{"name": "a", "env": "A"}]`
 	const issuers = `, "resource": "https://hub.example/mcp", "issuers": [{"issuer": "https://login.example"}]`
 	for _, tc := range []struct {

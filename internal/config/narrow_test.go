@@ -7,6 +7,7 @@ import (
 
 // TestNarrowed: what only takes away counts at once, and all else is told to be more.
 func TestNarrowed(t *testing.T) {
+	t.Parallel()
 	const was = `{
   "mcpServers": {"a": {"command": "a"}, "b": {"command": "b", "args": ["1"]}},
   "roots": {"fallback": ["/srv/one", "/srv/two"]},

@@ -11,6 +11,7 @@ import (
 // TestProblems: the exact line for every kind of mistake. Rows hold one
 // mistake each unless several are the point.
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	in := func(entry string) string { return `{"mcpServers": {"a": ` + entry + `}}` } // the entry begins in column 22
 	deep := strings.Repeat("[", jsonc.MaxDepth+1)
 	for _, tc := range []struct{ name, text, want string }{
@@ -164,6 +165,7 @@ func TestProblems(t *testing.T) {
 }
 
 func TestProblemString(t *testing.T) {
+	t.Parallel()
 	for want, p := range map[string]Problem{
 		"hub.json:3:4: warning: a.b: text; hint": {File: "hub.json", Line: 3, Col: 4, Key: "a.b", Severity: SeverityWarning, Text: "text", Hint: "hint"},
 		"hub.json: error: text":                  {File: "hub.json", Text: "text"},
@@ -176,6 +178,7 @@ func TestProblemString(t *testing.T) {
 }
 
 func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString(`{"mcpServers": {`)
 	for i := range 2 * maxProblems {
@@ -195,6 +198,7 @@ func TestProblemsAreBounded(t *testing.T) {
 
 // TestNoValueOfAVariableIsShown: messages go to logs.
 func TestNoValueOfAVariableIsShown(t *testing.T) {
+	t.Parallel()
 	env := map[string]string{"S": "s3cret\r\n://", "N": "s3cret\x00"}
 	for _, text := range []string{
 		`{"mcpServers": {"a": {"url": "${S}"}}}`,

@@ -9,6 +9,7 @@ import (
 )
 
 func TestReferences(t *testing.T) {
+	t.Parallel()
 	f := must(t, `{"mcpServers": {
   "p": { "command": "x", "args": ["--key=${keyring:K}", "${NOPE:-${input:I}}"], "env": { "A": "${file:${HOME}/a b}", "B": "$${keyring:K}" } },
   "u": { "url": "https://h/${keyring:K}?k=${input:I}", "headers": { "A": "Bearer ${file:t}" }, "auth": { "clientSecret": "${keyring:S}" } } },
@@ -39,6 +40,7 @@ func TestReferences(t *testing.T) {
 
 // What is no reference in its place is an error, and a mark cannot be forged.
 func TestReferenceProblems(t *testing.T) {
+	t.Parallel()
 	const nul = `\u0000keyring:X\u0000`
 	for _, tc := range []struct{ entry, want string }{
 		{`{"command": "${keyring:X}"}`, "may stand in args, env, headers and url"},

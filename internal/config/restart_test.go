@@ -8,6 +8,7 @@ import (
 )
 
 func TestAfterRestart(t *testing.T) {
+	t.Parallel()
 	started, _, err := Parse("hub.json", []byte(`{"limits": {"calls": 5}}`), nil)
 	if err != nil {
 		t.Fatal(err)

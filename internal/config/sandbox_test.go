@@ -11,6 +11,7 @@ import (
 // TestSandbox: what an entry asks for is taken or refused, with its line, and never
 // taken for something else.
 func TestSandbox(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		sandbox string
 		want    string // of the first problem; "" none
@@ -59,6 +60,7 @@ func TestSandbox(t *testing.T) {
 // TestSandboxOfWhoSaysNone: an entry that says no mode has that of the whole file, if it
 // is a process that mcphub did not bring. Nothing is taken for something else.
 func TestSandboxOfWhoSaysNone(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		top, entry string
 		mode       string

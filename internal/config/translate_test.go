@@ -6,6 +6,7 @@ import (
 )
 
 func TestTranslate(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct{ entry, want string }{
 		"Claude":       {`{"type":"stdio","command":"npx","args":["-y","x"],"env":{}}`, `{"type":"stdio","command":"npx","args":["-y","x"]}`},
 		"placeholders": {`{"command":"npx","env":{"A":"${A:-b}"}}`, `{"command":"npx","env":{"A":"${A:-b}"}}`},
@@ -26,6 +27,7 @@ func TestTranslate(t *testing.T) {
 }
 
 func TestServerName(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"github": "github", "My Server": "My-Server", "@scope/pkg": "scope-pkg", "a__b": "a_b", "größe (neu)": "gr-e-neu", "日本": "server", "": "server", "a.b": "a.b",
 	} {

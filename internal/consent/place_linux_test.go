@@ -33,6 +33,7 @@ func do(t *testing.T, errs ...error) {
 // TestWhereAStoreLies: beyond the home folder where the state is in that, and in the state where the operator has put
 // that elsewhere or nothing else is to be relied on.
 func TestWhereAStoreLies(t *testing.T) {
+	t.Parallel()
 	shared, s := sharedIn(t)
 	home := filepath.Dir(filepath.Dir(filepath.Dir(s.state)))
 	inside := filepath.Join(s.state, "consent")
@@ -88,6 +89,7 @@ func TestWhereAStoreLies(t *testing.T) {
 
 // TestWhatIsTakenOver: what was accepted in the folder of state counts beyond it, once, where no server could have written there.
 func TestWhatIsTakenOver(t *testing.T) {
+	t.Parallel()
 	for name, reaches := range map[string]bool{"no server": false, "a server": true} {
 		t.Run(name, func(t *testing.T) {
 			_, s := sharedIn(t)
@@ -123,6 +125,7 @@ func TestWhatIsTakenOver(t *testing.T) {
 // TestACopyOfTheRecord: a machine that loses what lies beyond the home folder, as a container does, still knows where servers
 // could write. What is said there of a hub that is on record beyond counts nothing.
 func TestACopyOfTheRecord(t *testing.T) {
+	t.Parallel()
 	_, s := sharedIn(t)
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
 	r := s.Reach()
@@ -150,6 +153,7 @@ func TestACopyOfTheRecord(t *testing.T) {
 
 // TestARecordThatCannotBeWritten is told, and the client of the hub is not forgotten over it.
 func TestARecordThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	_, s := sharedIn(t)
 	r := s.Reach()
 	do(t, os.WriteFile(s.place().closed, nil, 0o600))

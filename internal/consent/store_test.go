@@ -14,6 +14,7 @@ func open(t *testing.T) *Store {
 
 // TestAnAnswerIsBoundToWhatWasShown: what changed meanwhile is another question.
 func TestAnAnswerIsBoundToWhatWasShown(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	first := Item{ID: "file:/x", Title: "x", Lines: []string{"one"}, Value: []byte("1")}
 	second := first
@@ -47,6 +48,7 @@ func TestAnAnswerIsBoundToWhatWasShown(t *testing.T) {
 // TestWriter: what a hub's servers may write counts while it runs, after it has ended,
 // until the Item is accepted, and beyond that while it runs.
 func TestWriter(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	home := t.TempDir()
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(home, ".config", "hub.json")}}
@@ -92,6 +94,7 @@ func TestWriter(t *testing.T) {
 
 // TestWhatCannotBeReadCounts as everything, and as nothing accepted.
 func TestWhatCannotBeReadCounts(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(t.TempDir(), "hub.json")}}
 	if err := s.Take(i); err != nil {
@@ -121,6 +124,7 @@ func TestWhatCannotBeReadCounts(t *testing.T) {
 
 // TestManyRecordsBecomeOne: hubs that end do not leave ever more.
 func TestManyRecordsBecomeOne(t *testing.T) {
+	t.Parallel()
 	s := open(t)
 	home := t.TempDir()
 	i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(home, "hub.json")}}

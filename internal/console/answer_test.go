@@ -16,6 +16,7 @@ import (
 // What a browser keeps in its files is the part of the secret by which one looks. With that nothing is answered, and what an answer needs
 // is not shown. Control: the page that was opened by the code.
 func TestTheKeptSecretAnswersNothing(t *testing.T) {
+	t.Parallel()
 	cfg := fakes("text", t.TempDir())
 	var got []Answer
 	cfg.Questions = func(context.Context) ([]Question, []string) {
@@ -56,6 +57,7 @@ func TestTheKeptSecretAnswersNothing(t *testing.T) {
 // What changes hub.json is neither shown nor done for a page that only looks, nor where the console may be no person's. Control:
 // the page that was opened by the code of a console that may.
 func TestWhoMayAllowOnThePage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	recordHostile(t, dir, "path-of-the-call")
 	cfg := fakes("text", dir)

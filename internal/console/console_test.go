@@ -100,6 +100,7 @@ var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configura
 
 // Each attack has a control: the same request without what makes it one is answered.
 func TestOnlyThePageItselfIsServed(t *testing.T) {
+	t.Parallel()
 	s := testServer(fakes(secretText, t.TempDir()))
 	session := begin(t, s)
 	attacks := map[string]func(*http.Request){
@@ -156,6 +157,7 @@ func TestOnlyThePageItselfIsServed(t *testing.T) {
 
 // What anybody may ask for says nothing, and nothing is ever kept in a cookie.
 func TestWhatAnybodyMaySee(t *testing.T) {
+	t.Parallel()
 	s := testServer(fakes(secretText, t.TempDir()))
 	session := begin(t, s)
 	for _, path := range []string{"/", "/static/console.js", "/static/console.css", "/static/icon.svg", "/static/", "/now", "/nothing"} {
@@ -183,6 +185,7 @@ func TestWhatAnybodyMaySee(t *testing.T) {
 
 // The policy forbids inline code, so a page that had some would be broken.
 func TestNoInlineCode(t *testing.T) {
+	t.Parallel()
 	s := testServer(fakes(secretText, t.TempDir()))
 	session := begin(t, s)
 	inline := regexp.MustCompile(`(?i)<script(?: [^>]*)?>[^<]|\son[a-z]+=|\sstyle=|<style|javascript:|(?:src|href|action)="(?:https?:)?//`)
@@ -197,6 +200,7 @@ func TestNoInlineCode(t *testing.T) {
 }
 
 func TestTheCodeCountsOnce(t *testing.T) {
+	t.Parallel()
 	s := testServer(fakes("x", ""))
 	code := s.Code()
 	begin(t, s)
@@ -218,6 +222,7 @@ func TestTheCodeCountsOnce(t *testing.T) {
 
 // Who guesses has five tries, and another page has none.
 func TestCodesCannotBeGuessed(t *testing.T) {
+	t.Parallel()
 	s := testServer(fakes("x", ""))
 	for range 10 * maxWrong {
 		ask(s, "POST", "/open", url.Values{"code": {"WRONG-WRONG"}}, func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
@@ -247,6 +252,7 @@ func TestCodesCannotBeGuessed(t *testing.T) {
 
 // A console ends with its context, and by too many wrong codes; nothing of it is left.
 func TestRun(t *testing.T) {
+	t.Parallel()
 	for _, spent := range []bool{false, true} {
 		l, err := Listen(t.Context())
 		if err != nil {

@@ -56,6 +56,7 @@ var (
 
 // A page answers within 200 ms however long the record is, for whatever is looked for, and its pages together show all.
 func TestDecisionsOfALongRecord(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	many := 100_000
 	if raceDetector {
@@ -127,6 +128,7 @@ func TestDecisionsOfALongRecord(t *testing.T) {
 }
 
 func TestDecisionsAreExplained(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	record(t, dir, 100)
 	s := testServer(fakes("MENDED", dir))

@@ -15,6 +15,7 @@ import (
 
 // However much runs, a page is small, shows first what needs a person, and finds the rest.
 func TestManyServersAndSessions(t *testing.T) {
+	t.Parallel()
 	cfg := fakes("x", "")
 	since := time.Now()
 	cfg.Hubs = func(context.Context) (all []admin.Report, _ []string) {

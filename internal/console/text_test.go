@@ -26,6 +26,7 @@ var hostile = []string{
 // A thousand texts of them stand in every place that a server, a client, a file or a hub fills, and no page has one
 // character of markup more for it.
 func TestForeignTextIsInert(t *testing.T) {
+	t.Parallel()
 	random := seeds.Rand(t)
 	empty := t.TempDir()
 	s := testServer(fakes("plain", empty))
@@ -99,6 +100,7 @@ func inertIs(t *testing.T, view, text, body string) {
 
 // The controls: written as they are, the texts are seen.
 func TestHostileTextsAreSeen(t *testing.T) {
+	t.Parallel()
 	seen := 0
 	for _, text := range hostile {
 		hidden := false
@@ -140,6 +142,7 @@ func recordHostile(t *testing.T, dir, text string) {
 
 // What is escaped can be read, and honest text is as it was, however it is cut into writes.
 func TestInert(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"a\u202eb": `a\u202eb`, "\x1b[31m": `\x1b[31m`, "\xff": `\xff`, "日本 ü\n\t": "日本 ü\n\t", "\U000e0041": `\U000e0041`, "x\xe6\x97": `x\xe6\x97`, "": "",
 	} {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestTraffic(t *testing.T) {
+	t.Parallel()
 	var tr traffic
 	now := time.Date(2026, 5, 5, 12, 0, 2, 0, time.UTC)
 	last := now.Add(-slotTime)
@@ -52,6 +53,7 @@ func TestTraffic(t *testing.T) {
 
 // What is written to the record while the console runs is counted.
 func TestTrafficFollows(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l, err := audit.Open(audit.Options{Dir: dir, Program: "test"})
 	if err != nil {
@@ -92,6 +94,7 @@ func TestTrafficFollows(t *testing.T) {
 }
 
 func TestMemory(t *testing.T) {
+	t.Parallel()
 	got := memoryOf([]int{os.Getpid(), -1})
 	if own := got[os.Getpid()]; (own > 1<<20) != (runtime.GOOS == "linux") || got[-1] != 0 {
 		t.Errorf("%v", got)

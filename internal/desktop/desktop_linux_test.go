@@ -77,6 +77,7 @@ func environment(values map[string]string) func(string) string {
 
 // A notice is shown without anything to press, and takes the place of the one before it.
 func TestNoticesAreShown(t *testing.T) {
+	t.Parallel()
 	address, d := bus(t)
 	n := New(environment(map[string]string{"DBUS_SESSION_BUS_ADDRESS": address}))
 	failed := make(chan error, 10)
@@ -100,6 +101,7 @@ func TestNoticesAreShown(t *testing.T) {
 
 // Where there is no bus on a socket of this machine, none is started and nothing is run.
 func TestNoBusIsStarted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, env := range map[string]map[string]string{
 		"none":      {},
@@ -122,6 +124,7 @@ func TestNoBusIsStarted(t *testing.T) {
 
 // Who tells never waits, also where nobody shows anything.
 func TestTellingNeverWaits(t *testing.T) {
+	t.Parallel()
 	n := New(environment(nil))
 	for range 10 * maxWaiting {
 		n.Tell(Notice{})

@@ -30,6 +30,7 @@ import (
 )
 
 func TestSatisfies(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		version, wants string
 		fits, known    bool
@@ -116,6 +117,7 @@ func TestDiagnose(t *testing.T) {
 
 // TestLastWords: the error comes before the trace that follows it.
 func TestLastWords(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ stderr, said, want string }{
 		{"", "", ""},
 		{"one\n\n two \x1b[31m\n", "", "one|two"},
@@ -217,6 +219,7 @@ func TestExamineEnds(t *testing.T) {
 
 // TestReportOrder: errors of a group come before its warnings, groups in their order.
 func TestReportOrder(t *testing.T) {
+	t.Parallel()
 	r := Report{Findings: []Finding{{Group: Hubs, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Servers, Severity: sevError}, {Group: Configuration, Severity: sevWarning}}}
 	r.finish()
 	want := []Finding{{Group: Configuration, Severity: sevWarning}, {Group: Servers, Severity: sevError}, {Group: Servers, Severity: sevNote}, {Group: Hubs, Severity: sevError}}
@@ -256,6 +259,7 @@ func options(t *testing.T, text string) Options {
 // TestKernelNote: what the kernel does not hold is a note, and only where a server is to
 // be held.
 func TestKernelNote(t *testing.T) {
+	t.Parallel()
 	confined := []hub.Child{{Spec: spec.Spec{Name: "a", Sandbox: sandbox.Settings{Mode: sandbox.Auto, Default: true}}}}
 	for name, tc := range map[string]struct {
 		kernel   sandbox.Kernel
@@ -282,6 +286,7 @@ func TestKernelNote(t *testing.T) {
 // TestNamesAreShortened: the cure is one that helps. Without a prefix a shorter one does not; and
 // of names that are as their server gave them nothing is said.
 func TestNamesAreShortened(t *testing.T) {
+	t.Parallel()
 	for prefix, want := range map[string]string{"": `write "max": 128 under "names"`, "kid__": `give the server a shorter "prefix"`} {
 		var said []string
 		e := examination{report: &Report{}}
@@ -296,6 +301,7 @@ func TestNamesAreShortened(t *testing.T) {
 // TestWhatWaitsIsNamed: each question with the command that answers it; that of hub.json itself once, and before any server is
 // tried; and what cannot be read.
 func TestWhatWaitsIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "hub.json")
 	if err := os.WriteFile(path, []byte(`{"mcpServers": {}}`), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 
 // A server that is held cannot sign: said of one that commits, where the user's git signs, and of no other.
 func TestSigning(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		by      Signing
 		command string
@@ -55,6 +56,7 @@ func TestSigningIsAskedOfGit(t *testing.T) {
 }
 
 func TestSurroundings(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		files map[string]string
 		env   map[string]string
@@ -85,6 +87,7 @@ func TestSurroundings(t *testing.T) {
 // TestInside: who runs the hub on WSL or in a container is told what holds there, with the kernel's version of Landlock; elsewhere
 // nothing is said.
 func TestInside(t *testing.T) {
+	t.Parallel()
 	for inside, want := range map[string]string{
 		"":               "",
 		"WSL 1":          "this is WSL 1, which has no Landlock: the kernel holds no server, and every call is judged all the same",

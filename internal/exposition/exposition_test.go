@@ -11,6 +11,7 @@ import (
 )
 
 func TestAPage(t *testing.T) {
+	t.Parallel()
 	var p Page
 	calls := p.Counters(Desc{Name: "calls_total", Help: "Calls.", Labels: []Label{{Name: "tool", Open: true}, {Name: "how"}}})
 	calls.With("b", "").Add(2)
@@ -49,6 +50,7 @@ half 0.5
 
 // TestSeriesAreBounded: what comes when a family is full is counted together, and nothing is lost.
 func TestSeriesAreBounded(t *testing.T) {
+	t.Parallel()
 	var p Page
 	f := p.Counters(Desc{Name: "calls_total", Help: "Calls.", Labels: []Label{{Name: "tool", Open: true}, {Name: "how"}}, Most: 10})
 	var all sync.WaitGroup
@@ -82,6 +84,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 }
 
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	var p Page
 	p.Process()
 	page := string(p.Append(nil))

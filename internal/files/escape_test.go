@@ -31,6 +31,7 @@ func grounds(t *testing.T) (in, out string) {
 }
 
 func TestEscapes(t *testing.T) {
+	t.Parallel()
 	in, out := grounds(t)
 	c := connect(t, quiet(in), nil)
 	for _, path := range []string{
@@ -135,6 +136,7 @@ func swap(t *testing.T, steps ...func() error) (count *atomic.Int64, stop func()
 // TestRaces swaps what a path means between the check and the open. The control
 // is a server that checks every path and then opens it: it gives the secret away.
 func TestRaces(t *testing.T) {
+	t.Parallel()
 	in, out := grounds(t)
 	fill(t, in, map[string]string{"x/s": "fine", "f": "fine"})
 	at := func(name string) string { return filepath.Join(in, name) }
@@ -211,6 +213,7 @@ func TestRaces(t *testing.T) {
 
 // TestRootReplaced: what stands in the place of an allowed directory later.
 func TestRootReplaced(t *testing.T) {
+	t.Parallel()
 	in, out := grounds(t)
 	sub := filepath.Join(in, "sub")
 	for _, dirs := range [][]string{{in, sub}, {sub, in}} {
@@ -243,6 +246,7 @@ func TestRootReplaced(t *testing.T) {
 // TestSwapAfterResolve is the race of TestRaces won every time: everything that is
 // done at a place is done after the place was swapped.
 func TestSwapAfterResolve(t *testing.T) {
+	t.Parallel()
 	for name, link := range map[string]string{"relative": "../out", "absolute": "OUT"} {
 		t.Run(name, func(t *testing.T) {
 			in, out := grounds(t)
@@ -298,6 +302,7 @@ func TestSwapAfterResolve(t *testing.T) {
 
 // TestChangedMeanwhile: what becomes of a file between the look and the deed.
 func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "fine", "g": "fine"})
 	c := &call{ctx: t.Context(), reach: &reach{bounds: newBounds("", []asked{{raw: dir}})}}
 	defer c.close()

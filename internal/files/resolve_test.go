@@ -15,6 +15,7 @@ import (
 // TestResolveAsTheKernel makes random trees full of links and compares where the
 // walk leads with where the kernel leads: inside the same file, outside a denial.
 func TestResolveAsTheKernel(t *testing.T) {
+	t.Parallel()
 	rnd := seeds.Rand(t)
 	inside, outside := 0, 0
 	for range 40 {
@@ -82,6 +83,7 @@ func underAny(path string, dirs ...string) bool {
 }
 
 func TestBelow(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		path, dir, rest string
 		ok              bool
@@ -99,6 +101,7 @@ func TestBelow(t *testing.T) {
 }
 
 func TestPathFromURI(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("paths of other systems")
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 func TestRootsReplaceDirectories(t *testing.T) {
+	t.Parallel()
 	cli := folder(t, map[string]string{"f": "cli"})
 	one := folder(t, map[string]string{"f": "one"})
 	two := folder(t, map[string]string{"f": "two", "nested/g": "n"})
@@ -67,6 +68,7 @@ func TestRootsReplaceDirectories(t *testing.T) {
 }
 
 func TestRootsThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "ok", "file": ""})
 	cli := folder(t, map[string]string{"f": "cli"})
 	roots := &rootList{uris: []string{
@@ -101,6 +103,7 @@ func (s says) Call(context.Context, string, ...[]byte) (*jsonrpc.Response, error
 // TestRefusalsWithoutRoots: each says which client this is, which of the three
 // cases holds, and what helps.
 func TestRefusalsWithoutRoots(t *testing.T) {
+	t.Parallel()
 	refusal := func(answer func(k *keeper)) string {
 		k := newKeeper(newBounds("", nil), time.Second, quiet().o.Log)
 		answer(k)
@@ -143,6 +146,7 @@ func TestRefusalsWithoutRoots(t *testing.T) {
 // TestRootIsNotFollowedOut: what can write in one root puts a link in the place
 // of another that lies in it (R13). The same link by itself is the control.
 func TestRootIsNotFollowedOut(t *testing.T) {
+	t.Parallel()
 	base := folder(t, map[string]string{"p/in/f": "in", "out/f": "out", "p/gen": "-> ../out", "p/near": "-> in", "alias": "-> p", "p/hop": "-> ../far", "far": "-> out"})
 	for _, tc := range []struct{ roots, want []string }{
 		{[]string{"p", "p/gen"}, []string{"p"}}, {[]string{"p/gen", "p"}, []string{"p"}}, {[]string{"p", "alias/gen"}, []string{"p"}},
@@ -188,6 +192,7 @@ func TestSpellings(t *testing.T) {
 // TestCallBeforeRoots: calls that are in the pipe before the answer wait for it,
 // and nothing else does.
 func TestCallBeforeRoots(t *testing.T) {
+	t.Parallel()
 	cli := folder(t, map[string]string{"f": "cli"})
 	root := folder(t, map[string]string{"f": "root"})
 	for name, lines := range map[string][]string{
@@ -227,6 +232,7 @@ func TestCallBeforeRoots(t *testing.T) {
 // TestQueriesAreFew: a burst of notifications costs at most one more query, and a
 // call after it waits for that one.
 func TestQueriesAreFew(t *testing.T) {
+	t.Parallel()
 	root := folder(t, map[string]string{"f": "root"})
 	p := dial(t, quiet())
 	p.send(helloRoots)
@@ -254,6 +260,7 @@ func TestQueriesAreFew(t *testing.T) {
 }
 
 func TestRootsNeverAnswered(t *testing.T) {
+	t.Parallel()
 	cli := folder(t, map[string]string{"f": "cli"})
 	other := folder(t, map[string]string{"f": "other"})
 	srv := quiet(cli)
@@ -297,6 +304,7 @@ func TestRootsNeverAnswered(t *testing.T) {
 }
 
 func TestRootsNotDeclared(t *testing.T) {
+	t.Parallel()
 	cli := folder(t, map[string]string{"f": "cli"})
 	p := dial(t, quiet(cli))
 	p.send("%s", read(0, "f"))
@@ -315,6 +323,7 @@ func TestRootsNotDeclared(t *testing.T) {
 
 // TestSessionsShareNothing: two clients of one Server have their own roots (R14).
 func TestSessionsShareNothing(t *testing.T) {
+	t.Parallel()
 	one, two := folder(t, map[string]string{"f": "one"}), folder(t, map[string]string{"f": "two"})
 	srv := quiet()
 	r1, r2 := &rootList{}, &rootList{}
@@ -327,6 +336,7 @@ func TestSessionsShareNothing(t *testing.T) {
 }
 
 func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
 	k := newKeeper(newBounds("", nil), 0, quiet().o.Log)
 	k.handshake("t", true) // nobody runs, so nobody answers
 	if _, _, err := k.wait(context.Background()); err == nil {

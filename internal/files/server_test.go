@@ -18,6 +18,7 @@ import (
 
 // TestDeepLines: what no line of the transcript can hold.
 func TestDeepLines(t *testing.T) {
+	t.Parallel()
 	p := dial(t, quiet())
 	p.send(hello)
 	p.next()
@@ -44,6 +45,7 @@ func TestDeepLines(t *testing.T) {
 // TestNoSecondReading: mcp-go's decoder folds case and lets the last name win. A
 // reader in front that does neither must see the call that runs.
 func TestNoSecondReading(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"a": "A", "b": "B"})
 	p := dial(t, quiet(dir))
 	p.send(hello)
@@ -61,6 +63,7 @@ func TestNoSecondReading(t *testing.T) {
 }
 
 func TestNotificationRunsNothing(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, nil)
 	p := dial(t, quiet(dir))
 	p.send(hello)
@@ -78,6 +81,7 @@ func TestNotificationRunsNothing(t *testing.T) {
 // TestCancel: a call that waits does not run once it is cancelled, and gets no
 // answer.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, nil)
 	p := dial(t, quiet())
 	p.send(helloRoots)
@@ -96,6 +100,7 @@ func TestCancel(t *testing.T) {
 // TestManyCallsAtOnce: 120 calls in the pipe while the server asks for roots (what
 // locks mcp-go's own stdio server up) are all answered.
 func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "x"})
 	p := dial(t, quiet())
 	p.send(helloRoots)
@@ -122,6 +127,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 // TestEndOfInput: what was read is still answered, also where it waited for an
 // answer that can no longer come.
 func TestEndOfInput(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "x"})
 	p := dial(t, quiet(dir))
 	p.send(helloRoots)
@@ -141,6 +147,7 @@ func TestEndOfInput(t *testing.T) {
 }
 
 func TestContextEndsServe(t *testing.T) {
+	t.Parallel()
 	p := dial(t, quiet())
 	p.send(helloRoots)
 	p.next()
@@ -155,6 +162,7 @@ func TestContextEndsServe(t *testing.T) {
 
 // TestStuckCallIsLeftBehind: a call that nothing can interrupt does not keep Serve.
 func TestStuckCallIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	srv := quiet(folder(t, nil))
 	srv.edit.Lock() // stands for a disk that does not answer
 	defer srv.edit.Unlock()
@@ -173,6 +181,7 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestBrokenOutputEndsServe(t *testing.T) {
+	t.Parallel()
 	in, w := io.Pipe()
 	defer w.Close()
 	go fmt.Fprintln(w, hello)

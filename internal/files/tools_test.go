@@ -21,6 +21,7 @@ import (
 // TestToolNames pins names, argument names and hints: what is known about the
 // official server must hold here.
 func TestToolNames(t *testing.T) {
+	t.Parallel()
 	c := connect(t, quiet(folder(t, nil)), nil)
 	list, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 	must(t, err)
@@ -58,6 +59,7 @@ func TestToolNames(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("0123456789abcdef\n", 20000) // several blocks of the backward reader
 	dir := folder(t, map[string]string{
 		"a.txt": "one\ntwo\nthree\n", "open.txt": "one\ntwo", "empty": "", "latin": "gr\xfc\xdfe", "long": long, "nl": "\n\n\n",
@@ -108,6 +110,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadBounds(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"big": "first\n"})
 	f, err := os.OpenFile(filepath.Join(dir, "big"), os.O_RDWR, 0)
 	must(t, err)
@@ -132,6 +135,7 @@ func TestReadBounds(t *testing.T) {
 }
 
 func TestReadMany(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"a": "A\n", "b": "B"})
 	c := connect(t, quiet(dir), nil)
 	res, text := ask(t, c, "read_multiple_files", args{"paths": []string{"a", "none", "/etc/passwd", "b"}})
@@ -144,6 +148,7 @@ func TestReadMany(t *testing.T) {
 }
 
 func TestReadMedia(t *testing.T) {
+	t.Parallel()
 	png := "\x89PNG\r\n\x1a\n0000"
 	dir := folder(t, map[string]string{"p.png": png, "noext": png, "s.mp3": "ID3", "x y.bin": "\x00\x01"})
 	c := connect(t, quiet(dir), nil)
@@ -165,6 +170,7 @@ func TestReadMedia(t *testing.T) {
 func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"run.sh": "old", "ro": "keep", "sub/": "", "link": "-> sub/new", "up": "-> sub/../run.sh"})
 	must(t, os.Chmod(filepath.Join(dir, "run.sh"), 0o750))
 	must(t, os.Chmod(filepath.Join(dir, "ro"), 0o444))
@@ -209,6 +215,7 @@ func noLeftovers(t *testing.T, dir string) {
 }
 
 func TestEdit(t *testing.T) {
+	t.Parallel()
 	edits := func(pairs ...string) (out []any) {
 		for i := 0; i < len(pairs); i += 2 {
 			out = append(out, args{"oldText": pairs[i], "newText": pairs[i+1]})
@@ -248,6 +255,7 @@ func TestEdit(t *testing.T) {
 
 // TestEditsTogether: edits of one file that run at the same time all stay.
 func TestEditsTogether(t *testing.T) {
+	t.Parallel()
 	var before strings.Builder
 	for i := range 50 {
 		fmt.Fprintf(&before, "<%d>\n", i)
@@ -268,6 +276,7 @@ func TestEditsTogether(t *testing.T) {
 }
 
 func TestDirectories(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"b.txt": "12345", "a/x.go": "", "a/b/y.go": "", "a/b/c/z.txt": "", "l": "-> a", "evil\n[DIR] x": "", "node_modules/m/i.go": ""})
 	c := connect(t, quiet(dir), nil)
 	wantText(t, c, "list_directory", args{"path": ""}, "[DIR] a\n[FILE] b.txt\n[FILE] \"evil\\n[DIR] x\"\n[LINK] l\n[DIR] node_modules")
@@ -318,6 +327,7 @@ func TestDirectories(t *testing.T) {
 }
 
 func TestTreeBounds(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, nil)
 	deep := dir
 	for range maxDepth + 10 {
@@ -342,6 +352,7 @@ func TestTreeBounds(t *testing.T) {
 }
 
 func TestMakeDirectory(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "", "l": "-> new"})
 	c := connect(t, quiet(dir), nil)
 	for _, made := range []bool{true, false} {
@@ -361,6 +372,7 @@ func TestMakeDirectory(t *testing.T) {
 }
 
 func TestMove(t *testing.T) {
+	t.Parallel()
 	one := folder(t, map[string]string{"a": "A", "b": "B", "d/f": "F", "l": "-> a", "n/": "", "x": "X"})
 	two := folder(t, map[string]string{"taken": "T"})
 	must(t, os.Chmod(filepath.Join(one, "x"), 0o640))
@@ -398,6 +410,7 @@ func TestMove(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "123", "d/": "", "l": "-> f"})
 	c := connect(t, quiet(dir), nil)
 	res, text := ask(t, c, "get_file_info", args{"path": "l"})
@@ -416,6 +429,7 @@ func TestInfo(t *testing.T) {
 }
 
 func TestPipesAreNotOpened(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("no named pipes in folders")
 	}
@@ -432,6 +446,7 @@ func TestPipesAreNotOpened(t *testing.T) {
 // TestOutputSchemas holds every structuredContent against the schema that its
 // tool declares, closed: a member that is not declared fails.
 func TestOutputSchemas(t *testing.T) {
+	t.Parallel()
 	dir := folder(t, map[string]string{"f": "a\n", "d/g": ""})
 	c := connect(t, quiet(dir, filepath.Join(dir, "missing")), nil)
 	calls := map[string]args{

@@ -15,6 +15,7 @@ var update = flag.Bool("update", false, "write the answers that come into testda
 // client sends, "< " one that comes back, "== " the start of another client. DIR stands
 // for the allowed directory.
 func TestTranscript(t *testing.T) {
+	t.Parallel()
 	const name = "testdata/transcript.txt"
 	recorded, err := os.ReadFile(name)
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 )
 
 func TestGuarded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args []string
 		want bool
@@ -42,6 +43,7 @@ func TestGuarded(t *testing.T) {
 
 // Only what surely equals its file may be given back.
 func TestCleanMappings(t *testing.T) {
+	t.Parallel()
 	const smaps = `00400000-00876000 r-xp 00000000 fe:00 998 /usr/bin/mcphub
 Size:               4568 kB
 Anonymous:             0 kB

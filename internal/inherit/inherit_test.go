@@ -4,6 +4,7 @@ import "testing"
 
 // TestAlways: names have a case but on Windows, and a proxy's name has none anywhere.
 func TestAlways(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]struct{ linux, windows bool }{
 		"HOME":                   {true, true},
 		"home":                   {false, true},

@@ -97,6 +97,7 @@ func (a *authority) verifier(also ...Issuer) *Verifier {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	a, other := newAuthority(t), newAuthority(t)
 	v := a.verifier(Issuer{URL: other.URL, Audience: "https://hub.example/mcp"})
 	public, err := a.key.PublicKey.Bytes()
@@ -157,6 +158,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestCeiling(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	dirs := func(paths ...string) []rootsmgr.Entry {
 		all := []rootsmgr.Entry{}
@@ -201,6 +203,7 @@ func TestCeiling(t *testing.T) {
 
 // TestGroups: they are those of the claim that is named, in order, each once; what can be no name is left out.
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	claimed := func(claim any) map[string]any { return map[string]any{"sub": "alice", "teams": claim} }
 	for _, tc := range []struct {
@@ -236,6 +239,7 @@ func TestGroups(t *testing.T) {
 
 // TestMetadata: where the metadata may be, and what it may not say.
 func TestMetadata(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"} {
 		a := newAuthority(t)
 		a.at = at
@@ -259,6 +263,7 @@ func TestMetadata(t *testing.T) {
 // TestFloodOfKeys: tokens that name unknown keys do not make the hub ask the issuer each time, and a known token does
 // not need it at all.
 func TestFloodOfKeys(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	v := a.verifier()
 	good := a.token(t, nil)
@@ -281,6 +286,7 @@ func TestFloodOfKeys(t *testing.T) {
 
 // TestManyTokens: what is kept of verified tokens is bounded.
 func TestManyTokens(t *testing.T) {
+	t.Parallel()
 	a := newAuthority(t)
 	v := a.verifier()
 	for i := range 2*maxKept + 10 {

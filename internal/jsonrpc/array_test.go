@@ -40,6 +40,7 @@ func (p *peer) together() map[string]string {
 }
 
 func TestBatchIsAnsweredTogether(t *testing.T) {
+	t.Parallel()
 	var told []string
 	h := &handler{
 		request: func(_ context.Context, m *Message) Answer { return ResultAnswer(m.Params) },
@@ -73,6 +74,7 @@ func TestBatchIsAnsweredTogether(t *testing.T) {
 }
 
 func TestBatchWithoutRequestsIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	told := make(chan string, 2)
 	p := linkOS(t, &handler{notify: func(m *Message) { told <- m.Method }}, Options{Strict: true, Batches: always})
 	p.send(`[{"jsonrpc":"2.0","method":"one"},{"jsonrpc":"2.0","method":"two"},{"jsonrpc":"2.0","id":77,"result":{}}]`)
@@ -84,6 +86,7 @@ func TestBatchWithoutRequestsIsNotAnswered(t *testing.T) {
 
 // A batch is read only where it has been agreed on, and only within bounds.
 func TestBatchIsRefused(t *testing.T) {
+	t.Parallel()
 	var agreed atomic.Bool
 	p := linkOS(t, &handler{}, Options{Strict: true, FrameLimit: 1 << 20, Batches: agreed.Load})
 	const one = `[{"jsonrpc":"2.0","id":7,"method":"x"}]`
@@ -110,6 +113,7 @@ func TestBatchIsRefused(t *testing.T) {
 // One request of a batch is cancelled: the others are answered, without it. All of
 // them: nothing is sent.
 func TestRequestOfABatchIsCancelled(t *testing.T) {
+	t.Parallel()
 	started := make(chan string, 3)
 	h := &handler{request: func(ctx context.Context, m *Message) Answer {
 		started <- m.Method
@@ -139,6 +143,7 @@ func TestRequestOfABatchIsCancelled(t *testing.T) {
 // The answers of a batch are held until the last one is there, so they are bounded
 // as one message is.
 func TestAnswersOfABatchAreBounded(t *testing.T) {
+	t.Parallel()
 	long := `"` + strings.Repeat("x", 40<<10) + `"`
 	h := &handler{request: func(context.Context, *Message) Answer { return ResultAnswer([]byte(long)) }}
 	p := linkOS(t, h, Options{Strict: true, FrameLimit: 64 << 10, Batches: always})
@@ -159,6 +164,7 @@ func TestAnswersOfABatchAreBounded(t *testing.T) {
 
 // A child may send what it has to say in one array.
 func TestBatchOfALenientPeer(t *testing.T) {
+	t.Parallel()
 	told := make(chan string, 1)
 	h := &handler{
 		request: func(_ context.Context, m *Message) Answer { return ResultAnswer([]byte(`"` + m.Method + `"`)) },

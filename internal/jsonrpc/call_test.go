@@ -12,6 +12,7 @@ import (
 )
 
 func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
+	t.Parallel()
 	p := linkOS(t, &handler{}, Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	got := p.call(ctx, "x")
@@ -50,6 +51,7 @@ func TestCallTellsThePeerThatNobodyWaits(t *testing.T) {
 
 // A request that never left needs no cancellation.
 func TestCallThatNeverLeft(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := link(t, &handler{}, Options{QueueBytes: 100})
 		if !p.conn.TryNotify("fill", []byte(`"`+strings.Repeat("x", 100)+`"`)) {
@@ -66,6 +68,7 @@ func TestCallThatNeverLeft(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
+	t.Parallel()
 	var released atomic.Int32
 	release := func() { released.Add(1) }
 	started := make(chan struct{})
@@ -104,6 +107,7 @@ func TestRelease(t *testing.T) {
 }
 
 func TestNotificationPanic(t *testing.T) {
+	t.Parallel()
 	p := link(t, &handler{notify: func(*Message) { panic("at the disco") }}, Options{})
 	p.send(`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","id":5,"method":"x"}`)
 	p.want(`{"jsonrpc":"2.0","id":5,"result":null}`)
@@ -112,6 +116,7 @@ func TestNotificationPanic(t *testing.T) {
 // A request on the read loop is over before the next message is looked at, even where
 // its answer cannot leave.
 func TestOnReadLoop(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
 		p := link(t, &handler{request: func(_ context.Context, m *Message) Answer {
@@ -136,6 +141,7 @@ func TestOnReadLoop(t *testing.T) {
 // The parts of a request stay what they were while later lines are read over
 // the buffer that they came in, and those of an answer until it is released.
 func TestPartsAreNotOverwritten(t *testing.T) {
+	t.Parallel()
 	const rounds = 40
 	sizes := []int{10, 40 << 10, 70 << 10, 300 << 10, 2 << 20}
 	fill := func(i int) []byte {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestCallAndAnswer(t *testing.T) {
+	t.Parallel()
 	p := link(t, &handler{}, Options{})
 	got := p.call(t.Context(), "tools/call", []byte(`{"a":`), []byte(`9007199254740993}`))
 	p.want(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":9007199254740993}}`)
@@ -35,6 +36,7 @@ func TestCallAndAnswer(t *testing.T) {
 }
 
 func TestSecondAndUnaskedAnswers(t *testing.T) {
+	t.Parallel()
 	var skipped []string
 	p := link(t, &handler{}, Options{OnSkip: func(reason string, line []byte) { skipped = append(skipped, reason+": "+string(line)) }})
 	got := p.call(t.Context(), "x")
@@ -59,6 +61,7 @@ func TestSecondAndUnaskedAnswers(t *testing.T) {
 // Ids are what they are as text: a number is not the string of it, and no
 // digit is lost.
 func TestIDsOfThePeer(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	p := linkOS(t, &handler{request: func(_ context.Context, m *Message) Answer {
 		<-release
@@ -90,6 +93,7 @@ func TestIDsOfThePeer(t *testing.T) {
 // waits for its turn; the request is not answered, and one that waited never
 // runs.
 func TestCancellationBehindItsRequest(t *testing.T) {
+	t.Parallel()
 	var ran atomic.Int32
 	causes := make(chan error, 1)
 	p := linkOS(t, &handler{request: func(ctx context.Context, m *Message) Answer {
@@ -124,6 +128,7 @@ func TestCancellationBehindItsRequest(t *testing.T) {
 // B02: requests that call back are served while as many as may come are under
 // way.
 func TestParallelRequestsThatCallBack(t *testing.T) {
+	t.Parallel()
 	const n = 120
 	var p *peer
 	ready := make(chan struct{})
@@ -161,6 +166,7 @@ func TestParallelRequestsThatCallBack(t *testing.T) {
 
 // B04, B05: what is told during a call arrives before its answer, all of it.
 func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	const calls, told = 8, 500
 	var p *peer
 	ready := make(chan struct{})
@@ -202,6 +208,7 @@ func TestNotificationsComeBeforeTheAnswer(t *testing.T) {
 
 // B16: a notification handler may use the Conn; it runs in order.
 func TestNotificationsInOrder(t *testing.T) {
+	t.Parallel()
 	var seen []string
 	var p *peer
 	ready := make(chan struct{})
@@ -225,6 +232,7 @@ func TestNotificationsInOrder(t *testing.T) {
 // B14: a peer that does not read holds nobody beyond his context, and what
 // waits for it is bounded.
 func TestPeerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const queue = 64 << 10
 		p := link(t, &handler{}, Options{QueueBytes: queue})
@@ -263,6 +271,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 
 // A peer that asks without end and does not read is refused in the end.
 func TestPeerThatOnlyAsks(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := link(t, &handler{request: func(context.Context, *Message) Answer {
 			return ResultAnswer([]byte(`"` + strings.Repeat("x", 1<<10) + `"`))
@@ -288,6 +297,7 @@ func TestPeerThatOnlyAsks(t *testing.T) {
 }
 
 func TestWriteFailureEndsTheConn(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := link(t, &handler{}, Options{})
 		first := p.call(t.Context(), "one")
@@ -316,6 +326,7 @@ func TestWriteFailureEndsTheConn(t *testing.T) {
 }
 
 func TestEndOfInput(t *testing.T) {
+	t.Parallel()
 	p := link(t, &handler{}, Options{})
 	got := p.call(t.Context(), "x")
 	p.read()
@@ -343,6 +354,7 @@ func TestEndOfInput(t *testing.T) {
 }
 
 func TestContextOfRun(t *testing.T) {
+	t.Parallel()
 	for _, os := range []bool{false, true} {
 		h := &handler{request: func(ctx context.Context, _ *Message) Answer {
 			<-ctx.Done()
@@ -368,6 +380,7 @@ func TestContextOfRun(t *testing.T) {
 // Requests already read are answered after the end of the input, for as long
 // as the grace lasts.
 func TestGrace(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := link(t, &handler{request: func(ctx context.Context, m *Message) Answer {
 			wait := 500 * time.Millisecond

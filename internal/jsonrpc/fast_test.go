@@ -104,6 +104,7 @@ func hops(t *testing.T, r *hop) (client *Conn, far *farEnd, endUp, endDown func(
 }
 
 func TestFastPathAnswers(t *testing.T) {
+	t.Parallel()
 	r := &hop{short: true}
 	client, _, _, _ := hops(t, r)
 	var wg sync.WaitGroup
@@ -131,6 +132,7 @@ func TestFastPathAnswers(t *testing.T) {
 }
 
 func TestFastPathCancels(t *testing.T) {
+	t.Parallel()
 	for _, short := range []bool{true, false} {
 		client, far, _, _ := hops(t, &hop{short: short})
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -156,6 +158,7 @@ func TestFastPathCancels(t *testing.T) {
 }
 
 func TestFastPathEnds(t *testing.T) {
+	t.Parallel()
 	for _, up := range []bool{true, false} {
 		client, far, endUp, endDown := hops(t, &hop{short: true})
 		done := make(chan error, 1)
@@ -180,6 +183,7 @@ func TestFastPathEnds(t *testing.T) {
 }
 
 func TestFastPathThatPanicsIsAnswered(t *testing.T) {
+	t.Parallel()
 	client, _, _ := pipeConns(t, &farEnd{}, Options{}, &farEnd{}, Options{Fast: func(m *Message, r *Responder) bool {
 		if m.Method == "panic" {
 			panic("on purpose")

@@ -50,6 +50,7 @@ var plainSeeds = map[string]bool{
 }
 
 func TestPlainAnswer(t *testing.T) {
+	t.Parallel()
 	for line, plain := range plainSeeds {
 		var m Message
 		if got := plainFrame([]byte(line), false, &m); got != plain {
@@ -93,6 +94,7 @@ func FuzzPlainAnswer(f *testing.F) {
 
 // One byte changed anywhere in a plain answer is judged as jsontext judges it.
 func TestPlainAnswerByBytes(t *testing.T) {
+	t.Parallel()
 	line := []byte(`{"jsonrpc":"2.0","id":12,"result":{"content":[{"type":"text","text":"The quick\tbrown fox\u00e9 jumps over the lazy dog."},-1.5e3,true,null]}}`)
 	rng := seeds.Rand(t)
 	taken := 0
@@ -141,6 +143,7 @@ var plainRequests = map[string]bool{
 }
 
 func TestPlainRequest(t *testing.T) {
+	t.Parallel()
 	for line, plain := range plainRequests {
 		var m Message
 		if got := plainFrame([]byte(line), true, &m); got != plain {
@@ -186,6 +189,7 @@ func FuzzPlainRequest(f *testing.F) {
 }
 
 func TestPlainRequestByBytes(t *testing.T) {
+	t.Parallel()
 	line := []byte(`{"jsonrpc":"2.0","id":12,"method":"tools/call","params":{"name":"a","arguments":{"a":"b\tc","b":[1,-2.5e7,true,null,{"c":{}}]},"_meta":{}}}`)
 	rng := seeds.Rand(t)
 	taken := 0

@@ -14,6 +14,7 @@ import (
 // The id of a line that is an answer in truth is found wherever it stands and
 // however the line ends, and no other one.
 func TestScanFindsTheID(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		value := text(t, 3)
 		parts := rapid.Permutation([]string{`"jsonrpc":"2.0"`, `"id":12`, `"result":` + value}).Draw(t, "order")

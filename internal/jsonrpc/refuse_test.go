@@ -10,6 +10,7 @@ import (
 
 // Whatever a strict peer sends, it gets the right refusal, and the Conn goes on.
 func TestStrictRefusals(t *testing.T) {
+	t.Parallel()
 	const none = "none"
 	for _, tc := range []struct {
 		name, line, id string
@@ -89,6 +90,7 @@ func members(n int) string {
 
 // An answer that cannot be read ends its call at once; nothing else does.
 func TestBrokenAnswers(t *testing.T) {
+	t.Parallel()
 	const ends, answers, goesOn = "ends", "answers", "goes on"
 	long := strings.Repeat("x", 256<<10)
 	for _, tc := range []struct {
@@ -159,6 +161,7 @@ func TestBrokenAnswers(t *testing.T) {
 
 // A child's request that cannot be read is refused, so that it does not wait.
 func TestLenientRefusals(t *testing.T) {
+	t.Parallel()
 	p := linkOS(t, &handler{}, Options{FrameLimit: 1 << 10})
 	p.send(`{"jsonrpc":"2.0","id":7,"method":"x","params":}`)
 	p.wantError("7", CodeParse)

@@ -10,6 +10,7 @@ import (
 
 // TestSplice compares Splice with the obvious way: cut and join strings.
 func TestSplice(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		raw := []byte(rapid.StringN(2, 40, 80).Draw(t, "raw"))
 		// Four cuts in order; what is cut out, as a JSON value, is never empty.

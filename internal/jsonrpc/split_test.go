@@ -15,6 +15,7 @@ import (
 )
 
 func TestSplit(t *testing.T) {
+	t.Parallel()
 	line := []byte(` { "params" : {"name":"t","\u0061rguments" : {"x": 9007199254740993 } , "_meta":{}} , "foreign":[{}], "\u0069d":"\u00e9", "method":"a\/b" , "jsonrpc":"2.0" } `)
 	for _, strict := range []bool{true, false} {
 		var m Message
@@ -41,6 +42,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestSplitKinds(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		line                            string
 		request, notification, response bool
@@ -65,6 +67,7 @@ func TestSplitKinds(t *testing.T) {
 
 // A peer cannot make the Conn hold many times what it sends.
 func TestSplitBoundsMembers(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{maxMembers, maxMembers + 1, 1 << 20} {
 		line := []byte(`{"jsonrpc":"2.0","method":"x","params":{` + strings.Repeat(`,"":0`, n)[1:] + `}}`)
 		var m Message
@@ -80,6 +83,7 @@ func TestSplitBoundsMembers(t *testing.T) {
 }
 
 func TestReasonsAreShort(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat(`{"`+strings.Repeat("n", 1000)+`":`, 100)
 	var m Message
 	var se *SyntaxError
@@ -89,6 +93,7 @@ func TestReasonsAreShort(t *testing.T) {
 }
 
 func TestReadingHelpers(t *testing.T) {
+	t.Parallel()
 	var got []string
 	if err := Members([]byte(` {"a":1,"b":[2],"a":"x"} `), func(n string, v []byte) bool {
 		got = append(got, n+"="+string(v))
@@ -141,6 +146,7 @@ func TestReadingHelpers(t *testing.T) {
 // What passes through comes out as it went in, whatever it is, but for the id:
 // in order, with its spaces, its escapes and its numbers.
 func TestRelayedTextIsUnchanged(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		value := text(t, 4)
 		strict := rapid.Bool().Draw(t, "strict")

@@ -16,6 +16,7 @@ type named string
 
 // An argument makes up no line and no colour, of whatever type it is; the format may.
 func TestPrintfKeepsToItsFormat(t *testing.T) {
+	t.Parallel()
 	for _, arg := range []any{evil, errors.New(evil), named(evil), []string{evil}, struct{ A string }{evil}, []byte(evil), map[string]string{evil: evil}, &evil2{}} {
 		var b bytes.Buffer
 		if err := Printf(&b, "x\n%v|%5d\n", arg, 7); err != nil {
@@ -41,6 +42,7 @@ func (*evil2) String() string { return evil }
 
 // What is JSON stays the same value, and holds nothing unseen.
 func TestJSONHoldsNothingUnseen(t *testing.T) {
+	t.Parallel()
 	for _, write := range []func(*bytes.Buffer) error{
 		func(b *bytes.Buffer) error { return JSON(b, map[string]string{evil: evil}) },
 		func(b *bytes.Buffer) error { return JSONLine(b, map[string]string{evil: evil}) },
@@ -57,6 +59,7 @@ func TestJSONHoldsNothingUnseen(t *testing.T) {
 }
 
 func TestErrorLines(t *testing.T) {
+	t.Parallel()
 	joined := errors.Join(errors.New("one"), errors.New("two"))
 	for want, err := range map[string]error{
 		"[one]": errors.New("one"), "[one two]": joined, "[in: one two!]": fmt.Errorf("in: %w!", joined), "[a\nb]": errors.New("a\nb"),
@@ -73,6 +76,7 @@ func TestErrorLines(t *testing.T) {
 
 // A cell of a table is one line.
 func TestACellMakesNoRow(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	table := NewTable(&b)
 	table.Row(evil, "x")

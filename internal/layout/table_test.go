@@ -10,6 +10,7 @@ import (
 
 // A state has its colour on a terminal, whatever is written in it, and the columns stay where they are.
 func TestColouredTable(t *testing.T) {
+	t.Parallel()
 	for _, colour := range []bool{true, false} {
 		var b bytes.Buffer
 		table := NewTable(printable.Writer(&b))
@@ -35,6 +36,7 @@ func TestColouredTable(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
+	t.Parallel()
 	rows := [][]string{{"read", "files", "Read a whole file as text"}, {"写", "notes", "Write a note, and keep the one before it"}, {"stop", "x"}, {"drop", "y", ""}}
 	for room, want := range map[int]string{
 		0: "TOOL  SERVER  DESCRIPTION\n" +
@@ -83,6 +85,7 @@ func TestTable(t *testing.T) {
 
 // A table without names of columns, and a word that fits nowhere.
 func TestTableWithoutHead(t *testing.T) {
+	t.Parallel()
 	long := "/" + strings.Repeat("x", 50)
 	var b bytes.Buffer
 	table := NewTable(&b)

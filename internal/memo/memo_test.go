@@ -8,6 +8,7 @@ import (
 
 // TestMap: whoever asks for a key gets the same value, made once, be it the zero value.
 func TestMap(t *testing.T) {
+	t.Parallel()
 	var views Map[string, *int]
 	made := map[string]int{}
 	get := func(key string) *int {

@@ -8,6 +8,7 @@ import (
 
 // TestRows holds that no method has two rows, and that what only some kinds have stands with no other.
 func TestRows(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, m := range table {
 		if seen[m.Name] || m.Name == "" || m.Kind == Extension || m.Kind == Inspection {
@@ -24,6 +25,7 @@ func TestRows(t *testing.T) {
 }
 
 func TestHeader(t *testing.T) {
+	t.Parallel()
 	for method, want := range map[string]string{
 		"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId",
 		"tools/list": "", "server/discover": "", "subscriptions/listen": "", "tasks/list": "", "": "",
@@ -37,6 +39,7 @@ func TestHeader(t *testing.T) {
 // TestTheProtocolsMethodsAreKnown: what a schema of any version has is never taken
 // for a method of an extension.
 func TestTheProtocolsMethodsAreKnown(t *testing.T) {
+	t.Parallel()
 	for _, version := range spectest.Versions() {
 		for _, method := range spectest.Methods(version) {
 			if !OfProtocol(method) {

@@ -29,6 +29,7 @@ func manyMarks(n int) (all []string) {
 }
 
 func TestMarksOfASchema(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat(`{"properties":{"a":`, 200) + `{"x-mcp-header":"A","type":"string"}` + strings.Repeat(`}}`, 200)
 	for name, tc := range map[string]struct {
 		schema string
@@ -189,6 +190,7 @@ func (r *reading) read(v any, path []string, reachable bool) {
 
 // Whatever a schema looks like, its marks are those that the specification gives it, or it is invalid.
 func TestMarksAreThoseOfTheSpecification(t *testing.T) {
+	t.Parallel()
 	good, bad := 0, 0
 	seeds.Check(t, func(t *rapid.T) {
 		draw := schemas
@@ -228,6 +230,7 @@ func TestMarksAreThoseOfTheSpecification(t *testing.T) {
 }
 
 func TestValueIsAtTheExactPath(t *testing.T) {
+	t.Parallel()
 	m := Mark{Path: []string{"o", "n"}}
 	for args, want := range map[string]string{
 		`{"o":{"n":1}}`: "1", `{"o":{"n":null}}`: "", `{"n":1}`: "", `{"o":[{"n":1}]}`: "", `{"o":null}`: "", ``: "", `{"o":{"n":"\u0041"}}`: `"\u0041"`,

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHeaderValue(t *testing.T) {
+	t.Parallel()
 	// The table of the specification (2026-07-28, Value Encoding), and more.
 	for in, want := range map[string]string{
 		"us-west1":            "us-west1",
@@ -38,6 +39,7 @@ func TestHeaderValue(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	const bad = "\x00"
 	for raw, want := range map[string]string{
 		"us-west1":                            "us-west1",
@@ -106,6 +108,7 @@ func FuzzSentinel(f *testing.F) {
 
 // What a sender spells of a value, a receiver takes for that value, and for no other.
 func TestTextIsTheSame(t *testing.T) {
+	t.Parallel()
 	value := rapid.Custom(func(t *rapid.T) any {
 		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
@@ -140,6 +143,7 @@ func TestTextIsTheSame(t *testing.T) {
 }
 
 func TestTextOfAValue(t *testing.T) {
+	t.Parallel()
 	const none = "\x00"
 	for raw, want := range map[string]string{
 		`"a"`: "a", `""`: "", `"\u4e16"`: "世", `true`: "true", `false`: "false", `42`: "42", `42.0`: "42", `4.2e1`: "42", `-0`: "0", `-7`: "-7",

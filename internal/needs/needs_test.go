@@ -98,6 +98,7 @@ func TestWithin(t *testing.T) {
 
 // TestList: .ci/run reads the list too, so each line is a program and a package, each program stands once, and they are sorted.
 func TestList(t *testing.T) {
+	t.Parallel()
 	lines := strings.Split(strings.TrimSuffix(debian, "\n"), "\n")
 	if !slices.IsSorted(lines) || len(lines) != len(packages) || len(lines) < 20 {
 		t.Errorf("%d lines name %d programs; sorted: %v", len(lines), len(packages), slices.IsSorted(lines))

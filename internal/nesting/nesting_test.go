@@ -12,6 +12,7 @@ import (
 )
 
 func TestTooDeep(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text string
 		want int

@@ -58,6 +58,7 @@ func login(t *testing.T, s *oauthtest.Server, set oauth.Settings, r oauth.Reques
 }
 
 func TestBrowser(t *testing.T) {
+	t.Parallel()
 	s := oauthtest.New(t)
 	g, err := login(t, s, oauth.Settings{}, oauth.Request{})
 	if err != nil {
@@ -87,6 +88,7 @@ func TestBrowser(t *testing.T) {
 // Each fault ends the login before anything secret is sent, or the control, the same
 // without the fault, would fail too.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	const document = "https://client.example/mcphub.json"
 	for _, test := range []struct {
 		name string
@@ -190,6 +192,7 @@ func TestFaults(t *testing.T) {
 
 // A page of somebody else knows the port, and not the state.
 func TestForgedAnswer(t *testing.T) {
+	t.Parallel()
 	s := oauthtest.New(t)
 	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	p, err := discover(t, c, s.Resource)
@@ -218,6 +221,7 @@ func TestForgedAnswer(t *testing.T) {
 
 // A public name may lead to a private address, and a redirect to any.
 func TestReach(t *testing.T) {
+	t.Parallel()
 	private := httptest.NewServer(http.NotFoundHandler())
 	defer private.Close()
 	port := private.URL[strings.LastIndex(private.URL, ":"):]
@@ -265,6 +269,7 @@ func TestReach(t *testing.T) {
 // the addresses that it may name. hub.json names the port of the authorization server, and
 // no other, which is the control.
 func TestReachByPort(t *testing.T) {
+	t.Parallel()
 	var came atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { came.Add(1); http.NotFound(w, nil) }))
 	defer other.Close()
@@ -346,6 +351,7 @@ func names(t *testing.T, ip [4]byte) {
 
 // A public name leads to this machine. Nobody is spoken to there, unless hub.json names it.
 func TestReachByDNS(t *testing.T) {
+	t.Parallel()
 	var came atomic.Int32
 	private := httptest.NewUnstartedServer(http.NotFoundHandler())
 	private.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -372,6 +378,7 @@ func TestReachByDNS(t *testing.T) {
 }
 
 func TestMachine(t *testing.T) {
+	t.Parallel()
 	s := oauthtest.New(t)
 	set := oauth.Settings{Server: s.Resource, Issuer: s.Issuer, ClientID: "confidential", ClientSecret: s.Secret}
 	c := client(t, set)
@@ -404,6 +411,7 @@ func TestMachine(t *testing.T) {
 }
 
 func TestDevice(t *testing.T) {
+	t.Parallel()
 	s := oauthtest.New(t)
 	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer})
 	p, err := discover(t, c, s.Resource)

@@ -6,6 +6,7 @@ import (
 )
 
 func TestWanted(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ env, by, wrong string }{
 		{"", "", ""},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "OTEL_EXPORTER_OTLP_ENDPOINT", ""},

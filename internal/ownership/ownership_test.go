@@ -8,6 +8,7 @@ import (
 )
 
 func TestOwnership(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("rights are not in the mode there")
 	}

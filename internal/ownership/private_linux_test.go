@@ -63,6 +63,7 @@ func accessList() []byte {
 // A secret as Kubernetes mounts it is taken, by a link and with a group. What another user can read is not: each of
 // these is read by one, and what is taken by none.
 func TestPrivateWhereNobodyElseReads(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		needs.Missing(t, "only root makes files of other users")
 	}
@@ -163,6 +164,7 @@ func TestPrivateWhereNobodyElseReads(t *testing.T) {
 }
 
 func TestHoldsNobodyElse(t *testing.T) {
+	t.Parallel()
 	const passwd, groups = "root:x:0:0::/root:/bin/sh\nhub:x:500:500::/:/bin/false\nbob:x:501:501::/:\nbad\n", "root:x:0:\nhub:x:500:\n# bob\nteam:x:42:hub,bob\nown:x:43:hub,root\nghost:x:44:gone\n"
 	for name, tc := range map[string]struct {
 		files map[string]string

@@ -8,6 +8,7 @@ import (
 
 // A name that acts on whoever reads it is nobody's. Control: names of all languages.
 func TestCheckName(t *testing.T) {
+	t.Parallel()
 	for name, good := range map[string]bool{
 		"alice": true, "alice@corp.example": true, "Жанна": true, "山田 太郎": true, "علی": true, "می\u200cخواهم": true, "👩\u200d💻": true,
 		"a\nb": false, "a\x1b[2Jb": false, "a\u0085b": false, "a\u2028b": false, "\u202ecila": false, "a\u2066b": false, "a\u200fb": false, "a\u061cb": false, "a\xffb": false, "a\x7f": false,
@@ -20,6 +21,7 @@ func TestCheckName(t *testing.T) {
 
 // TestRights: whoever differs in anything that rules look at is told apart, however the parts are written.
 func TestRights(t *testing.T) {
+	t.Parallel()
 	all := []Principal{
 		{}, User(), {Name: "alice"}, {Name: "alice", Groups: []string{"dev"}}, {Name: "alice", Groups: []string{"dev", "ops"}}, {Name: "alice", Groups: []string{"dev ops"}},
 		{Name: "alice", Groups: []string{`dev" "ops`}}, {Name: "alice", Issuer: "dev"}, {Name: "alice", Issuer: "https://login.example"}, {Name: "bob"},
@@ -37,6 +39,7 @@ func TestRights(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	issuers := []string{"https://login.example", "https://login.example/realms/a", "http://127.0.0.1:8080"}
 	for _, tc := range []struct {
 		p         Principal

@@ -49,6 +49,7 @@ var honest = []string{
 }
 
 func TestCleanRemovesWhatActsUnseen(t *testing.T) {
+	t.Parallel()
 	for _, c := range attacks {
 		if got := Clean(c.in); got != c.want {
 			t.Errorf("Clean(%q) = %q, want %q", c.in, got, c.want)
@@ -57,6 +58,7 @@ func TestCleanRemovesWhatActsUnseen(t *testing.T) {
 }
 
 func TestCleanLeavesHonestText(t *testing.T) {
+	t.Parallel()
 	for _, s := range honest {
 		if got := Clean(s); got != s {
 			t.Errorf("Clean(%q) = %q", s, got)
@@ -65,6 +67,7 @@ func TestCleanLeavesHonestText(t *testing.T) {
 }
 
 func TestEscapeShowsEverything(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ in, want string }{
 		{"/plain/päth", "/plain/päth"},
 		{"/a\nb\tc", `/a\nb\tc`},
@@ -84,6 +87,7 @@ func TestEscapeShowsEverything(t *testing.T) {
 }
 
 func TestWriterCleans(t *testing.T) {
+	t.Parallel()
 	var b bytes.Buffer
 	if n, err := Writer(&b).Write([]byte("a\u202eb\n")); n != 6 || err != nil || b.String() != "ab\n" {
 		t.Fatal(n, err, b.String())
@@ -138,6 +142,7 @@ func isVS(r rune) bool {
 }
 
 func TestWord(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"linear": "linear", "alice@login.example/realm": "alice@login.example/realm", "": "''", "my server": "'my server'",
 		"--config": "'--config'", "a; rm -rf b": "'a; rm -rf b'", "o'brien": `'o'\''brien'`, "$(x)": "'$(x)'",
@@ -151,6 +156,7 @@ func TestWord(t *testing.T) {
 
 // A word comes through a shell as it is, and its line shows every character.
 func TestCommandLineIsReadBack(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("its shells quote otherwise")
 	}

@@ -46,6 +46,7 @@ func isNonblocking(fd uintptr) (bool, error) {
 
 // What is sent arrives, in pieces of any size, and the socket blocks for others all the time.
 func TestSocketCarriesAll(t *testing.T) {
+	t.Parallel()
 	s, other := sockets(t)
 	want := []byte(strings.Repeat("0123456789", 200_000))
 	go func() {
@@ -101,6 +102,7 @@ func TestSocketCarriesAll(t *testing.T) {
 
 // A PassedStream ends as a file does: closed and out of time while it waits, at the end of the stream, and broken.
 func TestSocketEnds(t *testing.T) {
+	t.Parallel()
 	s, _ := sockets(t)
 	b := make([]byte, 10)
 	done := make(chan error, 1)
@@ -135,6 +137,7 @@ func TestSocketEnds(t *testing.T) {
 
 // One that did not block before does not afterwards.
 func TestSocketKeepsItsMode(t *testing.T) {
+	t.Parallel()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 
 // TestReaderReadsWhatComes: short pieces and long ones, then the end.
 func TestReaderReadsWhatComes(t *testing.T) {
+	t.Parallel()
 	r, w := pipe(t)
 	want := []byte(strings.Repeat("0123456789", 100_000))
 	go func() {
@@ -56,6 +57,7 @@ func TestReaderReadsWhatComes(t *testing.T) {
 }
 
 func TestReaderOfAnotherKind(t *testing.T) {
+	t.Parallel()
 	s := strings.NewReader("x")
 	if Reader(s) != io.Reader(s) {
 		t.Error("a string is no descriptor")
@@ -76,6 +78,7 @@ func TestReaderOfAnotherKind(t *testing.T) {
 
 // TestReaderEnds: closed, or out of time, while it waits and before.
 func TestReaderEnds(t *testing.T) {
+	t.Parallel()
 	r, _ := pipe(t)
 	q := Reader(r)
 	if err := r.SetReadDeadline(time.Now().Add(time.Millisecond)); runtime.GOOS != "windows" && err != nil {
@@ -115,6 +118,7 @@ func appender(t testing.TB, path string) *Appender {
 }
 
 func TestAppenderWritesAllOfIt(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	a := appender(t, path)
 	var want []byte
@@ -139,6 +143,7 @@ func TestAppenderWritesAllOfIt(t *testing.T) {
 }
 
 func TestAppenderTellsOfAFullDisk(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /dev/full")
 	}
@@ -198,6 +203,7 @@ func connected(t testing.TB) (ours, theirs net.Conn) {
 // TestConnWritesWhole: several at once, each more than the peer takes at a time,
 // and none comes between two halves of another.
 func TestConnWritesWhole(t *testing.T) {
+	t.Parallel()
 	ours, theirs := connected(t)
 	const writers, times, length = 4, 60, short
 	var wg sync.WaitGroup
@@ -224,6 +230,7 @@ func TestConnWritesWhole(t *testing.T) {
 
 // TestConnEnds: out of time, at the end of the peer, closed while it waits.
 func TestConnEnds(t *testing.T) {
+	t.Parallel()
 	ours, theirs := connected(t)
 	b := make([]byte, 10)
 	if err := ours.SetDeadline(time.Now().Add(-time.Second)); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestReaderOfAPipeThatSomebodyMadeBlock: whoever shares a descriptor may turn its
 // flag off. Nothing waits then but the goroutine that reads.
 func TestReaderOfAPipeThatSomebodyMadeBlock(t *testing.T) {
+	t.Parallel()
 	r, w := pipe(t)
 	q := Reader(r)
 	if runtime.GOOS != "linux" {

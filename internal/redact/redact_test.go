@@ -8,6 +8,7 @@ import (
 )
 
 func TestSecretsAreRedacted(t *testing.T) {
+	t.Parallel()
 	secrets := map[string]string{
 		"GitHub":                     "ghp_" + strings.Repeat("a1B2", 9),
 		"GitLab":                     "glpat-" + strings.Repeat("a1B2", 5),
@@ -52,6 +53,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 
 // TestTheDocumentNamesEveryShape keeps docs/audit-format.md complete.
 func TestTheDocumentNamesEveryShape(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../../docs/audit-format.md")
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +81,7 @@ func TestTheDocumentNamesEveryShape(t *testing.T) {
 }
 
 func TestSecretKeys(t *testing.T) {
+	t.Parallel()
 	for _, key := range []string{"token", "Token", "access_token", "accessToken", "API-KEY", "apiKey", "APIKey", "x-api-key", "dbPassword", "client_secret", "Authorization", "private_key"} {
 		if !SecretKey(key) {
 			t.Errorf("%q passes", key)
@@ -92,6 +95,7 @@ func TestSecretKeys(t *testing.T) {
 }
 
 func TestArgumentsAreRedacted(t *testing.T) {
+	t.Parallel()
 	in := `{"path":"/a","token":"hunter2","nested":{"apiKey":{"deep":["hunter2"]},"list":[1,"hunter2=x"," Bearer hunter2hunter2"],"password":12345},"url":"https://a:hunter2@h/","n":1e3,"same":1,"same":2}`
 	out := JSON([]byte(in))
 	if strings.Contains(string(out), "12345") || strings.Count(string(out), Mark) != 5 {
@@ -120,6 +124,7 @@ func TestArgumentsAreRedacted(t *testing.T) {
 }
 
 func TestSecretsInArgumentsOfProgramsAreRedacted(t *testing.T) {
+	t.Parallel()
 	environ := []string{"GITHUB_TOKEN=value-of-a-variable", "HOME=/home/somebody", "PIN=1234", "EMPTY_SECRET="}
 	for _, c := range []struct{ in, want string }{
 		{"server --api-key hunter2 --port 80", "server --api-key [redacted] --port 80"},
@@ -144,6 +149,7 @@ func TestSecretsInArgumentsOfProgramsAreRedacted(t *testing.T) {
 }
 
 func TestSecretsInAddressesAreRedacted(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"https://host/ghp_" + strings.Repeat("a1B2", 9) + "/mcp": "https://host/" + Mark + "/mcp",
 		"https://ann:c4nary@host:8/a/b?key=c4nary#c4nary":        "https://host:8/a/b", "http://host": "http://host", "http://[": "", "": "",

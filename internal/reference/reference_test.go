@@ -9,6 +9,7 @@ import (
 )
 
 func TestMark(t *testing.T) {
+	t.Parallel()
 	for _, r := range []Ref{{Keyring, "X"}, {Input, "svc/user-1.a_b"}, {File, "/a b/${root}/%41+c}\n\"é"}, {File, "~/x"}} {
 		text := "before " + r.Mark() + r.Mark() + " after"
 		if got := All(text); !slices.Equal(got, []Ref{r, r}) {
@@ -31,6 +32,7 @@ func TestMark(t *testing.T) {
 
 // A value is never looked into, and what is no mark is refused.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	mark, other := Ref{Keyring, "X"}.Mark(), Ref{Keyring, "Z"}.Mark()
 	got, err := Replace("a"+mark+"b", func(Ref) (string, error) { return "${keyring:Y}" + other, nil })
 	if err != nil || got != "a${keyring:Y}"+other+"b" {
@@ -53,6 +55,7 @@ func TestReplace(t *testing.T) {
 }
 
 func TestWritten(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"${keyring:X}": true, "a${file:x": true, "${input:}": true, "${env:X}": false, "$${keyring:X}": false, "keyring:X": false, "": false,
 	} {
@@ -63,6 +66,7 @@ func TestWritten(t *testing.T) {
 }
 
 func TestCheckName(t *testing.T) {
+	t.Parallel()
 	for _, good := range []string{"X", "github-token", "svc/user", "_a.b", strings.Repeat("x", maxName)} {
 		if bad := CheckName(good); bad != "" {
 			t.Errorf("%q %s", good, bad)

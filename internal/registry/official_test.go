@@ -60,6 +60,7 @@ func wayOf(o official) (way string, i int, ok bool) {
 // invalid ones each is refused with a reason. Where the fault lies in one of several ways to run it, that way is refused. Where it lies in
 // what is not read, the example comes to the very same with and without that.
 func TestOfficialExamples(t *testing.T) {
+	t.Parallel()
 	taken, refused, invalid, others, beside := 0, 0, 0, 0, 0
 	for _, o := range officials(t) {
 		try := func(s map[string]any) (entry string, err error) {

@@ -87,6 +87,7 @@ func oneLine(t *testing.T, v any) string {
 
 // TestValid: what the examples of server.json come to, word for word.
 func TestValid(t *testing.T) {
+	t.Parallel()
 	abs, err := filepath.Abs("dir")
 	if err != nil {
 		t.Fatal(err)
@@ -153,6 +154,7 @@ func TestValid(t *testing.T) {
 
 // TestInvalid: what server.json forbids is refused, with a reason; each file is the control of the rule in TestValid.
 func TestInvalid(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]string{
 		"name-pattern": "is no name of a server", "name-missing": "it has no name", "description-long": "longer than 100", "description-missing": "no description",
 		"version-range": "is no version", "package-latest": `"latest" is no version`, "positional-empty": "neither a value nor a valueHint",
@@ -189,6 +191,7 @@ func oci(more string) string {
 // TestHostileEntries: each entry is taken as it is, and refused once one honest text in it is
 // replaced by a hostile one.
 func TestHostileEntries(t *testing.T) {
+	t.Parallel()
 	arg := func(value string) string {
 		return npm(`, "packageArguments": [{"type": "positional", "value": "` + value + `"}]`)
 	}
@@ -305,6 +308,7 @@ func TestHostileEntries(t *testing.T) {
 
 // TestMounts: a container gets a directory that a person named, and no other.
 func TestMounts(t *testing.T) {
+	t.Parallel()
 	entry := func(value, vars string) string {
 		return entryOf(oci(`, "runtimeArguments": [{"type": "positional", "value": "-v"}, {"type": "positional", "value": "` + value + `", "variables": {"d": {"isRequired": true}` + vars + `}}]`))
 	}
@@ -332,6 +336,7 @@ func TestMounts(t *testing.T) {
 
 // TestPathsAreRepeated: a path that an entry names is taken where a person says it too.
 func TestPathsAreRepeated(t *testing.T) {
+	t.Parallel()
 	fixed := entryOf(npm(`, "packageArguments": [{"type": "positional", "valueHint": "dir", "value": "/srv"}]`))
 	if in, err := install(t, fixed, Options{Set: map[string]string{"dir": "/srv"}}); err != nil || !strings.Contains(oneLine(t, in.Entry), `"/srv"`) {
 		t.Errorf("repeated: %v", err)
@@ -348,6 +353,7 @@ func TestPathsAreRepeated(t *testing.T) {
 
 // TestHostileRegistry: what a registry may not do, each beside the same registry that does not.
 func TestHostileRegistry(t *testing.T) {
+	t.Parallel()
 	entry := func(name string) string {
 		return `{"server": {"name": "` + name + `", "description": "x", "version": "1.0.0"}}`
 	}
@@ -416,6 +422,7 @@ func TestHostileRegistry(t *testing.T) {
 
 // TestASlowRegistryIsLeft: one that never ends its answer is given up.
 func TestASlowRegistryIsLeft(t *testing.T) {
+	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, " ")
 		w.(http.Flusher).Flush()
@@ -428,6 +435,7 @@ func TestASlowRegistryIsLeft(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
+	t.Parallel()
 	item := func(name, description string) string {
 		return `{"server": {"name": "` + name + `", "description": "` + description + `", "version": "1.0.0"}}`
 	}
@@ -454,6 +462,7 @@ func TestSearch(t *testing.T) {
 
 // TestEndlessPages: pages that go on are left after some, and those that go round are an error.
 func TestEndlessPages(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		next  func(n int32) string
 		asked int32
@@ -478,6 +487,7 @@ func TestEndlessPages(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	for address, good := range map[string]bool{
 		Official: true, "https://registry.example/api": true, "http://127.0.0.1:80": true, "http://localhost:80/": true, "http://[::1]:80": true,
 		"http://registry.example": false, "http://127.0.0.1.example": false, "ftp://registry.example": false, "registry.example": false, "": false,

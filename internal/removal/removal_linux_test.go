@@ -126,6 +126,7 @@ func TestAll(t *testing.T) {
 
 // TestNothing: what is not there is removed, and what is no folder too.
 func TestNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	must(t, os.WriteFile(file, nil, 0o600))
@@ -138,7 +139,10 @@ func TestNothing(t *testing.T) {
 }
 
 // TestAsAnotherUser: root removes it anyway.
-func TestAsAnotherUser(t *testing.T) { childtest.AsAnotherUser(t, "^(TestAll|TestNothing)$") }
+func TestAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	childtest.AsAnotherUser(t, "^(TestAll|TestNothing)$")
+}
 
 // BenchmarkAll removes a hundred thousand files.
 func BenchmarkAll(b *testing.B) {

@@ -87,6 +87,7 @@ func TestReplayOfManyDecisions(t *testing.T) {
 
 // Comparison counts what the other configuration changes, and nothing else.
 func TestComparison(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	record(t, dir, 60)
 	deny := policy.Info{Rules: []policy.RuleInfo{{Rule: policy.Rule{Name: "never", Then: policy.Deny, Servers: []string{"git"}, Paths: &policy.PathRule{}}}}}

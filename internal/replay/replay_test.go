@@ -11,6 +11,7 @@ import (
 )
 
 func TestWhatAnotherPolicyTurns(t *testing.T) {
+	t.Parallel()
 	rule := func(name string, then policy.Decision, servers, tools string, paths *policy.PathRule, dir string) policy.RuleInfo {
 		r := policy.RuleInfo{Rule: policy.Rule{Name: name, Then: then, Paths: paths}, Dir: dir, Found: true}
 		if servers != "" {

@@ -23,6 +23,7 @@ func set(t testing.TB) *Set {
 }
 
 func TestInside(t *testing.T) {
+	t.Parallel()
 	s := set(t)
 	for _, text := range []string{
 		"https://api.example.com/v1/", "https://api.example.com/v1", "https://api.example.com/v1/users/7", "HTTPS://API.Example.COM/v1/x",
@@ -45,6 +46,7 @@ func TestInside(t *testing.T) {
 
 // What no prefix is about stays as it is.
 func TestUnbound(t *testing.T) {
+	t.Parallel()
 	s := set(t)
 	for _, text := range []string{
 		"", "x", "/etc/passwd", "page.html", "http://evil.example/", "ftp://evil.example/", "mailto:me@evil.example", "C:/x", "localhost:8080/x", "evil.example/x",
@@ -65,6 +67,7 @@ func TestUnbound(t *testing.T) {
 // parser makes of it, and to which what has no host is no address: for each class
 // there is one of them that it gets past.
 func TestOutside(t *testing.T) {
+	t.Parallel()
 	s := set(t)
 	fooled := func(text string) bool {
 		if strings.HasPrefix(strings.ToLower(text), "https://api.example.com") {
@@ -140,6 +143,7 @@ func TestOutside(t *testing.T) {
 }
 
 func TestPrefixes(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"https://api.example.com/v1/": "https://api.example.com/v1/", "HTTPS://API.example.com:443/v1": "https://api.example.com/v1", "https://x.example": "https://x.example/",
 		"https://bücher.example/": "https://xn--bcher-kva.example/", "https://[2001:DB8::1]:8443/": "https://[2001:db8::1]:8443/", "note://notes/a%20b/": "note://notes/a%20b/", "mem:///x/": "mem:///x/",
@@ -161,6 +165,7 @@ func TestPrefixes(t *testing.T) {
 
 // With adds what is a prefix, and changes no Set that there is.
 func TestWith(t *testing.T) {
+	t.Parallel()
 	s := bound(t, "https://a.example/")
 	more := s.With([]string{"https://b.example/", "nothing", "file:///x"})
 	if r := s.Check("https://b.example/"); r.Inside() {

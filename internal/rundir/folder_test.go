@@ -10,6 +10,7 @@ import (
 )
 
 func TestFolders(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("these are paths of Unix")
 	}
@@ -30,6 +31,7 @@ func TestFolders(t *testing.T) {
 
 // The longest folder that is taken can hold the longest name, and one byte more could not.
 func TestLongestFolder(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("these are paths of Unix")
 	}

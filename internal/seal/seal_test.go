@@ -21,6 +21,7 @@ func sealed(t testing.TB, s *Sealer, purpose, binding string, payload []byte) st
 }
 
 func TestOpensWhatItSealed(t *testing.T) {
+	t.Parallel()
 	s := NewRandom()
 	for _, payload := range []string{"", "x", strings.Repeat("long ", 1000)} {
 		token := sealed(t, s, "roots", "call", []byte(payload))
@@ -37,6 +38,7 @@ func TestOpensWhatItSealed(t *testing.T) {
 // Each of these opens when nothing is changed, so it is the change that is
 // refused.
 func TestRefusesWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
 	s, other := NewRandom(), NewRandom()
 	token := sealed(t, s, "roots", "call", []byte("payload"))
 	open := func(s *Sealer, purpose, binding, token string, now time.Time) error {
@@ -76,6 +78,7 @@ func TestRefusesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestEveryBitCounts(t *testing.T) {
+	t.Parallel()
 	s := NewRandom()
 	raw, _ := base64.RawURLEncoding.DecodeString(sealed(t, s, "p", "b", []byte("payload")))
 	for i := range len(raw) * 8 {
@@ -88,6 +91,7 @@ func TestEveryBitCounts(t *testing.T) {
 }
 
 func TestSharedSecret(t *testing.T) {
+	t.Parallel()
 	secret := []byte(strings.Repeat("s", MinSecret))
 	a, err := New(secret)
 	if err != nil {
@@ -107,6 +111,7 @@ func TestSharedSecret(t *testing.T) {
 }
 
 func TestTwoTokensOfOnePayloadDiffer(t *testing.T) {
+	t.Parallel()
 	s := NewRandom()
 	first, second := sealed(t, s, "p", "b", []byte("x")), sealed(t, s, "p", "b", []byte("x"))
 	if first == second {
@@ -115,6 +120,7 @@ func TestTwoTokensOfOnePayloadDiffer(t *testing.T) {
 }
 
 func TestPayloadIsBounded(t *testing.T) {
+	t.Parallel()
 	s := NewRandom()
 	const most = MaxToken/4*3 - (1 + saltSize + stampSize + tagSize)
 	if MaxToken != 1048576 {
@@ -131,6 +137,7 @@ func TestPayloadIsBounded(t *testing.T) {
 
 // TestTooShort: what is shorter than any token is refused before it is taken apart.
 func TestTooShort(t *testing.T) {
+	t.Parallel()
 	s := NewRandom()
 	for n := range 1 + saltSize + stampSize + tagSize + 1 {
 		raw := make([]byte, n)
@@ -145,6 +152,7 @@ func TestTooShort(t *testing.T) {
 
 // TestLongNames: a purpose and a binding of any length are sealed.
 func TestLongNames(t *testing.T) {
+	t.Parallel()
 	s, long := NewRandom(), strings.Repeat("long", 100)
 	for _, of := range [][2]string{{long, ""}, {"", long}, {long, long}} {
 		if got, err := s.Open(of[0], []byte(of[1]), at, sealed(t, s, of[0], of[1], []byte("x"))); err != nil || string(got) != "x" {
@@ -172,6 +180,7 @@ func FuzzOpen(f *testing.F) {
 // A secret is replaced without a break: of several the first seals and all open, and one that is
 // taken out opens nothing more. What was sealed before there was one opens as well.
 func TestSecretsAreReplaced(t *testing.T) {
+	t.Parallel()
 	secret := func(b byte) []byte { return bytes.Repeat([]byte{b}, MinSecret) }
 	s := NewRandom()
 	random := sealed(t, s, "p", "b", []byte("random"))

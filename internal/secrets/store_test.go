@@ -117,6 +117,7 @@ func TestFile(t *testing.T) {
 }
 
 func TestWhatOthersCanReadIsRefused(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("modes mean nothing there")
 	}
@@ -145,6 +146,7 @@ func TestWhatOthersCanReadIsRefused(t *testing.T) {
 
 // A key that is gone, or another one, loses nothing that is encrypted.
 func TestTheKeyIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newStore(t, dir, errNoBus)
 	if _, _, err := s.Set(t.Context(), "A", "canary"); err != nil {
@@ -172,6 +174,7 @@ func TestTheKeyIsNotReplaced(t *testing.T) {
 }
 
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	s := newStore(t, t.TempDir(), errNoBus)
 	for name, value := range map[string]string{"a b": "x", "": "x", "A": "", "B": strings.Repeat("x", MaxValue+1), "C": "a\x00b", "D": "a\xff"} {
 		if _, _, err := s.Set(t.Context(), name, value); err == nil {
@@ -188,6 +191,7 @@ func TestBounds(t *testing.T) {
 
 // A keyring that hangs is given up, and does not pile up calls.
 func TestKeyringThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := keyringCalls{wait: 10 * time.Second, turn: make(chan struct{}, 1), ready: func() error { return nil }}
 		let := make(chan struct{})
@@ -229,6 +233,7 @@ func TestNoBus(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
@@ -344,6 +349,7 @@ func TestKeyIsNotReplaced(t *testing.T) {
 
 // Many that need a key at once make one.
 func TestOneKeyIsMade(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "mcphub")
 	texts := make([][]byte, 8)
 	var wg sync.WaitGroup

@@ -43,6 +43,7 @@ func (p *pretended) ended() string {
 }
 
 func TestTheSeedOfAProcess(t *testing.T) {
+	t.Parallel()
 	for value, want := range map[string]uint64{"": written, "0": 0, "123": 123, "18446744073709551615": 1<<64 - 1} {
 		if got, err := read(value); got != want || err != nil {
 			t.Errorf("%q: %d %v, want %d", value, got, err, want)
@@ -61,6 +62,7 @@ func TestTheSeedOfAProcess(t *testing.T) {
 
 // What a test draws depends on the seed, on its name and on the stream, and on nothing else: so the numbers stand here.
 func TestASeriesIsWritten(t *testing.T) {
+	t.Parallel()
 	seen := map[uint64]string{}
 	for _, c := range []struct {
 		seed    uint64
@@ -153,6 +155,7 @@ func TestCheckBesideOthers(t *testing.T) {
 // A property that fails is repeated by the line that its test prints, and leaves no file. The test that fails is run by a
 // process of its own.
 func TestAPropertyThatFails(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("SEEDS_TEST_FAILS") != "" {
 		Check(t, func(t *rapid.T) {
 			if n := rapid.IntRange(0, 1000).Draw(t, "n"); n > 900 {

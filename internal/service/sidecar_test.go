@@ -16,6 +16,7 @@ import (
 // What is said before the Hub starts, or where it never does, is written too,
 // and the place among the logs is given back.
 func TestSidecarWithoutAHub(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "logs")
 	for range 2 {
 		made := setup.Result{Hub: hub.Config{Log: zerolog.Nop()}, Logs: dir}

@@ -47,6 +47,7 @@ func TestAStartThatHangs(t *testing.T) {
 }
 
 func TestScopeFor(t *testing.T) {
+	t.Parallel()
 	const window = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-code-12.scope\n"
 	there := func(is bool) func(string) bool { return func(string) bool { return is } }
 	if got := scopeFor(window, there(true)); !slices.Contains(got, "--scope") || got[0] != "/usr/bin/systemd-run" {

@@ -9,6 +9,7 @@ import (
 
 // TestExposure holds what each mode becomes, and that the bound of auto is given in tokens.
 func TestExposure(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]catalog.Exposure{
 		`{}`:                                    {},
 		`{"expose":"search"}`:                   {Search: true},

@@ -38,6 +38,7 @@ func TestOwnFolders(t *testing.T) {
 
 // TestSecretFiles: whatever file of a secret hub.json names, no call may touch it.
 func TestSecretFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := file(t, `{"mcpServers": {
 		"local": {"command": "x", "envFile": "${root}/.env"},

@@ -20,6 +20,7 @@ import (
 // H5: tokens come from the environment or from a file that is its owner's
 // alone, and carry the directories that their client never leaves.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
 		path := filepath.Join(dir, name)
@@ -77,6 +78,7 @@ func TestTokens(t *testing.T) {
 
 // The key of requestState comes the same way, and is never short.
 func TestStateKey(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("k", shortestKey)
 	for name, tc := range map[string]struct{ key, secret, wrong string }{
 		"long":    {`{"env": "KEY"}`, long, ""},
@@ -106,6 +108,7 @@ func TestStateKey(t *testing.T) {
 
 // What a caller of an issuer rests on changes with all that would make another of it, and with nothing else.
 func TestBasisOfAnIssuersCaller(t *testing.T) {
+	t.Parallel()
 	at := func(text string) *config.File {
 		f, problems, err := config.Parse(filepath.Join(t.TempDir(), "hub.json"), []byte(`{"mcpServers":{"f":{"builtin":"files"}}, "http": {"resource": "https://hub.example/mcp", "issuers": [`+text+`]}}`), nil)
 		if err != nil {
@@ -143,6 +146,7 @@ func TestBasisOfAnIssuersCaller(t *testing.T) {
 // Whoever listens on numbers that other machines reach is told from who does not; what is no address is reached by nobody
 // and local to nobody.
 func TestLocalAddresses(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]struct{ local, reached bool }{
 		"127.0.0.1:80": {true, false}, "127.9.9.9:80": {true, false}, "[::1]:80": {true, false}, "[::ffff:127.0.0.1]:80": {true, false},
 		"0.0.0.0:80": {false, true}, "[::]:80": {false, true}, ":80": {false, true}, "192.0.2.1:80": {false, true}, "[fe80::1%eth0]:80": {false, true},
@@ -156,6 +160,7 @@ func TestLocalAddresses(t *testing.T) {
 
 // The part of a principal follows how many there may be.
 func TestSeveralPrincipals(t *testing.T) {
+	t.Parallel()
 	a, b := `{"name": "a", "env": "A"}`, `{"name": "b", "env": "B"}`
 	for text, want := range map[string]bool{
 		`{}`: false, `{"http": {"tokens": [` + a + `]}}`: false, `{"http": {"tokens": [` + a + `, ` + b + `]}}`: true,

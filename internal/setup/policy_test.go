@@ -103,6 +103,7 @@ func TestPolicyExamples(t *testing.T) {
 
 // TestPolicyErrors: all that is wrong is told, each with its line, and nothing is served.
 func TestPolicyErrors(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "hub.json")
 	if err := os.WriteFile(path, []byte(`{
   "mcpServers": { "files": { "builtin": "files" } },

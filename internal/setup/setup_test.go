@@ -23,6 +23,7 @@ func file(t *testing.T, text string) *config.File {
 // C6: a session's own server is never stopped for being idle, a shared one
 // after a quarter of an hour, and either as hub.json says.
 func TestTimeouts(t *testing.T) {
+	t.Parallel()
 	f := file(t, `{"mcpServers":{
 		"own":      {"command": "x"},
 		"all":      {"command": "x", "share": "all"},

@@ -10,6 +10,7 @@ import (
 // Who may answer: the client where nothing is said, nobody whom approval.from does not name, and on Windows nobody who would
 // have to be at a terminal. What has no effect is warned of.
 func TestWhoMayAnswer(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		text, goos string
 		want       approval.Channels
@@ -41,6 +42,7 @@ func TestWhoMayAnswer(t *testing.T) {
 
 // A shared hub is wanted where there can be none: that is said, and nowhere else.
 func TestAttachHasNoEffectElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		text, goos string
 		want       bool

@@ -6,6 +6,7 @@ import (
 )
 
 func TestDistance(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 3*short)
 	for _, c := range []struct {
 		a, b string
@@ -24,6 +25,7 @@ func TestDistance(t *testing.T) {
 }
 
 func TestSuggest(t *testing.T) {
+	t.Parallel()
 	words := []string{"roots", "policy", "timeout"}
 	for word, want := range map[string]string{"timout": "timeout", "Rotos": "roots", "x": "", "": "", "polcy": "policy", "something": ""} {
 		if have := Suggest(word, words); have != want {

@@ -96,6 +96,7 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 
 // TestAnEndThatNeverCame: a package that go test leaves without an end has failed, and a line that is no event is printed.
 func TestAnEndThatNeverCame(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	r := newReport(&out)
 	err := r.read(strings.NewReader(`{"Action":"start","Package":"m/p"}
@@ -111,6 +112,7 @@ no event
 
 // TestTheSlowest: the list ends after 20, and the slowest are first.
 func TestTheSlowest(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	r := newReport(&out)
 	for n := range 30 {

@@ -15,6 +15,7 @@ const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 // TestOnlyContextsArePassedOn: what the specifications do not allow, or is longer than is passed on, is left out.
 func TestOnlyContextsArePassedOn(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{
 		"", "x", parent[:54], parent + "-more", parent + "0", "ff" + parent[2:], strings.ToUpper(parent), "0g" + parent[2:],
 		"00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
@@ -74,6 +75,7 @@ func edited(t interface{ Fatal(...any) }, params, token string, out Context) str
 }
 
 func TestWhatTheChildGets(t *testing.T) {
+	t.Parallel()
 	const other = "00-11111111111111111111111111111111-2222222222222222-00"
 	for _, tc := range []struct {
 		params, token string
@@ -98,6 +100,7 @@ func TestWhatTheChildGets(t *testing.T) {
 
 // TestWhatIsNoContextIsDropped: whoever passes on what came leaves valid bytes alone, and drops the rest.
 func TestWhatIsNoContextIsDropped(t *testing.T) {
+	t.Parallel()
 	pass := func(params string) string {
 		return edited(t, params, "", ParseMeta(message(t, params).Param("_meta")).Context)
 	}
@@ -121,6 +124,7 @@ func TestWhatIsNoContextIsDropped(t *testing.T) {
 
 // TestEditsChangeNothingElse: whatever _meta is, the child gets the context that it is to get, and every other member as it was.
 func TestEditsChangeNothingElse(t *testing.T) {
+	t.Parallel()
 	value := rapid.SampledFrom([]string{`1.0`, `"x"`, `{"traceparent":"inner"}`, `[]`, `null`, `"` + parent + `"`, `"a=1"`})
 	name := rapid.SampledFrom([]string{"traceparent", "tracestate", "baggage", "progressToken", "x", "trace", "é", `\u0062aggage`})
 	seeds.Check(t, func(t *rapid.T) {
@@ -173,6 +177,7 @@ func TestEditsChangeNothingElse(t *testing.T) {
 
 // TestHeadersAreCarried: what the headers of a request say goes into its _meta, where that says nothing.
 func TestHeadersAreCarried(t *testing.T) {
+	t.Parallel()
 	header := Context{Parent: parent, State: "a=1", Baggage: "k=v"}
 	for params, want := range map[string]string{
 		`{"name":"a"}`: `{"_meta":{"traceparent":"` + parent + `","tracestate":"a=1","baggage":"k=v"},"name":"a"}`,

@@ -8,6 +8,7 @@ import (
 
 // Every job is done, beside all others; so many goroutines as may wait do, and none once it is over.
 func TestPool(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most = 4
 		over := make(chan struct{})

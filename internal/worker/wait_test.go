@@ -8,6 +8,7 @@ import (
 )
 
 func TestSleep(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		if !Sleep(t.Context(), time.Minute) || time.Since(begun) != time.Minute {
@@ -23,6 +24,7 @@ func TestSleep(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan struct{})
 		begun := time.Now()

@@ -9,6 +9,7 @@ import (
 
 // Work that is asked for before start, while it is under way and after stop.
 func TestWorker(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		done := 0
 		w := Worker{Do: func(context.Context) {

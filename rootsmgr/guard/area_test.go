@@ -11,6 +11,7 @@ import (
 
 // TestAreas: what must not be missed is found in any spelling, what may be opened only as a Guard would have it.
 func TestAreas(t *testing.T) {
+	t.Parallel()
 	lines := []string{"/u/Docs/f", "/u/Docs/out => /u/other", "/u/other/s", "/u/Docs2/s", "/short => /u/Docs", "/u/file", "/loop => /loop"}
 	exact, folding := rootstest.NewFS(t, platform.Linux, lines), rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())
 	for _, e := range []struct {

@@ -15,6 +15,7 @@ import (
 
 // What can be a root, where it is, and which links lead there. What cannot says why.
 func TestCanonical(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{
 		"/a/b/", "/a/f", "/a/l => b", "/short => a/l", "/x/y/", "/x/b/", "/a/out => ../x/y", "/loop => loop", "/gone => nowhere", "/n\nl/", "/nl => n\nl", "/shut/d/", "/bad/d/",
 	})
@@ -86,6 +87,7 @@ func (s *spelling) TrueCase(string) (string, error) { return s.to, s.fails }
 func (s *spelling) Readable(path string) error      { s.asked = path; return s.unread }
 
 func TestCanonicalSpelling(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Darwin, []string{"/Users/Me/Proj/", "/Users/Me/Other/"}, rootstest.Folding())
 	no := errors.New("no such name")
 	for name, tc := range map[string]struct {
@@ -125,6 +127,7 @@ type Spelled struct{}
 func (Spelled) TrueCase(string) (string, error) { return "/elsewhere", nil }
 
 func TestAliases(t *testing.T) {
+	t.Parallel()
 	d := guard.NewDisk(rootstest.NewFS(t, platform.Darwin, nil))
 	for path, want := range map[string]string{
 		"/private/tmp": "/tmp", "/private/tmp/p": "/tmp/p", "/private/var/x": "/var/x", "/private/etc": "/etc",

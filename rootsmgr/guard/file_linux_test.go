@@ -12,6 +12,7 @@ import (
 
 // A root that is a single file opens that file alone.
 func TestFileRoot(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "d/f", "d/g", "d/ff", "link => d/f", "d/near => f", "d/out => g")
 	g := guardOf(t, guard.OS{}, dir+"/d/f")
 	for path, want := range map[string]bool{
@@ -49,6 +50,7 @@ func TestFileRoot(t *testing.T) {
 // Neither directory nor regular file: reading a pipe hangs, and a socket or a
 // device is no place for work.
 func TestOddRoots(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "secret", "folder/")
 	if err := syscall.Mkfifo(dir+"/fifo", 0o600); err != nil {
 		t.Fatal(err)

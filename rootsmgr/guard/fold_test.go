@@ -10,6 +10,7 @@ import (
 )
 
 func TestGuardFoldingFilesystem(t *testing.T) {
+	t.Parallel()
 	lines := []string{"/Users/Me/Proj/src/f", "/Users/Me/Proj/Link => /Users/Me/Other", "/Users/Me/Other/s", "/Users/Me/Project/s",
 		"/short => /Users/Me/Proj"}
 	folding := rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())
@@ -40,6 +41,7 @@ func TestGuardFoldingFilesystem(t *testing.T) {
 
 // The system's own links are no third spelling.
 func TestGuardSystemAliases(t *testing.T) {
+	t.Parallel()
 	mac := rootstest.NewFS(t, platform.Darwin, []string{"/private/tmp/p/f", "/tmp => private/tmp", "/private/tmp/q/s"})
 	for _, root := range []string{"/private/tmp/p", "/tmp/p"} {
 		g := guardOf(t, mac, root)
@@ -60,6 +62,7 @@ func TestGuardSystemAliases(t *testing.T) {
 }
 
 func TestGuardWindows(t *testing.T) {
+	t.Parallel()
 	const allowed platform.Cause = 255
 	f := rootstest.NewFS(t, platform.Windows, []string{
 		"C:/proj/src/f", "C:/proj/out => ..\\secret", "C:/secret/s", "C:/project/s", "C:/proj/abs => C:\\secret",

@@ -48,6 +48,7 @@ func reach(path string) bool {
 }
 
 func TestGuardAttacks(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.AttackTree(t)
 	root := dir + "/r"
 	g := guardOf(t, guard.OS{}, root)
@@ -156,6 +157,7 @@ func deny(t testing.TB, g *guard.Guard, path string) {
 }
 
 func TestGuardAllows(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.AttackTree(t)
 	g := guardOf(t, guard.OS{}, dir+"/r", dir+"/r/a/b")
 	for _, tt := range []struct {
@@ -200,6 +202,7 @@ func TestGuardAllows(t *testing.T) {
 
 // The spelling of a root that the user knows is open, too.
 func TestGuardSymlinkedRoot(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "real/p/f", "link => real", "third => real", "out/s"+secret, "real/other/")
 	g := guardOf(t, guard.OS{}, dir+"/link/p")
 	for _, path := range []string{"/link/p/f", "/real/p/f", "/link/p", "/real/p/new"} {
@@ -233,6 +236,7 @@ func TestGuardSymlinkedRoot(t *testing.T) {
 }
 
 func TestGuardLinks(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "r/end")
 	for i := range 41 {
 		target := "end"
@@ -259,6 +263,7 @@ func TestGuardLinks(t *testing.T) {
 }
 
 func TestGuardZero(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var nilGuard *guard.Guard
 	for name, g := range map[string]*guard.Guard{
@@ -280,6 +285,7 @@ func TestGuardZero(t *testing.T) {
 }
 
 func TestUnion(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "a/to => ../b", "b/f", "c/f", "a/toc => ../c")
 	a, b := guardOf(t, guard.OS{}, dir+"/a"), guardOf(t, guard.OS{}, dir+"/b")
 	u := guard.Union(a, nil, b, &guard.Guard{})
@@ -340,6 +346,7 @@ func TestGuardMagicLinks(t *testing.T) {
 
 // Any error but "does not exist" denies: below, for a filesystem that fails.
 func TestGuardErrors(t *testing.T) {
+	t.Parallel()
 	lines := []string{"/r/a/b", "/r/l => a", "/out/s"}
 	for _, tt := range []struct {
 		at    string
@@ -374,6 +381,7 @@ func TestGuardErrors(t *testing.T) {
 
 // What is documented as not promised, so that nobody believes otherwise.
 func TestGuardNotPromised(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "r/", "out/s"+secret)
 	if err := os.Link(dir+"/out/s", dir+"/r/hard"); err != nil {
 		t.Fatal(err)
@@ -394,6 +402,7 @@ func TestGuardNotPromised(t *testing.T) {
 }
 
 func TestGuardUnicode(t *testing.T) {
+	t.Parallel()
 	// NFC and NFD are two names where the filesystem says so.
 	nfc, nfd := "/r/\u00e9", "/r/e\u0301"
 	f := rootstest.NewFS(t, platform.Linux, []string{nfc + "/f", nfd + " => /out", "/out/s"})

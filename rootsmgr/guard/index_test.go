@@ -12,6 +12,7 @@ import (
 
 // The innermost root above a path is found by its components, at whatever depth.
 func TestIndex(t *testing.T) {
+	t.Parallel()
 	const p = platform.Linux
 	deep := strings.Repeat("/d", 62)
 	x := guard.NewIndex()
@@ -67,6 +68,7 @@ func TestIndex(t *testing.T) {
 
 // Where the filesystem takes two spellings for one directory, they are one root. It alone decides.
 func TestIndexFolded(t *testing.T) {
+	t.Parallel()
 	lines := []string{"/A/B/x", "/F"}
 	for _, folds := range []bool{true, false} {
 		f := rootstest.NewFS(t, platform.Darwin, append(lines, "/a/b/x"))

@@ -71,6 +71,7 @@ var sink string
 
 // TestLongClimbingRoot: a root that climbs a thousand times is looked at once.
 func TestLongClimbingRoot(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "r/d/", "r/f")
 	disk := &countingFS{}
 	long := dir + "/r" + strings.Repeat("/d/..", 700)

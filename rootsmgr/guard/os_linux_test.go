@@ -66,6 +66,7 @@ func TestOS(t *testing.T) {
 
 // One look at a whole path is enough if no link is on the way.
 func TestWhole(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "d/f=text", "l => d", "fifo.d/")
 	if err := os.Link(dir+"/d/f", dir+"/second"); err != nil {
 		t.Fatal(err)
@@ -104,6 +105,7 @@ func TestWhole(t *testing.T) {
 
 // Who else may write in a directory.
 func TestShared(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	us, group := os.Geteuid(), os.Getegid()
 	for _, tc := range []struct {

@@ -12,6 +12,7 @@ import (
 
 // The error of a path says which way of taking it leads out, and where to.
 func TestWhichReadingLeaves(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/r/in/f", "/r/l => ../out", "/r/a => in/b", "/r/in/b/", "/r/x => /out/deep", "/out/deep/", "/out/s", "/b/", "/r/s => ../out"})
 	g := guardOf(t, f, "/r")
 	for path, want := range map[string]struct {
@@ -68,6 +69,7 @@ func TestWhichReadingLeaves(t *testing.T) {
 
 // The roots of a Guard, the innermost one above a path, and another look at the same disk.
 func TestGuardRoots(t *testing.T) {
+	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/r/in/f", "/q => r", "/s/f"})
 	a, b := guardOf(t, f, "/r", "/r/in"), guardOf(t, f, "/s")
 	u := guard.Union(a, b)
@@ -115,6 +117,7 @@ func TestGuardRoots(t *testing.T) {
 
 // A root is called what the client calls it, or by its last part.
 func TestRootLabel(t *testing.T) {
+	t.Parallel()
 	for path, base := range map[string]string{"/a/b": "b", "/": "/", `C:\`: `C:`, `C:\a`: "a", `\\s\h\x y`: "x y", "": ""} {
 		r := guard.Root{Path: path}
 		if r.Base() != base || r.Label() != base {

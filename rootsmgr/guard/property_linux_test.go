@@ -23,6 +23,7 @@ import (
 const casesPerTree = 250
 
 func TestGuardAgainstKernel(t *testing.T) {
+	t.Parallel()
 	base := rootstest.Memory(t)
 	var cases, opened, outside, allowed, made, files atomic.Int64
 	tree := 0

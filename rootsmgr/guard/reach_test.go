@@ -13,6 +13,7 @@ import (
 // TestRootThatClimbsOutOfNothing: a spelling that enters what does not exist
 // and climbs out again names nothing, although it is something once cleaned.
 func TestRootThatClimbsOutOfNothing(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "in/")
 	d := guard.NewDisk(guard.OS{})
 	for _, path := range []string{"/in?x=/../", "/nothing/..", "/in/nothing/../.."} {

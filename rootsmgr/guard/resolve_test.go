@@ -14,6 +14,7 @@ import (
 // The texts that people read say what, where and why, and are fit for a
 // terminal whatever the path holds.
 func TestErrorTexts(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "r/l => ../out", "r/loop => loop", "out/x")
 	g := guardOf(t, guard.OS{}, dir+"/r")
 	for path, want := range map[string]string{
@@ -36,6 +37,7 @@ func TestErrorTexts(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	dir := rootstest.Tree(t, "a/l => ../b/c", "b/c/", "b/f", "a/f")
 	place, err := guard.Resolve(guard.OS{}, dir+"/a/l/../f")
 	want := guard.Place{Path: dir + "/b/f", Exists: true, File: true, Readings: guard.Readings{

@@ -8,6 +8,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		p        Platform
 		in, want string
@@ -24,6 +25,7 @@ func TestClean(t *testing.T) {
 
 // What a cause is called is said of no other, and fit for a terminal.
 func TestCauses(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for c := CauseNone; c <= CauseIO; c++ {
 		if seen[c.String()] {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestParseRootURI(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		platform Platform
 		raw      string
@@ -110,6 +111,7 @@ func TestParseRootURI(t *testing.T) {
 }
 
 func TestReadURI(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		platform Platform
 		raw      string
@@ -158,6 +160,7 @@ func TestReadURI(t *testing.T) {
 // Go's own URL parser reads these otherwise, which is the difference that an
 // attack would use: the control for TestReadURI.
 func TestReadURIControl(t *testing.T) {
+	t.Parallel()
 	u, err := url.Parse("file:///r/secret#/../../public")
 	if err != nil || u.Path != "/r/secret" {
 		t.Fatalf("url.Parse gives %v, %v", u, err)
@@ -173,6 +176,7 @@ func TestReadURIControl(t *testing.T) {
 }
 
 func TestFormatURI(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		platform   Platform
 		path, want string

@@ -3,6 +3,7 @@ package budget
 import "testing"
 
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	var zero Budget
 	if !zero.Spent() || zero.Spend(1) {
 		t.Error("the zero value gives work away")

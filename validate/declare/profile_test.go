@@ -8,6 +8,7 @@ import (
 )
 
 func TestProfilesLoad(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, e := range embeddedProfiles() {
 		p := e.profile()
@@ -32,6 +33,7 @@ func TestProfilesLoad(t *testing.T) {
 // TestStatelessProfiles: sessions may share these servers. One is added here after a look at its program: that it keeps
 // nothing of a session between calls, but the roots, and has no question for a client (sampling, elicitation).
 func TestStatelessProfiles(t *testing.T) {
+	t.Parallel()
 	want := []string{"fetch", "filesystem", "git", "markitdown", "mcphub-files", "ripgrep", "time"}
 	var got []string
 	for _, p := range Profiles() {
@@ -45,6 +47,7 @@ func TestStatelessProfiles(t *testing.T) {
 }
 
 func TestBadProfiles(t *testing.T) {
+	t.Parallel()
 	for name, raw := range map[string]string{
 		"not JSON": `{`, "unknown member": `{"match":{},"x":1}`, "bad role": `{"match":{},"tools":{"a":{"/x":"maybe"}}}`,
 		"bad pointer": `{"match":{},"tools":{"a":{"x":"read"}}}`, "bad base": `{"match":{},"tools":{"a":{"/x":{"role":"read","base":"y"}}}}`,
@@ -59,6 +62,7 @@ func TestBadProfiles(t *testing.T) {
 }
 
 func TestProfileFor(t *testing.T) {
+	t.Parallel()
 	for _, e := range []struct{ server, command, args, want string }{
 		{"", "npx", "-y @modelcontextprotocol/server-filesystem /home/u", "filesystem"},
 		{"", "npx", "-y @modelcontextprotocol/server-filesystem@2026.8.31 --read-only", "filesystem"},

@@ -12,6 +12,7 @@ import (
 // TestLateSchema: a tool whose schema does not compile does without, and says so before its first call and after. The other
 // schema is checked by each call.
 func TestLateSchema(t *testing.T) {
+	t.Parallel()
 	m := machine.New(nil, "", nil, nil)
 	s := Searcher{Machine: &m, Depth: strictjson.DefaultDepth, Size: strictjson.DefaultSize}
 	for text, checked := range map[string]bool{

@@ -54,6 +54,7 @@ func agrees(t interface {
 }
 
 func TestPlainArguments(t *testing.T) {
+	t.Parallel()
 	s, with, without := searches(t)
 	for args, want := range map[string]bool{
 		`{"n":1}`: true, `{"n": 1, "text": "hello (world) [1]; it's fine!"}`: true, ` {"n":12,"on":true,"any":null,"label":"a"} `: true, `{"n":3,"path":7}`: false,
@@ -70,6 +71,7 @@ func TestPlainArguments(t *testing.T) {
 }
 
 func TestPlainArgumentsHoldNothing(t *testing.T) {
+	t.Parallel()
 	s, with, without := searches(t)
 	names := slices.Sorted(maps.Keys(with.classes))
 	plain := 0

@@ -10,6 +10,7 @@ import (
 
 // TestEngines: no program that the table knows to run containers is left out.
 func TestEngines(t *testing.T) {
+	t.Parallel()
 	boxes := 0
 	for name, p := range shell.Programs() {
 		if !p.Box {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestClassOf(t *testing.T) {
+	t.Parallel()
 	for key, want := range map[string]Class{
 		"path": Path, "Path": Path, "PATH": Path, "filePath": Path, "file_path": Path, "file-path": Path, "filepaths": Path,
 		"logfile": Path, "outdir": Path, "fileAbsolutePath": Path, "XMLPath": Path, "path2": Path, "projectRoot": Path,
@@ -32,6 +33,7 @@ func TestClassOf(t *testing.T) {
 }
 
 func TestTraits(t *testing.T) {
+	t.Parallel()
 	for _, e := range []struct {
 		tool                  string
 		readOnly, destructive bool
@@ -62,6 +64,7 @@ func TestTraits(t *testing.T) {
 
 // TestListsAreGenerated: every key that the code reads is in docs/findings.md.
 func TestListsAreGenerated(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,7 @@ func (w *world) decide(e *Evaluation, role access.Role, paths ...string) string 
 // TestDecide: rules stand in order; one that denies or escalates matches where any reading of any candidate does, one that
 // allows where all of all do.
 func TestDecide(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.Symlink(w.path("project/src"), w.path("project/inner")))
 	rule := func(then Decision, dir string, roles ...access.Role) Rule {
@@ -142,6 +143,7 @@ func TestDecide(t *testing.T) {
 
 // TestGrants: a grant is exact.
 func TestGrants(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	dir, file := Grant{Path: w.path("out"), Roles: Roles(access.Read)}, Grant{Path: w.path("out/f"), File: true, Roles: Roles(access.Read, access.Write)}
 	w.must(os.Symlink(w.path("outer"), w.path("out/planted")))
@@ -178,6 +180,7 @@ func TestGrants(t *testing.T) {
 
 // TestWhatCannotBeResolved lies in no directory; only rules about every path are about it.
 func TestWhatCannotBeResolved(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name string
@@ -198,6 +201,7 @@ func TestWhatCannotBeResolved(t *testing.T) {
 
 // TestUnbounded: outside of nothing lies nothing.
 func TestUnbounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	eval := w.evaluate(Rule{Then: Deny, Paths: &PathRule{Outside: true}})
 	eval.Unbounded = true
@@ -212,6 +216,7 @@ func TestUnbounded(t *testing.T) {
 
 // TestTakesAlong: what removes or moves a directory takes that of a rule along, which then is about it.
 func TestTakesAlong(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	src := func(then Decision) Rule { return Rule{Then: then, Paths: w.in("project/src")} }
 	for _, e := range []struct {
@@ -250,6 +255,7 @@ func TestTakesAlong(t *testing.T) {
 
 // TestAreaRules: what is asked before a name is looked at that would not count inside the boundary.
 func TestAreaRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	place := func(p string) *guard.Place {
 		place, err := guard.Resolve(w.m.FS, w.path(p))
@@ -310,6 +316,7 @@ func TestAreaRules(t *testing.T) {
 // TestLateDirectory: a rule that denies holds for a directory that comes later, and for what it is a link to; one that allows
 // does not follow.
 func TestLateDirectory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rules := []Rule{{Then: Deny, Paths: w.in("project/later")}, {Then: Allow, Paths: w.in("later")}}
 	check := func(when string, want map[string]string) {
@@ -342,6 +349,7 @@ func TestLateDirectory(t *testing.T) {
 
 // TestCandidates: candidates that the rules cannot tell apart are one kind, and too many kinds are denied.
 func TestCandidates(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	eval := w.evaluate(Rule{Name: "ask", Then: Escalate, Paths: &PathRule{Outside: true}})
 	var one, two Candidates
@@ -414,6 +422,7 @@ func TestCandidates(t *testing.T) {
 
 // TestKeepsGrant: a grant stays under another policy if the first rule about it does not deny.
 func TestKeepsGrant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string
@@ -440,6 +449,7 @@ func TestKeepsGrant(t *testing.T) {
 
 // TestCallsWithoutPaths: a rule that asks nothing of paths is about the call itself, one that asks anything is not.
 func TestCallsWithoutPaths(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name   string
@@ -469,6 +479,7 @@ func TestCallsWithoutPaths(t *testing.T) {
 
 // TestDeniesChild: what is about all of a child is a rule without a condition on tools or paths.
 func TestDeniesChild(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, e := range []struct {
 		name  string

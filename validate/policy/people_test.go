@@ -23,6 +23,7 @@ func named(then Decision, name string, principals, groups []string) Rule {
 
 // TestWhomRulesAreFor: each condition has to hold, and of nobody it is taken what gives least.
 func TestWhomRulesAreFor(t *testing.T) {
+	t.Parallel()
 	alice := principal.Principal{Name: "alice", Groups: []string{"dev", "ops"}}
 	issued := principal.Principal{Name: "alice", Issuer: "https://login.example/a/b"}
 	for _, tc := range []struct {
@@ -67,6 +68,7 @@ func TestWhomRulesAreFor(t *testing.T) {
 
 // TestPeopleShareAPolicy: it depends on which rules are for them, and not on who they are. Without such rules nothing is made.
 func TestPeopleShareAPolicy(t *testing.T) {
+	t.Parallel()
 	p := compiled3(t, named(Allow, "dev", nil, []string{"dev"}), named(Deny, "bob", []string{"bob"}, nil))
 	first := p.For(principal.Principal{Name: "p0", Groups: []string{"dev"}})
 	for _, name := range []string{"p1", "p2", "alice"} {
@@ -84,6 +86,7 @@ func TestPeopleShareAPolicy(t *testing.T) {
 
 // TestRefuses: what is always denied, whatever the arguments are.
 func TestRefuses(t *testing.T) {
+	t.Parallel()
 	paths := &PathRule{}
 	for _, tc := range []struct {
 		name  string

@@ -114,6 +114,7 @@ func failures(t *testing.T, err error) map[int]string {
 
 // TestBadPolicies: everything that is wrong is told at once, and where.
 func TestBadPolicies(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	within := func(dir string) *PathRule { return &PathRule{Within: dir} }
 	_, err := Compile(&w.m, Policy{Sandbox: "no/where", Rules: []Rule{
@@ -157,6 +158,7 @@ func errOf(_ *Compiled, err error) error { return err }
 
 // TestAbsoluteDir: a directory is written from the root or the home folder.
 func TestAbsoluteDir(t *testing.T) {
+	t.Parallel()
 	m := machine.New(nil, "/home/me", func(string) string { return "" }, nil)
 	for given, want := range map[string]string{
 		"/x": "/x", "~": "/home/me", "~/x": "/home/me/x", `~\x`: `/home/me\x`, "/~": "/~",
@@ -174,6 +176,7 @@ func TestAbsoluteDir(t *testing.T) {
 
 // TestSandbox: it is a directory of this user's own, when the policy is read and at every call.
 func TestSandbox(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(os.Symlink(w.home+"/box", w.home+"/boxlink"))
 	for _, bad := range []string{"boxlink", "none", "common", "project/a.txt", "/", "~", "~/..", "relative:", "file:///box"} {
@@ -215,6 +218,7 @@ func TestSandbox(t *testing.T) {
 
 // TestDirectories: P2. What one child is served beside the client's roots.
 func TestDirectories(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	out, sub := w.path("out"), w.path("out/sub")
 	full := func(path string) Grant { return Grant{Path: path, Roles: AnyRole} }
@@ -257,6 +261,7 @@ func TestDirectories(t *testing.T) {
 
 // TestWhatAPolicyTells: what others ask of a policy beside decisions.
 func TestWhatAPolicyTells(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := w.compile(Policy{Sandbox: w.path("box"), Rules: []Rule{
 		{Name: "deny", Then: Deny, Paths: w.in("out/sub")}, {Name: "deny too", Then: Deny, Paths: w.in("out/sub", access.Read)},
@@ -322,6 +327,7 @@ func TestWhatAPolicyTells(t *testing.T) {
 
 // TestRoleSets: a set holds only roles that a path can have, and what is no decision denies.
 func TestRoleSets(t *testing.T) {
+	t.Parallel()
 	all := []access.Role{access.Read, access.Write, access.Delete}
 	if got := Roles(access.None); got != 0 || got.String() != "" || got.Has(access.None) || AnyRole.Has(access.None) || RoleSet(255).Has(access.None) {
 		t.Errorf("none: %v", got)
@@ -348,6 +354,7 @@ func TestRoleSets(t *testing.T) {
 
 // TestNames: names are compared as names and not as paths; a pattern that cannot be read matches nothing.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for _, e := range []struct {
 		patterns []string
 		name     string

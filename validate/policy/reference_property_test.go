@@ -171,6 +171,7 @@ var refTools = []struct {
 // TestPolicyReference: for random disks, policies, calls and grants the decision is that of the slow reference, and a
 // grant turns nothing but what was escalated. MCPHUB_LONG_CASES says how many calls.
 func TestPolicyReference(t *testing.T) {
+	t.Parallel()
 	trees := forest(t, 20)
 	got := map[policy.Decision]int{}
 	opened, none, fired := 0, 0, map[string]int{}

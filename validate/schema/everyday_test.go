@@ -53,6 +53,7 @@ func schemaPiece(t *rapid.T, depth int) any {
 
 // TestSoundSchemasCompile: what is not compiled before it is offered must compile when it is called.
 func TestSoundSchemasCompile(t *testing.T) {
+	t.Parallel()
 	found := 0
 	seeds.Check(t, func(t *rapid.T) {
 		doc := schemaPiece(t, rapid.IntRange(1, 3).Draw(t, "depth"))
@@ -71,6 +72,7 @@ func TestSoundSchemasCompile(t *testing.T) {
 }
 
 func TestSoundKnowsRealSchemas(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{
 		`{"type":"object","properties":{"path":{"type":"string","description":"x"},"n":{"type":"integer","minimum":1,"maximum":100,"default":5}},"required":["path"],"additionalProperties":false,"$schema":"http://json-schema.org/draft-07/schema#"}`,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"A"},"l":{"type":"array","items":{"enum":["x","y"]}}}}`,

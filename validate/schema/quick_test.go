@@ -90,6 +90,7 @@ func quickObject(t *rapid.T, depth int) string {
 
 // TestQuickNeverSaysMoreThanTheWhole: what a quick schema lets pass, the whole one lets pass.
 func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
+	t.Parallel()
 	sure, unsure := 0, 0
 	seeds.Check(t, func(t *rapid.T) {
 		doc := quickSchema(t, 3)
@@ -125,6 +126,7 @@ func TestQuickNeverSaysMoreThanTheWhole(t *testing.T) {
 
 // TestQuickKnowsEverydayCalls: the arguments of most calls pass without the whole schema.
 func TestQuickKnowsEverydayCalls(t *testing.T) {
+	t.Parallel()
 	doc := `{"type":"object","$schema":"http://json-schema.org/draft-07/schema#","properties":{"path":{"type":"string"},"mode":{"type":"string","enum":["r","w"]},
 		"head":{"type":"number"},"lines":{"type":"array","items":{"type":"integer"}},"o":{"type":"object","properties":{"deep":{"type":["string","null"]}},"additionalProperties":false}},"required":["path"],"additionalProperties":false}`
 	v, err := Read([]byte(doc), strictjson.DefaultDepth)

@@ -23,6 +23,7 @@ func words(s string, r Reader) (list []string) {
 }
 
 func TestWords(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string][]string{
 		"":                              nil,
 		"/etc/passwd":                   {"/etc/passwd"},
@@ -50,6 +51,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestEachQuoted(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string][]string{
 		`say "a b" and 'c'`: {"a b", "c", "", " and 'c'"},
 		`'it''s /x'`:        {"it", "doubled it's /x", "", "s /x", ""},
@@ -65,6 +67,7 @@ func TestEachQuoted(t *testing.T) {
 }
 
 func TestEachPart(t *testing.T) {
+	t.Parallel()
 	for s, want := range map[string][]string{
 		"a":     nil,
 		"a,b":   {"a", "b"},
@@ -81,6 +84,7 @@ func TestEachPart(t *testing.T) {
 
 // TestEachHeader: what a hunk covers is no header, whatever it looks like.
 func TestEachHeader(t *testing.T) {
+	t.Parallel()
 	const hidden = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- /etc/hidden\n+++ /etc/hidden\n x\n--- a/y\n+++ b/y\n"
 	for s, want := range map[string][]string{
 		hidden:                                   {"a/x", "b/x", "a/y", "b/y"},

@@ -5,6 +5,7 @@ import "testing"
 // TestURISpellingsControl: what a URL parser makes of a URI is not what was sent, and the text that was sent fits no
 // template, so that without the other spellings nothing is judged.
 func TestURISpellingsControl(t *testing.T) {
+	t.Parallel()
 	for uri, want := range map[string]string{
 		"REPO://o//etc/passwd":            "repo://o//etc/passwd",
 		"fi\nles://%2Fetc%2Fpasswd":       "files://%2Fetc%2Fpasswd",

@@ -17,6 +17,7 @@ func issued() *Resource {
 
 // TestHTTPTokensThatCannotBeTold: a front with them is not served at all.
 func TestHTTPTokensThatCannotBeTold(t *testing.T) {
+	t.Parallel()
 	for name, tokens := range map[string][]Token{
 		"no secret":  {{Name: "a"}},
 		"no name":    {{Secret: "s"}},
@@ -34,6 +35,7 @@ func TestHTTPTokensThatCannotBeTold(t *testing.T) {
 
 // TestNamesOfTokens: no token may be called like a principal of an issuer.
 func TestNamesOfTokens(t *testing.T) {
+	t.Parallel()
 	if _, err := New(Options{Tokens: []Token{{Name: "alice@login.example", Secret: "x"}}, Resource: issued()}); err == nil {
 		t.Error("a token is called like a principal")
 	}
@@ -45,6 +47,7 @@ func TestNamesOfTokens(t *testing.T) {
 // TestWhoMayCallIsSaidOnce: a front that nobody could call, or of which two things are
 // said, is not served.
 func TestWhoMayCallIsSaidOnce(t *testing.T) {
+	t.Parallel()
 	tokens := []Token{{Name: "a", Secret: "s"}}
 	for name, tc := range map[string]struct {
 		o    Options

@@ -19,6 +19,7 @@ var numbered = regexp.MustCompile(`id: 7-(\d+)\ndata: (\d+)\n`)
 
 // A client whose connections break, and which goes on where it was, gets every event, in order and none twice.
 func TestAStreamGoesOn(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 30).Draw(r, "events before each connection")
 		synctest.Test(t, func(t *testing.T) {
@@ -60,6 +61,7 @@ func TestAStreamGoesOn(t *testing.T) {
 
 // Where a client does not read, notifications are dropped first, then questions fail, and answers are kept. Control: one that reads.
 func TestWhatThereIsRoomFor(t *testing.T) {
+	t.Parallel()
 	large := Event{Parts: [][]byte{make([]byte, MaxWaiting/2)}}
 	for _, c := range []struct {
 		waits int // events of half of the room

@@ -6,6 +6,7 @@ import (
 )
 
 func TestPreferEvents(t *testing.T) {
+	t.Parallel()
 	for accept, want := range map[string]bool{
 		"":                                    false,
 		"application/json, text/event-stream": false,

@@ -34,6 +34,7 @@ func split(t testing.TB, frame string) *jsonrpc.Message {
 }
 
 func TestHeadersAreTheBodys(t *testing.T) {
+	t.Parallel()
 	const v = "2026-07-28"
 	meta := modernMeta(v)
 	encoded := func(s string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?=" }
@@ -100,6 +101,7 @@ func TestHeadersAreTheBodys(t *testing.T) {
 }
 
 func TestHeadersTellTheEra(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		h    http.Header
 		want bool
@@ -119,6 +121,7 @@ func TestHeadersTellTheEra(t *testing.T) {
 }
 
 func TestMirrorsAreTheArguments(t *testing.T) {
+	t.Parallel()
 	found, err := mirror.Marks([]byte(`{"properties":{
 		"s":{"type":"string","x-mcp-header":"S"},"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"},
 		"o":{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}}}`))
@@ -175,6 +178,7 @@ func TestMirrorsAreTheArguments(t *testing.T) {
 
 // TestOneTraceparentCounts: of two, either may be anybody's.
 func TestOneTraceparentCounts(t *testing.T) {
+	t.Parallel()
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	carried := func(values ...string) string {
 		m := &jsonrpc.Message{}

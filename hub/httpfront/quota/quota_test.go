@@ -7,6 +7,7 @@ import (
 
 // A name that looks like another one is told apart where it is shown.
 func TestRefusalsShowWhoseTheyAre(t *testing.T) {
+	t.Parallel()
 	s := New("eve\u200b@login.test", Limits{Calls: 1, Rate: 1, Burst: 1}, &Callers{})
 	var refused error
 	for refused == nil {

@@ -158,6 +158,7 @@ func pipes(t *testing.T) []int {
 func (o *opened) hello() []byte { return []byte(attach.Hello + o.secret + "\n") }
 
 func TestASessionAttaches(t *testing.T) {
+	t.Parallel()
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	session := attach.Surroundings{Roots: "/a", RootsGiven: true, LogLevel: "debug", Dir: "/work", Environ: []string{"A=1", "B=\n"}}
@@ -187,6 +188,7 @@ func TestASessionAttaches(t *testing.T) {
 
 // An adapter that is killed ends its session, one that goes does.
 func TestAnAdapterThatEnds(t *testing.T) {
+	t.Parallel()
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	o.ask(c, o.hello())
@@ -204,6 +206,7 @@ func TestAnAdapterThatEnds(t *testing.T) {
 }
 
 func TestWhoIsRefused(t *testing.T) {
+	t.Parallel()
 	good := encoded(t, attach.Surroundings{Dir: "/work"})
 	for name, c := range map[string]struct {
 		change func(*Door)
@@ -256,6 +259,7 @@ func TestWhoIsRefused(t *testing.T) {
 
 // A process that was passed the connection of another is refused.
 func TestAConnectionThatIsPassedOn(t *testing.T) {
+	t.Parallel()
 	for name, alien := range map[string]bool{"control": false, "another process": true} {
 		t.Run(name, func(t *testing.T) {
 			o := open(t, time.Hour, nil)
@@ -286,6 +290,7 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 // An adapter that says nothing is let go of within two seconds, and its descriptors with it: the other end of its
 // stream sees the end.
 func TestAnAdapterThatHangs(t *testing.T) {
+	t.Parallel()
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	r, w, err := os.Pipe()
@@ -311,6 +316,7 @@ func TestAnAdapterThatHangs(t *testing.T) {
 }
 
 func TestRunEndsWhenNobodyIsAttached(t *testing.T) {
+	t.Parallel()
 	o := open(t, 50*time.Millisecond, nil)
 	<-o.done
 	if _, err := os.Lstat(o.path); !errors.Is(err, os.ErrNotExist) {
@@ -320,6 +326,7 @@ func TestRunEndsWhenNobodyIsAttached(t *testing.T) {
 
 // A session that is attached keeps the Door open; its end begins the wait anew.
 func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
+	t.Parallel()
 	var d *Door
 	o := open(t, time.Hour, func(door *Door) { d = door })
 	c := o.dial()
@@ -345,6 +352,7 @@ func TestRunGoesOnWhileSomebodyIsAttached(t *testing.T) {
 
 // A hub that ends while somebody still connects to it leaves the place, and the secret, to the next one.
 func TestTheNextHubKeepsItsSecret(t *testing.T) {
+	t.Parallel()
 	var d *Door
 	o := open(t, time.Hour, func(door *Door) { d = door })
 	c, other := o.dial(), o.dial()
@@ -373,6 +381,7 @@ func TestTheNextHubKeepsItsSecret(t *testing.T) {
 
 // An adapter that comes when the hub is about to end is told nothing: it starts the next one.
 func TestAnAdapterThatComesTooLate(t *testing.T) {
+	t.Parallel()
 	o := open(t, time.Hour, func(d *Door) { d.closed = true })
 	c := o.dial()
 	o.ask(c, o.hello())
@@ -383,6 +392,7 @@ func TestAnAdapterThatComesTooLate(t *testing.T) {
 
 // What an attached adapter hands over later is closed.
 func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
 	o := open(t, time.Hour, nil)
 	c := o.dial()
 	o.ask(c, o.hello())
@@ -410,6 +420,7 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 
 // Servers that connect and say nothing keep nobody from attaching for long, and the log is not theirs to fill.
 func TestServersThatSayNothing(t *testing.T) {
+	t.Parallel()
 	adapter := fmt.Sprintf("@door-test-adapter-%d", os.Getpid())
 	var log bytes.Buffer
 	o := open(t, time.Hour, func(d *Door) {

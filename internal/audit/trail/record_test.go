@@ -44,6 +44,7 @@ func fill(v reflect.Value, n *int) {
 // TestEveryFieldIsWrittenAndRead: the types are the table of what a line holds. A field that is
 // not written, or not read under its own name, is missing here.
 func TestEveryFieldIsWrittenAndRead(t *testing.T) {
+	t.Parallel()
 	var want audit.Record
 	n := 0
 	fill(reflect.ValueOf(&want).Elem(), &n)
@@ -72,6 +73,7 @@ func TestEveryFieldIsWrittenAndRead(t *testing.T) {
 
 // TestTheDocumentNamesEveryMember keeps docs/audit-format.md complete.
 func TestTheDocumentNamesEveryMember(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile(filepath.FromSlash("../../../docs/audit-format.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 var hub = Table{{"command", "/usr/bin/mcphub"}, {"args", []any{"serve"}}}
 
 func TestEditAndBack(t *testing.T) {
+	t.Parallel()
 	servers := Container{Path: []string{"mcpServers"}}
 	codex := Container{Path: []string{"mcp_servers"}}
 	goose := Container{Path: []string{"extensions"}}
@@ -89,6 +90,7 @@ func TestEditAndBack(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
+	t.Parallel()
 	servers := Container{Path: []string{"mcpServers"}}
 	for name, tc := range map[string]struct {
 		format Format

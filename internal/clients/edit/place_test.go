@@ -12,6 +12,7 @@ import (
 
 // What is put in is taken out again, and every byte is as it was: whatever comments, commas, blanks and line ends there are.
 func TestInsertAndCut(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		text := layoutOf(t)
 		if rapid.Bool().Draw(t, "windows") {
@@ -94,6 +95,7 @@ func layoutOf(t *rapid.T) string {
 }
 
 func TestInsert(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, text string
 		at         Place

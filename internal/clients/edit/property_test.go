@@ -105,6 +105,7 @@ models: ["<8>"]
 // TestUndoProperty makes edits, has somebody edit the same file, and takes the
 // edits back: what is left is the original with somebody's edits, to the byte.
 func TestUndoProperty(t *testing.T) {
+	t.Parallel()
 	seeds.Check(t, func(t *rapid.T) {
 		file := rapid.SampledFrom(marked).Draw(t, "file")
 		text := file.text
@@ -169,6 +170,7 @@ func TestUndoProperty(t *testing.T) {
 // TestUndoAfterRewriting has a client write its file anew, as some do at each
 // start: what the file means is as before.
 func TestUndoAfterRewriting(t *testing.T) {
+	t.Parallel()
 	for _, file := range marked {
 		if file.format != JSON {
 			continue

@@ -7,6 +7,7 @@ import (
 
 // Whatever a broken file is written in, its error says the line, and nothing of what the file holds behind it.
 func TestWhereAFileIsBroken(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		format     Format
 		text, want string

@@ -7,6 +7,7 @@ import (
 )
 
 func TestLookup(t *testing.T) {
+	t.Parallel()
 	env := Lookup([]string{"A=1", "AB=2", "A=3", "E=", "odd", "X=a=b"})
 	for name, want := range map[string]string{"A": "1", "AB": "2", "E": "", "X": "a=b"} {
 		if got, set := env(name); got != want || !set {
@@ -21,6 +22,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	xdg := filepath.Join(home, "xdg", "mcphub", "hub.json")
 	dot := filepath.Join(home, ".config", "mcphub", "hub.json")

@@ -276,6 +276,7 @@ func TestWatcherIsNotFooledByASave(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	d, err := filepath.EvalSymlinks(t.TempDir())
 	done(t, err)
 	real := put(t, filepath.Join(d, "real", "deep", "f"), "")

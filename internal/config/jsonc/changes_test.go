@@ -6,6 +6,7 @@ import (
 )
 
 func TestChanges(t *testing.T) {
+	t.Parallel()
 	got := Changes([]byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}} // x`), []byte(`{"mcpServers": {"a": {"command": "a"}, "b": {"command": "c", "args": ["1"]}}, "sandbox": "off"}`))
 	want := []string{`- mcpServers b: {`, `-   "command": "b"`, `- }`, `+ mcpServers b: {`, `+   "command": "c",`, `+   "args": [`, `+     "1"`, `+   ]`, `+ }`, `+ sandbox: "off"`}
 	if !slices.Equal(got, want) {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestScan(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, line string
 		want       string // ids of answers, by commas
@@ -56,6 +57,7 @@ func TestScan(t *testing.T) {
 }
 
 func TestScanRequests(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":7,"method":"x","params":{`:         `7`,
 		`{"method":"x","params":{"id":1},"id":"s"}`:               `"s"`,

@@ -19,6 +19,7 @@ func (w *Writer) waits() (queued int, sent, accepted uint64) {
 // What a Batch holds is written with one flush, in order, and at the latest
 // when somebody else sends or waits for the end of the queue.
 func TestBatchHoldsAndSends(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(b *Batch, w *Writer) error{
 		"flush":         func(b *Batch, _ *Writer) error { b.Flush(); return nil },
 		"another frame": func(_ *Batch, w *Writer) error { return send(context.Background(), w, []byte("3")) },
@@ -71,6 +72,7 @@ func TestBatchHoldsAndSends(t *testing.T) {
 
 // A batch ends by itself, and holds no more than the queue may.
 func TestBatchIsBounded(t *testing.T) {
+	t.Parallel()
 	_, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -80,6 +80,7 @@ func split0(s string, limit int) []string {
 }
 
 func TestReaderLines(t *testing.T) {
+	t.Parallel()
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for name, tc := range map[string]struct {
 		in   string
@@ -108,6 +109,7 @@ func TestReaderLines(t *testing.T) {
 
 // Lines of all sizes in one stream, with others behind them in the buffer.
 func TestReaderHandsBuffersOver(t *testing.T) {
+	t.Parallel()
 	rng := seeds.Rand(t)
 	var in strings.Builder
 	for i := range 200 {
@@ -137,6 +139,7 @@ func TestReaderHandsBuffersOver(t *testing.T) {
 // One large line does not cost its memory for ever, whether it was taken, read
 // in place, or too long.
 func TestReaderGoesBackToASmallBuffer(t *testing.T) {
+	t.Parallel()
 	large := strings.Repeat("x", 5<<20) + "\n"
 	for _, take := range []bool{false, true} {
 		for _, limit := range []int{0, 1 << 20} {
@@ -160,6 +163,7 @@ func TestReaderGoesBackToASmallBuffer(t *testing.T) {
 // A frame a little over the small buffer does not walk away with one that a
 // larger frame has left.
 func TestReaderDoesNotWasteBuffers(t *testing.T) {
+	t.Parallel()
 	r := NewReader(strings.NewReader(strings.Repeat("x", 10<<20)+"\n"+strings.Repeat("y", 70<<10)+"\n"), 0)
 	for range 2 {
 		if _, err := r.Next(); err != nil {
@@ -173,6 +177,7 @@ func TestReaderDoesNotWasteBuffers(t *testing.T) {
 }
 
 func TestReaderErrors(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	r := NewReader(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(boom)), 0)
 	for _, want := range []string{"a", "b"} {
@@ -226,6 +231,7 @@ func FuzzReader(f *testing.F) {
 
 // TestReaderDropsAByteOrderMark: that before the first line, and no other.
 func TestReaderDropsAByteOrderMark(t *testing.T) {
+	t.Parallel()
 	const mark = "\xef\xbb\xbf"
 	for _, size := range []int{1, 2, 100} {
 		r := NewReader(&chunked{s: []byte(mark + "{}\n" + mark + "[]\n"), sizes: []int{size}}, 0)

@@ -177,6 +177,7 @@ func scribble(parts [][]byte) bool {
 // A large frame that waits for its turn is not starved by small ones, and does
 // not cost them theirs.
 func TestWriterClasses(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 64<<10)
@@ -213,6 +214,7 @@ func TestWriterClasses(t *testing.T) {
 
 // Who waits for room gets it in the order of coming; who gives up makes way.
 func TestWriterWaitsInOrder(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 10)
@@ -256,6 +258,7 @@ func TestWriterWaitsInOrder(t *testing.T) {
 // Close tells everybody, and waits for nobody; what is being written stays in
 // use until the stream is closed.
 func TestWriterClose(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 64<<10)
@@ -304,6 +307,7 @@ func TestWriterClose(t *testing.T) {
 }
 
 func TestFlushHonoursItsContext(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, out := net.Pipe()
 		w := NewWriter(out, 0)
@@ -332,6 +336,7 @@ func TestFlushHonoursItsContext(t *testing.T) {
 // A frame that fits into the pipe is written by its sender, and one that does
 // not is started by it.
 func TestWriterWritesInline(t *testing.T) {
+	t.Parallel()
 	r, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

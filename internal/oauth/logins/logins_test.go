@@ -108,6 +108,7 @@ func expect(t *testing.T, src *logins.Source, s *oauthtest.Server, status int, a
 }
 
 func TestSource(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, st := oauthtest.New(t), store(dir)
 	src := source(t, st, s, logins.Options{})
@@ -162,6 +163,7 @@ func TestSource(t *testing.T) {
 }
 
 func TestEarlyRenewal(t *testing.T) {
+	t.Parallel()
 	s, st := oauthtest.New(t), store(t.TempDir())
 	s.Life = time.Second // less than what a request needs
 	logIn(t, st, s, "")
@@ -176,6 +178,7 @@ func TestEarlyRenewal(t *testing.T) {
 
 // What an authorization server says, or does not say, of a renewal.
 func TestRenewalFails(t *testing.T) {
+	t.Parallel()
 	s, st := oauthtest.New(t), store(t.TempDir())
 	logIn(t, st, s, "")
 	src := source(t, st, s, logins.Options{})
@@ -207,6 +210,7 @@ func TestRenewalFails(t *testing.T) {
 
 // One renewal serves all who wait, in the process and beside it.
 func TestOneRenewal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, st := oauthtest.New(t), store(dir)
 	logIn(t, st, s, "")
@@ -231,6 +235,7 @@ func TestOneRenewal(t *testing.T) {
 
 // A caller that gives up does not take the answer with it.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	s, st := oauthtest.New(t), store(t.TempDir())
 	was := logIn(t, st, s, "")
 	s.Expire()
@@ -256,6 +261,7 @@ func TestGivenUp(t *testing.T) {
 }
 
 func TestMachineAndPrincipals(t *testing.T) {
+	t.Parallel()
 	s, st := oauthtest.New(t), store(t.TempDir())
 	set := oauth.Settings{ClientID: "confidential", ClientSecret: s.Secret}
 	a, b := source(t, st, s, logins.Options{Settings: set, Machine: true}), source(t, st, s, logins.Options{Settings: set, Machine: true, Principal: "alice"})
@@ -357,6 +363,7 @@ func renewers(t *testing.T, r *rand.Rand, dir string, s *oauthtest.Server, locks
 // any moment. No login is lost whose answer was read, and no token is used twice but
 // those with which a process was killed before it had read the answer.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	cases, r := seeds.Cases(t, 60), seeds.Rand(t)
 	const cut = "cut off before its answer was read"
 	dir := t.TempDir()
@@ -406,6 +413,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 // The control: without a common lock, processes use one token twice, and lose logins.
 func TestKilledAtAnyMomentWithoutLock(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, st, r := oauthtest.New(t), store(dir), seeds.Rand(t)
 	for round := range 50 {
@@ -421,6 +429,7 @@ func TestKilledAtAnyMomentWithoutLock(t *testing.T) {
 
 // Nothing in the folder shows a token.
 func TestNothingInTheClear(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s, st := oauthtest.New(t), store(dir)
 	l := logIn(t, st, s, "")
