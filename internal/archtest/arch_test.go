@@ -162,7 +162,7 @@ var fenced = []struct {
 	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront/admission"}, "the Go SDK has the formats of authorization, and nothing else here"},
 	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
-	{"pgregory.net/rapid", []string{"internal/seeds"}, "one package seeds the tests"},
+	{"pgregory.net/rapid", []string{"internal/seeds", "rootsmgr/rootstest"}, "one package seeds the tests, and another draws trees for them"},
 	{"os/exec", []string{"children/process", "children/childtest", "internal/browser", "internal/needs", "internal/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
 }
 

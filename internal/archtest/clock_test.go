@@ -19,7 +19,6 @@ var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/
 
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{
-	"e2e/clients/http_test.go TestHTTPManySessionsDoNotMix":         "how long the load lasts: it fails nothing",
 	"e2e/opener/attacks_linux.go speak":                             "an attacker, who waits for no answer for ever",
 	"e2e/operation/drain_linux_test.go balance":                     "how often a balancer looks whether a hub is ready",
 	"e2e/operation/drain_linux_test.go endsAtOnce":                  "a call that the first signal must not cut: it passes if nothing comes",
