@@ -103,13 +103,6 @@ func (s *stage) number(a *actor) int64 {
 	return int64(slices.Index(s.launched, a))
 }
 
-// last returns the params of the last request that a child got; "" for none.
-func (s *stage) last(method string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sent[method]
-}
-
 // asked returns how many requests of a method children got.
 func (s *stage) asked(method string) int {
 	s.mu.Lock()

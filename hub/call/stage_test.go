@@ -76,11 +76,9 @@ type stage struct {
 type staging struct {
 	scripts  []child
 	rules    []policy.Rule
-	limit    int  // on the text of a result; 0: none
-	shut     bool // a call without a path waits for a child that roots decide
+	limit    int // on the text of a result; 0: none
 	broken   []configuration.Broken
 	own      []catalog.HubTool
-	remember bool // the children are known by an earlier run, and do not run yet
 	recorded bool
 	required bool // what cannot be recorded is denied
 	options  func(*configuration.Settings)
