@@ -28,12 +28,11 @@ type stage struct {
 	mu       sync.Mutex
 	launched []*actor
 	served   map[string]*actor // by the tag in a call's arguments
-	sent     map[string]string // the params of the last request, by method
 	calls    map[string]int    // how many requests there were, by method
 }
 
 func newStage() *stage {
-	return &stage{served: map[string]*actor{}, sent: map[string]string{}, calls: map[string]int{}}
+	return &stage{served: map[string]*actor{}, calls: map[string]int{}}
 }
 
 // actor is one run of a child on a stage.
@@ -76,7 +75,6 @@ func (a *actor) Run(ctx context.Context) error {
 func (a *actor) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	raw := slices.Concat(params...)
 	a.stage.mu.Lock()
-	a.stage.sent[method] = string(raw)
 	a.stage.calls[method]++
 	a.stage.mu.Unlock()
 	if method == "tools/call" {
