@@ -603,7 +603,7 @@ func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 			for _, env := range []string{"", "env -i "} {
 				for left := tries(t); left > 0; left -= atATime {
 					n := min(left, atATime)
-					said := s.has(c, server, fmt.Sprintf("%s%s again %d lent %s %s %s 2>&1", env, opener, n, path, secret, how))
+					said := s.has(c, server, fmt.Sprintf("%s%s again %d 0 lent %s %s %s 2>&1", env, opener, n, path, secret, how))
 					for text, times := range s.counted(server+" "+env+how, said, n) {
 						if !strings.Contains(text, `the hub says "no process # speaks on the connection of process #`) {
 							t.Errorf("%s%s, %s, %d times: %s", env, server, how, times, text)

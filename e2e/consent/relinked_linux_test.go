@@ -14,6 +14,7 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // relinked is a home folder whose settings are links into a folder in which a server of another session works, as people have
@@ -99,7 +100,7 @@ func (r *relinked) session(hub string, kid obj, root string) *world.Session {
 	line := []string{r.hub, "serve", "--config", r.Write(hub+".json", string(text))}
 	if r.user {
 		world.Must(r.t, os.Chown(line[3], nobody, nobody))
-		line = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
+		line = append([]string{needs.Program(r.t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
 	}
 	line = append(slices.Clip(r.behind), line...)
 	s := r.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(root), Env: r.Env("TMPDIR=" + r.Path("tmp")), Dir: r.Project})

@@ -428,10 +428,11 @@ func newConfinedShell(t *testing.T, l limit, mode string) *confinedShell {
 	sockets := world.SocketsIn(t)
 	var behind []string
 	if l.user && os.Getuid() == 0 {
+		setpriv := needs.Program(t, "setpriv")
 		text, err := os.ReadFile(hub)
 		world.Must(t, err)
 		hub = w.Write("mcphub", string(text))
-		behind = []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}
+		behind = []string{setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups"}
 		give := func(dir string) {
 			world.Must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 				return errors.Join(err, os.Lchown(path, 65534, 65534))
