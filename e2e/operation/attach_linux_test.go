@@ -19,6 +19,7 @@ import (
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/bounds"
+	"mcphub/internal/needs"
 )
 
 // attached is a world whose clients share a hub, as long as they are there and a moment longer.
@@ -227,6 +228,7 @@ func TestWhoIsServedAlone(t *testing.T) {
 		"a low limit":       {[]string{"prlimit", "--nofile=512:512"}, "open files"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			needs.Line(t, strings.Join(c.by, " "))
 			a := sharing(t, obj{})
 			a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 			if name == "no new privileges" || name == "another namespace" {

@@ -56,7 +56,10 @@ func prints(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	golden := filepath.Join("testdata", "printed", args[1])
-	out = world.Steady(out, "$WORK", ts.Getenv("WORK"), "$RUNTIME", ts.Getenv("XDG_RUNTIME_DIR"), "$BIN", world.Bin.Dir)
+	sh, err := exec.LookPath("sh")
+	ts.Check(err)
+	out = world.Steady(out, `"sh"`, strconv.Quote(sh), // a program outside of the system's folders is shown by its path
+		"$WORK", ts.Getenv("WORK"), "$RUNTIME", ts.Getenv("XDG_RUNTIME_DIR"), "$BIN", world.Bin.Dir)
 	if *world.Update {
 		ts.Check(os.WriteFile(golden, []byte(out), 0o600))
 		return

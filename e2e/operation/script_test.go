@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -66,6 +67,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: cmds,
 		Condition: func(name string) (bool, error) {
+			if program, ok := strings.CutPrefix(name, "lacks:"); ok {
+				return !needs.InCI() && !needs.Has(program), nil
+			}
 			if name != "landlock" {
 				return false, fmt.Errorf("no such condition: %s", name)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/world"
+	"mcphub/internal/needs"
 )
 
 // Every command of docs/team.md runs, in its order, with the configuration that it gives: in the end a hub serves who has the
@@ -40,6 +41,7 @@ func TestTheTeamPage(t *testing.T) {
 		config = strings.ReplaceAll(config, from, to)
 	}
 	for i, line := range commands {
+		needs.Line(t, line)
 		commands[i] = strings.ReplaceAll(line, "/srv/team", w.Path("srv"))
 	}
 	w.Write("hub.json", config)

@@ -142,11 +142,13 @@ var (
 	place = lazyregexp.New(`^\s*[\w./-]+\.go:\d+: `)
 )
 
-// reason is the last thing that a skipped test said.
+// reason returns what a skipped test said of itself by internal/needs, else the last thing that it said: a script prints its log behind.
 func (s *suite) reason(test string) (why string) {
 	for _, l := range s.out {
 		if l.test == test && !frame.MatchString(l.text) {
-			why = strings.TrimSpace(place.ReplaceAllString(l.text, ""))
+			if why = strings.TrimSpace(place.ReplaceAllString(l.text, "")); strings.HasPrefix(why, unproved) {
+				return why
+			}
 		}
 	}
 	return cmp.Or(why, "no reason was given")
@@ -184,8 +186,10 @@ func (r *report) end() {
 	}
 }
 
-// lacking begins the reason of a test that internal/needs skips because a program is missing.
-const lacking = "NOT PROVED HERE: needs "
+const (
+	unproved = "NOT PROVED HERE: " // begins the reason of a test that internal/needs skips
+	lacking  = unproved + "needs " // begins it if a program is missing
+)
 
 // again gives the arguments of go test, one a line, that run each test once more that lacked a program.
 func (r *report) again() (args []string) {

@@ -46,10 +46,11 @@ func TestTool(t *testing.T) {
 	t.Run("a", func(t *testing.T) { t.Skip("NOT PROVED HERE: needs x: apt-get install y") })
 	t.Run("b", func(t *testing.T) { t.Log("first"); t.Skip("another system") })
 	t.Run("c", func(t *testing.T) { t.SkipNow() })
+	t.Run("d", func(t *testing.T) { t.Cleanup(func() { t.Log("its log") }); t.Skip("NOT PROVED HERE: needs v: apt-get install w") })
 }
 func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 `,
-			want: []string{"ok   ", "\n4 tests were skipped:\n", "  NOT PROVED HERE: needs x: apt-get install y\n    m/p TestTool/a\n", "  another system\n    m/p TestTool/b\n",
+			want: []string{"ok   ", "\n5 tests were skipped:\n", "  NOT PROVED HERE: needs v: apt-get install w\n    m/p TestTool/d\n", "  NOT PROVED HERE: needs x: apt-get install y\n    m/p TestTool/a\n", "  another system\n    m/p TestTool/b\n",
 				"  no reason was given\n    m/p TestTool/c\n", "  NOT PROVED HERE: no root\n    m/p TestOther\n"},
 			missing: []string{"-run=^(TestTool)$\n", "m/p\n"},
 		},
