@@ -33,7 +33,15 @@ var hubIfAsked = func() {}
 func TestMain(m *testing.M) {
 	childtest.MainIfChild()
 	hubIfAsked()
-	goleak.VerifyTestMain(m)
+	cache, err := os.MkdirTemp("", "children")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("XDG_CACHE_HOME", cache) // servers get folders of their own, which are not for the cache of who runs the tests
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(cache)
+		os.Exit(code)
+	}))
 }
 
 // watcher records what a Supervisor tells, and lets tests wait for it.

@@ -131,8 +131,8 @@ func TestTheManifestForKubernetes(t *testing.T) {
 		t.Fatalf("the manifest is another one: %q %+v", config, set)
 	}
 	built := filepath.Join(t.TempDir(), "mcphub")
-	build := exec.Command("go", "build", "-o", built, "./cmd/mcphub")
-	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false") // the image has no C library
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", built, "./cmd/mcphub")
+	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0") // the image has no C library
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

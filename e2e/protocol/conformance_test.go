@@ -222,7 +222,7 @@ func (l leg) judgeClient(t *testing.T, n world.Node, scenarios []string) {
 	all := map[string]checks{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	free := make(chan struct{}, 2) // these scenarios wait half a minute for what they want to see, and mostly for Node
+	free := make(chan struct{}, 4) // these scenarios wait half a minute for what they want to see, and mostly for Node
 	for _, scenario := range scenarios {
 		// Each in a home of its own: a login is kept for an address, and ports come again.
 		w := world.New(t)

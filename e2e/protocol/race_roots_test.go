@@ -32,7 +32,6 @@ const roundsPerSession = 25
 // interleaved how is left to chance: MCPHUB_LONG_CASES says how many rounds.
 // It is not parallel, since it leaves no core idle.
 func TestCallsThatRaceTheRoots(t *testing.T) {
-	t.Parallel()
 	n := world.RequireNode(t)
 	rounds := seeds.Cases(t, 20)
 	var total raceCount
