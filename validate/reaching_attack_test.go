@@ -36,7 +36,7 @@ func (w *world) prints(dir, s string) bool {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), bounds.Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", s)
+	cmd := exec.CommandContext(ctx, needs.Program(w.t, "bash"), "-c", s)
 	cmd.Dir, cmd.Env = filepath.Join(w.project, dir), []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
