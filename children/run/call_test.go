@@ -47,11 +47,9 @@ func TestWhyACallFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWire()
+			w.holds = tc.holds
 			bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
-				if tc.holds {
-					w.hold = make(chan struct{})
-					defer close(w.hold)
-				}
+				defer close(w.hold)
 				fail := func() error {
 					if tc.dies != nil {
 						w.over <- tc.dies

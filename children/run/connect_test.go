@@ -221,8 +221,8 @@ func TestStartThatFails(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	w := newWire()
+	w.holds = true
 	bubble(t, options(spec.Spec{}), onWire(w), func(t *testing.T, k *kid) {
-		w.hold = make(chan struct{})
 		go func() {
 			time.Sleep(time.Minute)
 			close(w.hold)

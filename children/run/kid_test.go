@@ -83,15 +83,16 @@ type wire struct {
 	call   func(ctx context.Context, method, params string) (string, error)
 	notify func(method string) error
 	facts  link.Facts
-	over   chan error    // what Run returns, as the child ends
-	hold   chan struct{} // Run does not return before it is closed, unless nil
-	cause  error         // of the end
+	over   chan error // what Run returns, as the child ends
+	holds  bool       // Run does not return before hold is closed
+	hold   chan struct{}
+	cause  error // of the end
 }
 
 func newWire() *wire { return &wire{} }
 
 func (w *wire) Run(ctx context.Context) error {
-	if w.hold != nil {
+	if w.holds {
 		defer func() { <-w.hold }()
 	}
 	select {
@@ -188,7 +189,7 @@ var errStopped = errors.New("the test is over")
 
 func onWire(w *wire) func(jsonrpc.Handler) (link.Link, error) {
 	return func(jsonrpc.Handler) (link.Link, error) {
-		w.over = make(chan error, 1) // in the bubble
+		w.over, w.hold = make(chan error, 1), make(chan struct{}) // in the bubble
 		return w, nil
 	}
 }

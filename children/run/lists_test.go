@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 // lister is a child whose lists are read, and when.
 type lister struct {
 	*wire
+	mu      sync.Mutex // lists are read side by side
 	started time.Time
 	reads   []string
 	result  string // of each, in place of an empty list
@@ -26,6 +28,8 @@ type lister struct {
 func newLister() *lister {
 	l := &lister{wire: newWire()}
 	l.call = func(_ context.Context, method, params string) (string, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.reads = append(l.reads, fmt.Sprintf("%s %s", time.Since(l.started), strings.TrimSpace(method+" "+params)))
 		switch {
 		case l.err != nil:
@@ -55,9 +59,18 @@ func follows(t *testing.T, base *offers.Offer, test func(t *testing.T, k *kid, l
 	})
 }
 
+// change changes what the child does from now on.
+func (l *lister) change(how func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	how()
+}
+
 func (l *lister) want(t *testing.T, what string, reads ...string) {
 	t.Helper()
 	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if got := strings.Join(l.reads, ", "); got != strings.Join(reads, ", ") {
 		t.Errorf("%s: read %s, want %s", what, got, strings.Join(reads, ", "))
 	}
@@ -71,7 +84,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
 		time.Sleep(time.Hour)
 		l.want(t, "nothing has changed")
-		l.started = time.Now()
+		l.change(func() { l.started = time.Now() })
 		for range 5 {
 			k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 			synctest.Wait()
@@ -102,13 +115,13 @@ func TestListChangedIsFollowed(t *testing.T) {
 func TestListThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
-		l.err = errors.New("not now")
+		l.change(func() { l.err = errors.New("not now") })
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		synctest.Wait()
 		if contains(t, "the log", k.log.String(), "could not be read; the former one stands"); len(k.Offers()) != 0 {
 			t.Error("there is an offer")
 		}
-		l.err = nil
+		l.change(func() { l.err = nil })
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
 			t.Errorf("%+v", o)
@@ -134,7 +147,7 @@ func TestListsThatExpire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			follows(t, &tc.base, func(t *testing.T, k *kid, l *lister) {
-				l.result = `{"tools":[],"skills":[]` + tc.next + `}`
+				l.change(func() { l.result = `{"tools":[],"skills":[]` + tc.next + `}` })
 				time.Sleep(tc.after)
 				l.want(t, name, tc.reads...)
 			})
@@ -157,11 +170,11 @@ func TestSessionRenewed(t *testing.T) {
 		k.wantsLevel("info")
 		k.TellLevel(t.Context(), announces)
 		l.want(t, "at first", `0s logging/setLevel {"level":"info"}`)
-		l.reads = nil
+		l.change(func() { l.reads = nil })
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		l.want(t, "the same session", "0s tools/list")
 		time.Sleep(time.Second)
-		l.reads = nil
+		l.change(func() { l.reads = nil })
 		k.SessionRenewed()
 		synctest.Wait()
 		got := strings.Join(l.reads, ", ")
