@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,9 +55,9 @@ func TestLevel(t *testing.T) {
 func TestLevelTakesNoLonger(t *testing.T) {
 	t.Parallel()
 	w := newWire()
-	var said int
+	var said atomic.Int64
 	w.call = func(ctx context.Context, _, _ string) (string, error) {
-		said++
+		said.Add(1)
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
@@ -68,8 +69,8 @@ func TestLevelTakesNoLonger(t *testing.T) {
 			go func() { k.TellLevel(t.Context(), logs); done <- time.Since(start) }()
 		}
 		synctest.Wait()
-		if said != 1 {
-			t.Errorf("%d tell it at a time", said)
+		if n := said.Load(); n != 1 {
+			t.Errorf("%d tell it at a time", n)
 		}
 		for range 2 {
 			if took := <-done; took != 2*time.Second && took != 4*time.Second {
