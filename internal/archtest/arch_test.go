@@ -101,7 +101,7 @@ var allowed = map[string][]string{
 	"rootsmgr/rootstest":      {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform"},
 	"hub/httpfront/fronttest": {"internal/jsonrpc"},
 	"internal/needs":          {"internal/lazyregexp"},
-	"internal/testrun":        {"internal/lazyregexp"},
+	"internal/testrun":        {"internal/lazyregexp", "internal/needs"},
 	"children/childtest":      {"internal/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc", "internal/needs"},
 	"hub/assignment":          {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
 	"hub/inflight":            {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},

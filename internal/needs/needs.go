@@ -28,15 +28,16 @@ var packages = func() map[string]string {
 // InCI tells whether a test must fail if the machine lacks what the test needs.
 func InCI() bool { return os.Getenv("CI") == "true" }
 
-const (
-	unproved = "NOT PROVED HERE: " // begins what each test says that Missing ends
-	program  = "needs "            // follows it if Program does
-)
+// Unproved begins the reason of each test that Missing ends.
+const Unproved = "NOT PROVED HERE: "
+
+// program follows Unproved if the machine lacks a program.
+const program = "needs "
 
 // Missing ends a test of what this machine lacks: the test skips, and fails in CI.
 func Missing(t testing.TB, why ...any) {
 	t.Helper()
-	text := unproved + fmt.Sprint(why...)
+	text := Unproved + fmt.Sprint(why...)
 	if InCI() {
 		t.Fatal(text)
 	}
@@ -78,7 +79,7 @@ var words = lazyregexp.New(`[\w./~{}-]+`)
 // Within ends a test that ran tests in another process as by Missing, if one of them lacked a program. said is what they wrote.
 func Within(t testing.TB, said string) {
 	t.Helper()
-	if _, why, ok := strings.Cut(said, unproved+program); ok {
+	if _, why, ok := strings.Cut(said, Unproved+program); ok {
 		why, _, _ = strings.Cut(why, "\n")
 		Missing(t, program+why)
 	}

@@ -5,7 +5,7 @@
 // It prints a line for each package, and all that a failing package wrote except the output of its tests that passed. At the end it prints each
 // test that was skipped with its reason, and the 20 slowest tests. It exits as go test does, and with 1 if no test ran.
 //
-// FILE gets arguments for a second run, one a line: the tests that were skipped because a program is missing (internal/needs). It is empty if
+// FILE gets arguments for a second run, one a line: the tests that internal/needs skipped because the machine lacks something. It is empty if
 // there are none.
 //
 // One goroutine reads the events of go test and owns all state. Testrun refuses to judge: whether a test failed is what go test said.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/needs"
 )
 
 // event is what go test -json writes (go doc test2json, go help buildjson).
@@ -146,7 +147,7 @@ var (
 func (s *suite) reason(test string) (why string) {
 	for _, l := range s.out {
 		if l.test == test && !frame.MatchString(l.text) {
-			if why = strings.TrimSpace(place.ReplaceAllString(l.text, "")); strings.HasPrefix(why, unproved) {
+			if why = strings.TrimSpace(place.ReplaceAllString(l.text, "")); strings.HasPrefix(why, needs.Unproved) {
 				return why
 			}
 		}
@@ -186,16 +187,11 @@ func (r *report) end() {
 	}
 }
 
-const (
-	unproved = "NOT PROVED HERE: " // begins the reason of a test that internal/needs skips
-	lacking  = unproved + "needs " // begins it if a program is missing
-)
-
-// again gives the arguments of go test, one a line, that run each test once more that lacked a program.
+// again gives the arguments of go test, one a line, that run each test again that lacked something: with CI set, it fails.
 func (r *report) again() (args []string) {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, t := range r.skips {
-		if strings.HasPrefix(t.reason, lacking) {
+		if strings.HasPrefix(t.reason, needs.Unproved) {
 			top, _, _ := strings.Cut(t.test, "/")
 			tests[regexp.QuoteMeta(top)], pkgs[t.pkg] = true, true
 		}
