@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -26,7 +27,7 @@ import (
 //
 // Beside the usual commands a script has "shows PATTERN": the last command wrote it, to stdout or to stderr. Where a message
 // goes is its own assertion; most only want it to be said. And it has "exits STATUS PROGRAM ARGS...", where ! exec only says
-// that it failed.
+// that it failed. A script that needs more than the machine has to have says so in its first line: "# needs PROGRAM...".
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	world.Hub(t)
@@ -39,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
+			needsOf(e.T().(testing.TB))
 			home, tmp := filepath.Join(e.WorkDir, "home"), filepath.Join(e.WorkDir, "tmp")
 			for _, dir := range []string{home, tmp} {
 				if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -67,15 +69,24 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: cmds,
 		Condition: func(name string) (bool, error) {
-			if program, ok := strings.CutPrefix(name, "lacks:"); ok {
-				return !needs.InCI() && !needs.Has(program), nil
-			}
 			if name != "landlock" {
 				return false, fmt.Errorf("no such condition: %s", name)
 			}
 			return sandbox.CurrentKernel().ABI >= 6 || needs.InCI() && runtime.GOOS == "linux", nil // in CI it must be there
 		},
 	})
+}
+
+// needsOf asks for the programs of the script's first line, if that is "# needs PROGRAM...".
+func needsOf(t testing.TB) {
+	text, err := os.ReadFile(filepath.Join("testdata", "script", path.Base(t.Name())+".txtar"))
+	world.Must(t, err)
+	first, _, _ := strings.Cut(string(text), "\n")
+	if programs, ok := strings.CutPrefix(first, "# needs "); ok {
+		for _, program := range strings.Fields(programs) {
+			needs.Program(t, program)
+		}
+	}
 }
 
 func shows(ts *testscript.TestScript, neg bool, args []string) {
