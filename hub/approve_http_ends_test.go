@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/methods"
 )
 
-// Over HTTP too a question that nobody answers counts as no, and one whose call is cancelled is withdrawn. Neither leaves anything open.
+// Over HTTP too a question without an answer counts as no, and a question whose call is cancelled is withdrawn. Neither leaves anything open.
 func TestApprovalOverHTTPThatDoesNotCome(t *testing.T) {
 	approving(t, nil, func(a *askedHub) {
 		c := bubble(a.T, a.h).initialize(canAsk).initialized()

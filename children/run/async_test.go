@@ -122,7 +122,7 @@ func TestStartCallWithoutALimit(t *testing.T) {
 	})
 }
 
-// A call whose child ends is told what became of that. What cannot be sent is not started, and nothing waits for it.
+// If the child ends, the call gets the reason. What cannot be sent is not started, and nothing waits for it.
 func TestStartCallOfAChildThatEnds(t *testing.T) {
 	t.Parallel()
 	var child *pipe
@@ -193,7 +193,7 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 	})
 }
 
-// Only a child without a handshake tells of its tasks.
+// Only a child without a handshake reports the state of its tasks.
 func TestWatchTask(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {

@@ -30,7 +30,7 @@ func TestWhyACallFailed(t *testing.T) {
 		hung  bool  // it is stopped, since it answers nothing
 		holds bool  // it does not end when it is stopped
 
-		same   bool // the error is that of the Link
+		same   bool // the call returns the error of the Link
 		reason string
 		is     error // that the error holds
 		ends   bool
@@ -98,7 +98,7 @@ func TestWhyACallFailed(t *testing.T) {
 	}
 }
 
-// Who cancels a call is told why, whatever else happens, and whether or not an answer came first.
+// A cancelled call returns the reason of its context, also if an answer came first.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	why := errors.New("the person thought better of it")
@@ -154,7 +154,7 @@ func TestBrokenAnswer(t *testing.T) {
 	})
 }
 
-// A call ends when nothing was heard of it for so long. What the child reports of it starts the time anew.
+// A call ends when the child was silent about it for so long. Each progress notification starts the time again.
 func TestCallTimeoutAndProgress(t *testing.T) {
 	t.Parallel()
 	const limit = 2 * time.Second
@@ -179,7 +179,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 		if _, err := said(k.Call(run.WithProgressToken(t.Context(), []byte(`"t-2"`)), "tools/call", steps(`"t-2"`))); err != nil {
 			t.Errorf("with a token told: %v", err)
 		}
-		// The control: progress for another call helps nobody.
+		// The control: progress for another call does not prolong this one.
 		if _, err := k.Call(run.WithProgressToken(t.Context(), nil), "tools/call", steps(`"t-3"`)); !errors.As(err, &late) {
 			t.Errorf("control: %v", err)
 		}
@@ -189,7 +189,7 @@ func TestCallTimeoutAndProgress(t *testing.T) {
 	})
 }
 
-// Some calls have no limit: those of an entry without one, and those that wait for something else.
+// Some calls have no limit: calls of an entry without one, and calls that wait for something else.
 func TestCallsWithoutALimit(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []time.Duration{-1, time.Second} {

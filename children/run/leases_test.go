@@ -7,7 +7,7 @@ import (
 	"mcphub/children/spec"
 )
 
-// A run ends when nobody holds it any more. Until then no lease is given that was not given before.
+// A run ends when no lease holds it any more. Until then no lease is given that was not given before.
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(t *testing.T, k *kid, drained func() bool){

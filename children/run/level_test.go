@@ -51,7 +51,7 @@ func TestLevel(t *testing.T) {
 	})
 }
 
-// Nobody waits for longer than two seconds, for the child or for another who tells it.
+// No caller waits longer than two seconds, for the child or for another caller that sets its level.
 func TestLevelTakesNoLonger(t *testing.T) {
 	t.Parallel()
 	w := newWire()

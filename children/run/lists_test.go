@@ -101,7 +101,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 		l.want(t, "nothing more has changed", "0s tools/list", "100ms tools/list")
 		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
 		l.want(t, "another list", "0s tools/list", "100ms tools/list", "1.1s prompts/list")
-		// Who takes an offer gets the newest one.
+		// A caller that takes an offer gets the newest one.
 		if o := <-k.Offers(); string(o.Entries[offers.Tools][0]) != `{"name":"n2"}` || o.Entries[offers.Prompts] == nil && len(k.Offers()) != 0 {
 			t.Errorf("%s", o.Entries)
 		}

@@ -149,7 +149,7 @@ func TestTell(t *testing.T) {
 	})
 }
 
-// Notifications are handed on in order, but for those of lists, which the run follows itself.
+// Notifications are handed on in order, except notifications of changed lists: the run follows these itself.
 func TestNotificationsOfTheChild(t *testing.T) {
 	t.Parallel()
 	bubble(t, options(spec.Spec{}), onWire(newWire()), func(t *testing.T, k *kid) {

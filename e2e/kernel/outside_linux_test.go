@@ -10,7 +10,7 @@ import (
 	"mcphub/internal/needs"
 )
 
-// TestWhatAServerChangesOutside: by system calls that open nothing, a server in the sandbox that nobody asked for leaves no program
+// TestWhatAServerChangesOutside: by system calls that open nothing, a server in the default sandbox leaves no program
 // that runs with the rights of its owner, and under required it changes no mode outside. Without the sandbox each of these works.
 // children/sandbox goes through the calls one by one.
 func TestWhatAServerChangesOutside(t *testing.T) {

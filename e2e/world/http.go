@@ -179,8 +179,8 @@ func WholeBody(next http.Handler) http.Handler {
 	})
 }
 
-// FreePort is a port that nobody listens on, and that nobody is given until the test ends: whoever asks the system for any port gets
-// one above 30000, as systems are set up, and other tests see that the same port of UDP is taken.
+// FreePort returns a port on which no program listens, and holds it until the test ends. If a program asks the system for any port,
+// the port is above 30000, as systems are set up. Other tests see that the same port of UDP is taken.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	for range ports {

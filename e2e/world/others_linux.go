@@ -38,7 +38,7 @@ func IsForOthers() bool { return os.Getenv(programsVariable) != "" }
 // no hub can be shared in it.
 func IsInContainer() bool { return IsForOthers() && os.Geteuid() == 0 }
 
-// asOther runs tests as a user, behind a filter of system calls. It skips if these are such tests already, or if nobody can become
+// asOther runs tests as a user, behind a filter of system calls. It skips if these are such tests already, or if this user cannot become
 // another. It is for the long series: what the kernel holds is tried as an ordinary user by children and children/sandbox each time.
 func asOther(t *testing.T, tests []string, uid uint32, filter []unix.SockFilter, more ...string) {
 	t.Helper()

@@ -20,7 +20,7 @@ const (
 	no  = `{"action":"accept","content":{"decision":"deny"}}`
 )
 
-// asking is a stage where a person is asked about each path outside the roots.
+// asking is a stage in which a person is asked about each path outside the roots.
 func asking(t *testing.T, test func(s *stage), change ...func(*staging)) {
 	t.Helper()
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	})
 }
 
-// A person at a terminal is asked where hub.json says so, and is told which session asks.
+// A person at a terminal is asked if hub.json says so, and sees which session asks.
 func TestTheTerminalIsAsked(t *testing.T) {
 	asking(t, func(s *stage) {
 		s.Terminal = &approval.Terminal{}
@@ -134,7 +134,7 @@ func TestTheTerminalIsAsked(t *testing.T) {
 	})
 }
 
-// Nobody is asked about a completion or a notification, and neither is sent. A person is asked about a prompt, and what
+// No person is asked about a completion or a notification, and neither is sent. A person is asked about a prompt, and what
 // they said no to is not sent.
 func TestWhatNobodyIsAskedAbout(t *testing.T) {
 	asking(t, func(s *stage) {
@@ -174,7 +174,7 @@ func TestAResourceIsAskedAbout(t *testing.T) {
 	})
 }
 
-// A call that a reload overtakes while a person is asked is judged by the rules of the reload: it is not sent where they deny it, and
+// A call that a reload overtakes while a person is asked is judged by the rules of the reload: it is not sent if they deny it, and
 // the answer opens nothing.
 func TestAReloadWhileAPersonIsAsked(t *testing.T) {
 	asking(t, func(s *stage) {

@@ -22,7 +22,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// What a child asks goes to the client of the request that it belongs to, and to that of the session where it belongs to none.
+// A child's question goes to the client of the request that it belongs to, or to the client of the session if it belongs to none.
 func TestWhomAChildAsks(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {
@@ -96,7 +96,7 @@ func fetching(t *testing.T, test func(s *stage, answer <-chan string)) {
 	})
 }
 
-// A child that asks for roots waits for those of the call that it belongs to. What they would deny ends the call.
+// A child that asks for roots waits for the roots of the call that it belongs to. What they would deny ends the call.
 func TestRootsThatAChildAsksFor(t *testing.T) {
 	fetching(t, func(s *stage, _ <-chan string) {
 		key := s.instances.key("kid")
@@ -143,7 +143,7 @@ func TestRootsThatAreOnTheirWay(t *testing.T) {
 	})
 }
 
-// The wait for roots ends after twice their time, whoever is asked.
+// The wait for roots ends after twice their time, whichever client is asked.
 func TestTheWaitForRootsEnds(t *testing.T) {
 	fetching(t, func(s *stage, _ <-chan string) {
 		wait := s.FetchRoots(s.Context(), s.instances.key("kid"))
@@ -153,7 +153,7 @@ func TestTheWaitForRootsEnds(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		wait(s.Context())
-		if waited := time.Since(start); waited != 21*time.Second { // nobody is asked after 20
+		if waited := time.Since(start); waited != 21*time.Second { // no client is asked after 20
 			t.Errorf("it waited %s", waited)
 		}
 	})

@@ -46,7 +46,7 @@ func (s *stage) serve(method, params string) string {
 	return said(s.ServeTool(s.Context(), m))
 }
 
-// The client of a request that waits for a server to start hears of it, where it gave a token.
+// The client of a request that waits for a server to start gets progress, if it gave a token.
 func TestWhoeverWaitsIsTold(t *testing.T) {
 	t.Parallel()
 	for method, members := range forEachTarget {
@@ -67,7 +67,7 @@ func TestWhoeverWaitsIsTold(t *testing.T) {
 	}
 }
 
-// Tokens for progress are the hub's own towards children, for one of a client may be that of another.
+// Tokens for progress are the hub's own towards children, since two clients may use the same token.
 func TestNoChildSeesATokenOfAClient(t *testing.T) {
 	t.Parallel()
 	for method, members := range forEachTarget {

@@ -58,7 +58,7 @@ func TestARootThatWasReplaced(t *testing.T) {
 	})
 }
 
-// A server that is not started anew for a wider boundary is not called about what the rules allow and the kernel does not open to it. Control: one
+// A server that is not started again for a wider boundary is not called about what the rules allow and the kernel does not open to it. Control: one
 // that is, and a path that is open.
 func TestAServerThatKeepsRunning(t *testing.T) {
 	for _, keeps := range []bool{true, false} {

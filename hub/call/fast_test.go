@@ -111,7 +111,7 @@ func TestWhatTheFastPathLeaves(t *testing.T) {
 	})
 }
 
-// A tool whose schema takes time to check is not called on a read loop. Control: it is where nobody else waits.
+// A tool whose schema takes time to check is not called on a read loop. Control: it is called there if no other request waits.
 func TestACostlyTool(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		define(`{"type":"object","properties":{"a":{"type":"string","pattern":"^(a+)+$"}}}`)
@@ -232,7 +232,7 @@ func TestACallThatNobodyWaitsFor(t *testing.T) {
 	})
 }
 
-// A call that cannot be recorded is not sent where the record is required. Control: it is where it is not.
+// A call that cannot be recorded is not sent if the record is required. Control: it is sent if the record is not required.
 func TestWhatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	for _, required := range []bool{true, false} {
@@ -269,7 +269,7 @@ func TestACallWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// What the child asks for on account of a call reaches the client, and ends with the call: the client is told of that first.
+// What the child asks for on account of a call reaches the client, and ends with the call: the client sees that end first.
 func TestQuestionsEndWithACall(t *testing.T) {
 	t.Parallel()
 	on(t, kid(fastKid), func(s *stage) {

@@ -38,7 +38,7 @@ func TestACallThatAReloadOvertakes(t *testing.T) {
 					dir = s.root
 				}
 				follow := s.reload(nil, denying(dir))
-				go func() { // sessions are told of it a moment later
+				go func() { // sessions see it a moment later
 					time.Sleep(time.Second)
 					follow()
 				}()
@@ -190,7 +190,7 @@ func TestOtherRootsWithTheRequest(t *testing.T) {
 	})
 }
 
-// Before a call is denied on account of its roots, the client is asked for them once more, and by what it says then it is judged. Control: it says
+// Before a call is denied on account of its roots, the client is asked for them again, and the call is judged by that answer. Control: it says
 // the same.
 func TestOlderRootsDenyNothing(t *testing.T) {
 	t.Parallel()
@@ -372,7 +372,7 @@ func TestTheDefinitionOfTheChildCounts(t *testing.T) {
 		s.reached("tools/call", before+1)
 		define("")
 		s.want(s.tool(call), "isError", "echo")
-		s.reached("tools/call", before+2) // with that of define
+		s.reached("tools/call", before+2) // with the call of define
 		s.free()
 	})
 }
@@ -416,7 +416,7 @@ func TestADefinitionThatChangesAgainAndAgain(t *testing.T) {
 	})
 }
 
-// A call that the schema of an earlier time refuses is judged by that of now, while the child has not listed its tools in this session. Control:
+// A call that the schema of an earlier time refuses is judged by the schema of now, while the child has not listed its tools in this session. Control:
 // the schema is the same.
 func TestASchemaOfAnEarlierTime(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {

@@ -55,7 +55,7 @@ func TestToolsThatThereAreNot(t *testing.T) {
 		if got := s.children.sent("tools/call"); len(got) != 2 || !strings.Contains(strings.Join(got, ""), `{"name":"echo","arguments":{"z":1.0}}`) || !strings.Contains(strings.Join(got, ""), `{"name":"noticed"}`) {
 			t.Errorf("sent %q", got)
 		}
-		// Inside call-tool a path is found where the client sees it, and a token is passed on.
+		// Inside call-tool a path has the pointer that the client sees, and a token is passed on.
 		s.want(s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":`+reading(s.outside)+`}}`), "/toolArgs/path")
 		s.tool(`{"name":"call-tool","arguments":{"serverName":"kid","toolName":"echo","toolArgs":{}},"_meta":{"progressToken":9,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}`)
 		if got := s.children.sent("tools/call"); !strings.Contains(got[len(got)-1], `"_meta":{`) || !strings.Contains(got[len(got)-1], "traceparent") || strings.Contains(got[len(got)-1], `"progressToken":9`) {

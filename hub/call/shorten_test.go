@@ -167,7 +167,7 @@ func TestAKeptResultStartsNothing(t *testing.T) {
 	}
 }
 
-// The result of a task is cut as that of a call, wherever it stands; and what is no result yet stays as it is.
+// The result of a task is cut as the result of a call is. An answer that is no result yet stays as it is.
 func TestTheResultOfATaskIsCut(t *testing.T) {
 	t.Parallel()
 	cutting(t, func(s *stage) {

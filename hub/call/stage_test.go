@@ -69,7 +69,7 @@ type stage struct {
 	full          atomic.Bool // there is no room for the record
 	tasks         tasks.Table
 	progress      inflight.Progress
-	deaf          atomic.Bool // the catalogue is not told what children offer from now on
+	deaf          atomic.Bool // the catalogue learns nothing of what children offer from now on
 }
 
 // staging is what a test changes before a stage is made.
@@ -83,7 +83,7 @@ type staging struct {
 	required bool // what cannot be recorded is denied
 	options  func(*configuration.Settings)
 	judge    func(s *stage, judged *validate.Config)
-	silent   bool // the client does not tell of other roots
+	silent   bool // the client does not announce other roots
 	// unknown: what the children offer is not waited for.
 	unknown bool
 }

@@ -192,7 +192,7 @@ func TestChangedLists(t *testing.T) {
 	}
 }
 
-// oneList is a Session with one list of what is on offer. It counts how often its client is told of it.
+// oneList is a Session with one list of what is on offer. It counts the notifications that its client gets.
 type oneList struct {
 	oneChild
 	digest string

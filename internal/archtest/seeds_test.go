@@ -32,7 +32,7 @@ var ofChance = map[string]struct {
 // drawsByItself are the functions of rapid that seed what they do. The others make generators, or take input from Go's fuzzing.
 var drawsByItself = []string{"Check", "MakeCheck"}
 
-// clocks are methods of a time whose last digits nobody knows.
+// clocks are methods of a time whose last digits differ in each run.
 var clocks = []string{"UnixNano", "UnixMicro", "UnixMilli", "Nanosecond"}
 
 // owned are texts that only the owner of seeds needs: variables, and the flags of rapid.
@@ -198,7 +198,7 @@ func unseeded(f *ast.File) map[token.Pos]string {
 	return found
 }
 
-// ofTheClock reports whether a time is that of now: such a call, a variable that holds one, or a method of one.
+// ofTheClock reports whether a time is the present: such a call, a variable that holds one, or a method of one.
 func ofTheClock(e ast.Expr, isNow func(ast.Expr) bool, now map[string]bool) bool {
 	switch e := e.(type) {
 	case *ast.Ident:

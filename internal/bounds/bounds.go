@@ -11,7 +11,7 @@ const Patience = time.Minute
 // slack is what a machine that does other things too may add to a time.
 const slack = 10
 
-// Strict says whether bounds hold as they are written: nothing else runs on the machine.
+// Strict reports whether bounds hold as they are written: nothing else runs on the machine.
 func Strict() bool { return os.Getenv("MCPHUB_STRICT_BOUNDS") != "" }
 
 // Of is what a test compares a measured time with, or waits for what must be done by then: the bound itself if bounds are strict,
@@ -23,7 +23,7 @@ func Of(bound time.Duration) time.Duration {
 	return slack * bound
 }
 
-// Within looks again and again until ok, for at most so long, and says whether it was. It is for what tells of no event.
+// Within calls ok until it returns true, for at most so long, and returns the last result. It is for conditions that send no event.
 func Within(atMost time.Duration, ok func() bool) bool {
 	end := time.NewTimer(atMost)
 	defer end.Stop()

@@ -58,7 +58,7 @@ func CheckCases(t *testing.T, cases int, property func(*rapid.T)) {
 	})
 }
 
-// Example draws one value; i numbers those of a test.
+// Example draws one value; i numbers the values of a test.
 func Example[V any](t testing.TB, of *rapid.Generator[V], i int) V {
 	t.Helper()
 	return of.Example(int(Rand(t, i).Int64()))

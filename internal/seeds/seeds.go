@@ -37,8 +37,8 @@ func read(value string) (uint64, error) {
 }
 
 // Rand draws the cases of a test. Each call begins the same series again; streams are numbers that name further series of the same
-// test, as for goroutines that draw beside each other. If the test fails, it prints what repeats it: so a test gives its own t, and
-// not that of a subtest whose cases depend on what was drawn before it.
+// test, as for goroutines that draw beside each other. If the test fails, it prints what repeats it: so a test passes its own t, and
+// not the t of a subtest whose cases depend on what was drawn before it.
 func Rand(t testing.TB, streams ...int) *rand.Rand {
 	t.Helper()
 	seed, err := ofProcess()

@@ -13,7 +13,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// What can be a root, where it is, and which links lead there. What cannot says why.
+// Canonical returns the place of a root and the links that lead there, or the reason why a path cannot be a root.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{

@@ -14,7 +14,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// What this machine tells of a path.
+// OS returns what this machine knows about a path.
 func TestOS(t *testing.T) {
 	dir := rootstest.Tree(t, "d/a", "d/b", "d/c", "f=text", "l => f")
 	if err := syscall.Mkfifo(dir+"/fifo", 0o600); err != nil {
@@ -102,7 +102,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Who else may write in a directory.
+// Shared reports whether other users may write in a directory.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// The error of a path says which way of taking it leads out, and where to.
+// The error of a path names the reading that leads out, and the place that it leads to.
 func TestWhichReadingLeaves(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{"/r/in/f", "/r/l => ../out", "/r/a => in/b", "/r/in/b/", "/r/x => /out/deep", "/out/deep/", "/out/s", "/b/", "/r/s => ../out"})

@@ -151,7 +151,7 @@ func (k *kernelTree) compare(rt *rapid.T) (o outcome) {
 	return o
 }
 
-// open is where the kernel finds name; false where it does not exist.
+// open returns the place at which the kernel finds name; false if it does not exist.
 func (k *kernelTree) open(rt *rapid.T, name string) (string, bool) {
 	fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

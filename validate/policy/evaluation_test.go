@@ -50,8 +50,8 @@ func (w *world) decide(e *Evaluation, role access.Role, paths ...string) string 
 	return text
 }
 
-// TestDecide: rules stand in order; one that denies or escalates matches where any reading of any candidate does, one that
-// allows where all of all do.
+// TestDecide: rules stand in order; one that denies or escalates matches if any reading of any candidate does, one that
+// allows only if all readings of all candidates do.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -214,7 +214,7 @@ func TestUnbounded(t *testing.T) {
 	}
 }
 
-// TestTakesAlong: what removes or moves a directory takes that of a rule along, which then is about it.
+// TestTakesAlong: a call that removes or moves a directory also takes the directory of a rule inside it along, and the rule is about the call.
 func TestTakesAlong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -112,7 +112,7 @@ func failures(t *testing.T, err error) map[int]string {
 	return got
 }
 
-// TestBadPolicies: everything that is wrong is told at once, and where.
+// TestBadPolicies: one error names everything that is wrong, with its place.
 func TestBadPolicies(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
