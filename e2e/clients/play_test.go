@@ -316,6 +316,7 @@ func playGoSDK(w *world.World, hub *world.Witnessed, overWeb bool, version strin
 		},
 	})
 	c.AddRoots(&gosdk.Root{URI: ide.FileURI(w.Project)})
+	c.AddSendingMiddleware(keepsNoList)
 	var via gosdk.Transport
 	web := &http.Client{Transport: world.Given{Transport: &http.Transport{}}}
 	if overWeb {
@@ -334,6 +335,21 @@ func playGoSDK(w *world.World, hub *world.Witnessed, overWeb bool, version strin
 	got := h.play(w, goPlayer{s})
 	got.Version = s.InitializeResult().ProtocolVersion
 	return got
+}
+
+// keepsNoList keeps the SDK from caching lists. SDK 1.8.0 caches a list after it has handed on the change that came
+// behind that list, if the change is quicker: then it gives the old list for the whole ttlMs (see docs/peers.md).
+func keepsNoList(next gosdk.MethodHandler) gosdk.MethodHandler {
+	return func(ctx context.Context, method string, req gosdk.Request) (gosdk.Result, error) {
+		r, err := next(ctx, method, req)
+		switch r := r.(type) {
+		case *gosdk.ListToolsResult:
+			r.TTLMs = 0
+		case *gosdk.ListPromptsResult:
+			r.TTLMs = 0
+		}
+		return r, err
+	}
 }
 
 func (p goPlayer) call(ctx context.Context, tool string, args obj, token string) (string, bool, error) {
