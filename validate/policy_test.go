@@ -427,3 +427,15 @@ func TestCeilingBeforeRules(t *testing.T) {
 		t.Errorf("a rule opens nothing below the ceiling: %+v", v)
 	}
 }
+
+// TestARuleIsNotCalledLikeOneOfTheHub: the record gives the rule that decided by its name alone.
+func TestARuleIsNotCalledLikeOneOfTheHub(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range ownRules {
+		if _, err := NewChecker(w.config("", policy.Rule{Name: name, Then: policy.Deny})); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a rule called %s: %v", name, err)
+		}
+	}
+	w.rules("", policy.Rule{Name: "mine", Then: policy.Deny})
+}

@@ -73,6 +73,7 @@ func TestEveryLineCounts(t *testing.T) {
 				other[i][at] ^= 1
 				broken("changed", other)
 			}
+			broken("cut off", lines[:i])
 			broken("removed", slices.Delete(slices.Clone(lines), i, i+1))
 			broken("inserted", slices.Insert(slices.Clone(lines), i, foreign))
 			for j := range lines {
