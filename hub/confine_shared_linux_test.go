@@ -2,6 +2,7 @@ package hub
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -74,13 +75,13 @@ func TestSharedByAllIsHeld(t *testing.T) {
 				settings.Network.On = true
 				sessions, d := everybodys(t, settings, tc.judge, tc.with)
 				for i, c := range sessions {
-					for place, dir := range d {
-						reads, writes := mode == "off" || slices.Contains(strings.Fields(tc.reads), place), mode == "off" || slices.Contains(strings.Fields(tc.writes), place)
-						if got := c.reads(dir); got != reads {
-							t.Errorf("session %d: %s can be read: %t", i, place, got)
+					reads, writes := c.reaches(d)
+					for place := range d {
+						if want := mode == "off" || slices.Contains(strings.Fields(tc.reads), place); reads[place] != want {
+							t.Errorf("session %d: %s can be read: %t", i, place, reads[place])
 						}
-						if got := c.writes(dir); got != writes {
-							t.Errorf("session %d: %s can be written: %t", i, place, got)
+						if want := mode == "off" || slices.Contains(strings.Fields(tc.writes), place); writes[place] != want {
+							t.Errorf("session %d: %s can be written: %t", i, place, writes[place])
 						}
 					}
 					if report := c.rootsReport(); strings.Contains(report, `"kernel":"held"`) == (mode == "off") {
@@ -105,6 +106,25 @@ func TestSharedByAllIsHeld(t *testing.T) {
 			})
 		}
 	}
+}
+
+// reaches tries each place in one command of the server: whether the file in it can be read, and whether a new one can be made.
+func (c *testClient) reaches(d map[string]string) (reads, writes map[string]bool) {
+	c.t.Helper()
+	var script strings.Builder
+	for place, dir := range d {
+		fmt.Fprintf(&script, "grep -q canary %s/file && echo reads %s; touch %[1]s/new && echo writes %[2]s; ", dir, place)
+	}
+	reads, writes = map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(c.output("{ " + script.String() + "} 2>/dev/null; echo tried")) {
+		switch verb, place, _ := strings.Cut(strings.TrimSpace(line), " "); verb {
+		case "reads":
+			reads[place] = true
+		case "writes":
+			writes[place] = true
+		}
+	}
+	return reads, writes
 }
 
 // output is what a command that succeeds prints.

@@ -33,7 +33,7 @@ const roundsPerSession = 25
 // It is not parallel, since it leaves no core idle.
 func TestCallsThatRaceTheRoots(t *testing.T) {
 	n := world.RequireNode(t)
-	rounds := seeds.Cases(t, 20)
+	rounds := seeds.Cases(t, 5)
 	var total raceCount
 	for first := 0; first < rounds && !t.Failed(); first += roundsPerSession {
 		t.Run(fmt.Sprint("rounds from ", first), func(t *testing.T) {

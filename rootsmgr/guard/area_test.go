@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -61,5 +62,66 @@ func TestAreas(t *testing.T) {
 	}
 	if list[3].Number != list[0].Number || list[4].Number == list[0].Number || list[4].Exists {
 		t.Errorf("areas %+v", list)
+	}
+}
+
+// TestManyAreas: an area has its own bit in each set, however many there are, and a set that is filled again holds nothing of before.
+func TestManyAreas(t *testing.T) {
+	t.Parallel()
+	const n = 150
+	var dirs, lines []string
+	for i := range n {
+		dirs = append(dirs, fmt.Sprintf("/d%d", i))
+		lines = append(lines, fmt.Sprintf("/d%d/f", i), fmt.Sprintf("/d%d/next => /d%d", i, (i+70)%n))
+	}
+	fsys := rootstest.NewFS(t, platform.Linux, lines)
+	a, _, _ := guard.NewAreas(fsys, dirs)
+	if a.Words() != 3 {
+		t.Fatalf("%d words for %d areas", a.Words(), n)
+	}
+	sets := a.NewSets()
+	for _, e := range []struct {
+		path                              string
+		lexical, physical, cleaned, every func(i int) []int
+	}{
+		{"/d%d/f", only(0), only(0), only(0), only(0)},
+		{"/d%d/next/f", only(0), only(70), only(70), only()},
+		{"/d%d/next/../x", only(0), only(), only(0), only()},
+		{"/none/%d", only(), only(), only(), only()},
+	} {
+		for i := range n {
+			place, err := guard.Resolve(fsys, fmt.Sprintf(e.path, i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Compare(&place.Readings, sets)
+			for name, set := range map[string]struct {
+				got  []uint64
+				want []int
+			}{
+				"lexical": {sets.Lexical, e.lexical(i)}, "physical": {sets.Physical, e.physical(i)},
+				"cleaned": {sets.Cleaned, e.cleaned(i)}, "every": {sets.Every, e.every(i)},
+			} {
+				var got []int
+				for bit := range 64 * len(set.got) {
+					if set.got[bit/64]>>(bit%64)&1 != 0 {
+						got = append(got, bit)
+					}
+				}
+				if !slices.Equal(got, set.want) {
+					t.Errorf("%s of %s: %d, want %d", name, fmt.Sprintf(e.path, i), got, set.want)
+				}
+			}
+		}
+	}
+}
+
+// only returns the areas that are so far from one.
+func only(far ...int) func(i int) []int {
+	return func(i int) (all []int) {
+		for _, d := range far {
+			all = append(all, (i+d)%150)
+		}
+		return all
 	}
 }
