@@ -47,7 +47,7 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 		asked, tools int
 		cut          bool
 	}{
-		"one page of a million":   {[]string{page(0, 1_000_000, "")}, 1, maxEntries, true},
+		"one page of far more":    {[]string{page(0, 4*maxEntries, "")}, 1, maxEntries, true},
 		"the second is too long":  {[]string{page(0, maxEntries-1, "a"), page(0, 9, "b"), page(0, 1, "")}, 2, maxEntries, true},
 		"control: as many as may": {whole, 2, maxEntries, false},
 		"control: a few":          {[]string{page(0, 3, "a"), page(3, 5, "")}, 2, 5, false},

@@ -253,7 +253,7 @@ func TestURIsOfSkillsStay(t *testing.T) {
 			}
 		}
 	}
-	seeds.CheckCases(t, seeds.Cases(t, 1000), orders)
+	seeds.CheckCases(t, seeds.Cases(t, 250), orders)
 }
 
 // TestURIsOfSkillsStayAcrossRestarts: hubs run one after the other, with the servers in another order in each and coming in another one. A hub
@@ -315,7 +315,7 @@ func TestURIsOfSkillsStayAcrossRestarts(t *testing.T) {
 		}
 	}
 	together := func(b *Builder, remembered map[string]*Offer) { b.Catalog(maps.Clone(remembered)) }
-	seeds.CheckCases(t, seeds.Cases(t, 400), func(t *rapid.T) { runs(t, together, t.Fatalf) })
+	seeds.CheckCases(t, seeds.Cases(t, 100), func(t *rapid.T) { runs(t, together, t.Fatalf) })
 	changed := false
 	inOrder := func(b *Builder, remembered map[string]*Offer) {
 		so := map[string]*Offer{}

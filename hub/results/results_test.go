@@ -322,14 +322,16 @@ func TestNamed(t *testing.T) {
 // One principal with many sessions does not push out what another one keeps, who holds less in a larger one. Control: sessions of nobody.
 func TestPrincipalsShareTheRoom(t *testing.T) {
 	t.Parallel()
+	const size = 4 << 20
+	text := strings.Repeat("g", size)
 	for owner, want := range map[string]int{"greedy": 1, "": 0} {
 		shelf := new(Shelf)
 		modest := NewStore(shelf, map[string]string{"greedy": "modest"}[owner], 0)
 		if _, ok := modest.keep(1<<20, nil, strings.Repeat("m", 8<<20)); !ok {
 			t.Fatal("it is not kept")
 		}
-		for range 100 {
-			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, nil, strings.Repeat("g", 4<<20)); !ok {
+		for range maxBytesAll/size + 1 {
+			if _, ok := NewStore(shelf, owner, 0).keep(1<<20, nil, text); !ok {
 				t.Fatal("it is not kept")
 			}
 		}
