@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"testing"
 
 	"mcphub/internal/principal"
@@ -81,6 +82,22 @@ func TestPeopleShareAPolicy(t *testing.T) {
 	}
 	if plain := compiled3(t, Rule{Name: "all", Then: Deny}); plain.For(principal.User()) != plain || plain.ForSome() {
 		t.Error("a policy for everybody was made anew")
+	}
+}
+
+// TestDirectoriesOfPeople: servers may write in what rules open to those whom they are for.
+func TestDirectoriesOfPeople(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	open := named(Allow, "open", []string{"alice"}, nil)
+	open.Paths = &PathRule{Within: dir}
+	closed := named(Deny, "closed", []string{"alice"}, nil)
+	closed.Paths = &PathRule{Within: other}
+	p := compiled3(t, open, closed)
+	for name, want := range map[string][]string{"alice": {p.rules[0].dir.Path}, "bob": nil} {
+		if got := p.For(principal.Principal{Name: name}).WritableDirs(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -241,6 +241,7 @@ func TestDirectories(t *testing.T) {
 		{"escalate, served", "", []Rule{{Name: "e", Then: Escalate, Serve: true, Paths: w.in("out")}}, nil, []string{"out e read, write, delete"}},
 		{"escalate, granted", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out")}}, []Grant{full(out)}, []string{"out e read, write, delete"}},
 		{"escalate, granted for a role", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out", access.Write)}}, []Grant{{Path: out, Roles: Roles(access.Read)}}, []string{"out e read"}},
+		{"escalate, granted twice", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out")}}, []Grant{{Path: out, Roles: Roles(access.Read)}, {Path: out, Roles: Roles(access.Write)}}, []string{"out e read, write"}},
 		{"escalate, granted above", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out/sub")}}, []Grant{full(out)}, []string{"out/sub e read, write, delete", "out escalation-approved read, write, delete"}},
 		{"escalate, granted in part", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out")}}, []Grant{full(sub)}, []string{"out/sub escalation-approved read, write, delete"}},
 		{"escalate, a file granted", "", []Rule{{Name: "e", Then: Escalate, Paths: w.in("out")}}, []Grant{{Path: out, File: true, Roles: AnyRole}}, nil},
@@ -309,6 +310,9 @@ func TestWhatAPolicyTells(t *testing.T) {
 		t.Errorf("a grant without a policy: %v", got)
 	}
 	bare := w.compile(Policy{Rules: []Rule{{Then: Allow, Paths: w.in("out")}}})
+	if rule, dir := bare.UnlimitedRule("x"), bare.OpenedDir(w.path("out/new")); rule != "" || dir != w.path("out") {
+		t.Errorf("of the first directory: %q is unlimited, %q is opened", rule, dir)
+	}
 	if info, ok := bare.Info(); !ok || info.Sandbox != "" || bare.OpenedDir(w.path("box")) != "" || len(bare.WritableDirs()) != 1 || len(bare.Directories("x", nil)) != 1 {
 		t.Errorf("without a sandbox: %+v", info)
 	}
