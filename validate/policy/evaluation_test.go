@@ -237,6 +237,7 @@ func TestTakesAlong(t *testing.T) {
 		{"only outside", Rule{Then: Deny, Paths: &PathRule{Within: w.path("project/src"), Outside: true}}, access.Delete, "project", false},
 		{"through a link", Rule{Then: Deny, Paths: w.in("out/sub")}, access.Delete, "project/link", true},
 		{"climbing", src(Deny), access.Delete, "project/docs/..", true},
+		{"climbing out of a link", Rule{Then: Deny, Paths: w.in("out/sub")}, access.Delete, "project/link/../out", true},
 		{"a rule for reading is about what is taken along", Rule{Then: Deny, Paths: w.in("project/src", access.Read)}, access.Delete, "project", true},
 	} {
 		eval := w.evaluate(e.rule)
@@ -303,6 +304,10 @@ func TestAreaRules(t *testing.T) {
 		if got := eval.MatchesArea(e.role, w.path(e.path)); got != e.want {
 			t.Errorf("%v %s: %v", e.role, e.path, got)
 		}
+	}
+	several := w.evaluate(Rule{Then: Deny, Paths: w.in("out", access.Delete)}, Rule{Then: Allow, Paths: w.in("project/src")})
+	if several.HasAreaRule(access.Read) || several.Touches(access.Read, place("project/src/x")) || !several.HasAreaRule(access.Delete) {
+		t.Error("a rule that allows counts beside one that denies")
 	}
 	if eval.Touches(access.Read, &guard.Place{}) {
 		t.Error("no path touches something")

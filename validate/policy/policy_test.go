@@ -156,6 +156,20 @@ func TestBadPolicies(t *testing.T) {
 
 func errOf(_ *Compiled, err error) error { return err }
 
+// TestADirectoryWithAStarInItsName: a rule names a directory and no pattern, so that it may name one that is called so.
+func TestADirectoryWithAStarInItsName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for dir, ok := range map[string]bool{"out/a*b": true, "out/*": false} {
+		if ok {
+			w.must(os.Mkdir(w.path(dir), 0o700))
+		}
+		if _, err := Compile(&w.m, Policy{Rules: []Rule{{Name: "r", Then: Deny, Paths: w.in(dir)}}}, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 // TestAbsoluteDir: a directory is written from the root or the home folder.
 func TestAbsoluteDir(t *testing.T) {
 	t.Parallel()
