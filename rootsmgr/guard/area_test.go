@@ -13,7 +13,7 @@ import (
 // TestAreas: what must not be missed is found in any spelling, what may be opened only as a Guard would have it.
 func TestAreas(t *testing.T) {
 	t.Parallel()
-	lines := []string{"/u/Docs/f", "/u/Docs/out => /u/other", "/u/other/s", "/u/Docs2/s", "/short => /u/Docs", "/u/file", "/loop => /loop"}
+	lines := []string{"/u/Docs/f", "/u/Docs/out => /u/other", "/u/other/s", "/u/Docs2/s", "/short => /u/Docs", "/u/file", "/loop => /loop", "/u/Docs/a/b/f", "/u/Docs/deep => /u/Docs/a/b"}
 	exact, folding := rootstest.NewFS(t, platform.Linux, lines), rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())
 	for _, e := range []struct {
 		fs          *rootstest.FS
@@ -29,6 +29,7 @@ func TestAreas(t *testing.T) {
 		{exact, "/u/Docs", "/u/Docs/out/s", true, false},
 		{exact, "/u/Docs", "/u/Docs/../other/s", false, false},
 		{exact, "/u/Docs", "/u/Docs/out/../Docs2/s", true, false}, // to the kernel it is /u/Docs2/s
+		{exact, "/u/Docs", "/u/Docs/deep/../out/s", true, false}, // to the kernel it is inside, and cleaned it is /u/other/s
 		{exact, "/u/Docs", "/u/Docs2/s", false, false},
 		{exact, "/u/Docs", "/u/docs/f", false, false},
 		{exact, "/u/none", "/u/none/x", true, true},
@@ -62,6 +63,21 @@ func TestAreas(t *testing.T) {
 	}
 	if list[3].Number != list[0].Number || list[4].Number == list[0].Number || list[4].Exists {
 		t.Errorf("areas %+v", list)
+	}
+}
+
+// TestAreasThatMayBeOne: of directories that are not there nobody can say whether two spellings are one. What must not be missed is in both.
+func TestAreasThatMayBeOne(t *testing.T) {
+	t.Parallel()
+	fsys := rootstest.NewFS(t, platform.Darwin, []string{"/u/x"}, rootstest.Folding())
+	a, list, _ := guard.NewAreas(fsys, []string{"/u/None", "/u/none"})
+	place, err := guard.Resolve(fsys, "/u/None/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := a.NewSets()
+	if a.Compare(&place.Readings, sets); list[1].Number != 1 || sets.Lexical[0] != 3 || sets.Every[0] != 1 {
+		t.Errorf("%+v: in %b, opened %b", list, sets.Lexical, sets.Every)
 	}
 }
 
