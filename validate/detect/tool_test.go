@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/machine"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
@@ -39,4 +40,15 @@ func TestLateSchema(t *testing.T) {
 			t.Errorf("%s is taken for a schema: %v", text, err)
 		}
 	}
+}
+
+// TestToolsAndDefaults: what a schema and declarations say of arguments that are absent, or spelled in other letters.
+func TestToolsAndDefaults(t *testing.T) {
+	t.Parallel()
+	search(t, on(platform.Linux), []row{
+		{frob.declared("/p write", "/q none").with(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","default":"x"},"path":{"type":"string","default":"y"},"p":{"type":"string","default":"z"},"q":{"type":"string","default":"w"}}}`), `{}`, `/p default w z; /path default w? y`},
+		{frob.with(`{"properties":{"dir":{"default":"/etc"}}}`), `{}`, `/dir default w? /etc`},
+		{frob.with(`{"type":"object","properties":{"data":{"type":"string"},"path":{"type":"string"}}}`), `{"text":"@/etc/x"}`, ``},
+		{frob.with(`{"type":"object","properties":{"path":{"type":"string"},"logDir":{"type":"string"},"command":{"type":"string"},"where":{"type":"string","format":"path"}}}`), `{"WHERE":"passwd"}`, `/WHERE key w? passwd`},
+	})
 }

@@ -1,0 +1,91 @@
+package detect
+
+import (
+	"testing"
+
+	"mcphub/rootsmgr/platform"
+	"mcphub/validate/budget"
+	"mcphub/validate/machine"
+)
+
+// TestCompletions: an argument that is to be completed, those beside it, and the URI that a template makes of them.
+func TestCompletions(t *testing.T) {
+	t.Parallel()
+	s := on(platform.Linux)
+	for _, r := range []struct{ template, name, value, given, want string }{
+		{`file://local/{path}`, `path`, `sr`, ``, `/path key w? sr`},
+		{`file:///{+path}`, `path`, `etc/pass`, `{"x":"y"}`, `/path key w? etc/pass; uri/uri w? file:///etc/pass`},
+		{`db:///{p}`, `p`, `../x`, `{"x":1}`, `/p climbs w? ../x; literal/literal w?! /../x; link/link w? db:///../x`},
+		{``, `path`, `../o`, `{"x":"/etc/passwd"}`, `/x absolute w? /etc/passwd; /path key w? ../o`},
+		{``, `p`, `x`, `{"x":}`, `refused /x arguments-syntax`},
+		{``, `p`, "\xff", ``, `refused  arguments-bad-text`},
+		{``, `command`, `«200 $(»«200 )»`, ``, `refused /command arguments-too-deep`},
+		{`x://{p}`, `p`, `a`, ``, `/p drive w? x://a`},
+		{`x://{p}`, `p`, `a`, `{"command":"«200 $(»«200 )»"}`, `refused /command arguments-too-deep`},
+	} {
+		if got := outcome(s.Completion(&frob, r.template, r.name, long(r.value), []byte(long(r.given)))); got != r.want {
+			t.Errorf("%s of %q\n got %s\nwant %s", r.value, r.template, got, r.want)
+		}
+	}
+}
+
+// TestReplacedTexts: the new text of a string is searched like the old one and stands in its place, and a schema may not allow it.
+func TestReplacedTexts(t *testing.T) {
+	t.Parallel()
+	s := on(platform.Linux)
+	const schema = `{"type":"object","properties":{"path":{"type":"string","maxLength":9},"list":{"type":"array","items":{"type":"string","maxLength":9}}}}`
+	tool := reads.rewriting().declared("/list/* write /path").with(schema)
+	r, err := s.Arguments(&tool, []byte(`{"path":"/etc/x","list":["a","b"]}`))
+	if got, want := outcome(r, err), `/path key r /etc/x rewritable=8-16 single; /list/0 declared w a base=/path at=/etc/x rewritable=25-28 single; /list/1 declared w b base=/path at=/etc/x rewritable=29-32 single`; got != want {
+		t.Fatalf(" got %s\nwant %s", got, want)
+	}
+	for _, e := range []struct {
+		of       int
+		to, want string
+	}{
+		{0, `x`, `/path key r x`}, {0, `u'x/y'`, `/path key r u'x/y or u'x/y'; link/link r? x/y`}, {0, "\xff", `refused  arguments-bad-text`},
+		{1, `u'x/y'`, `/list/0 declared w? u'x/y or u'x/y' base=/path at=/etc/x`}, {1, `a,../b`, `/list/0 declared w? a,../b base=/path at=/etc/x; list w? ../b base=/path at=/etc/x; link/name w? a base=/path at=/etc/x`},
+	} {
+		var view machine.View
+		found, err := s.SearchReplaced(&r, view.Open(s.Machine, &r.Work, false), &r.Work, &r.Findings[e.of], e.to)
+		if got := outcome(Result{Findings: found}, err); got != e.want {
+			t.Errorf("%s\n got %s\nwant %s", e.to, got, e.want)
+		}
+	}
+	var view machine.View
+	if _, err := s.SearchReplaced(&r, view.Open(s.Machine, nil, false), new(budget.Budget), &r.Findings[0], "x"); err == nil {
+		t.Error("a text is searched at no cost")
+	}
+	for pointer, fits := range map[string]bool{"/path": false, "/list/1": false, "/list/2": true, "/list/x": true} {
+		if err := r.Misfit(map[string]string{pointer: "1234567890"}, &r.Work); (err == nil) != fits {
+			t.Errorf("%s: %v", pointer, err)
+		}
+	}
+	if err := r.Misfit(map[string]string{"/path": "123456789"}, &r.Work); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []struct {
+		tool Tool
+		args string
+	}{{reads.rewriting(), `{"path":"/etc/x"}`}, {reads.with(schema), `{"path":"/etc/x"}`}, {tool, `{"list":[]}`}} {
+		r, err := s.Arguments(&other.tool, []byte(other.args))
+		if err != nil || r.value != nil {
+			t.Errorf("%s: nothing has to be rewritten, and %v is kept, %v", other.args, r.value, err)
+		}
+	}
+}
+
+// TestSize: longer arguments than may be are refused, also if nothing is in them.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	s, plain := on(platform.Linux), frob.with(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+	for _, e := range []struct {
+		size int
+		want string
+	}{{14, ``}, {13, `refused  arguments-too-large`}} {
+		s.Size = e.size
+		if got := outcome(s.Arguments(&plain, []byte(`{"text":"abc"}`))); got != e.want {
+			t.Errorf("%d bytes may be sent: %q, want %q", e.size, got, e.want)
+		}
+	}
+}

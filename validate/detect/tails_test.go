@@ -1,0 +1,38 @@
+package detect
+
+import (
+	"testing"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// TestTails: what follows a sign, and patterns.
+func TestTails(t *testing.T) {
+	t.Parallel()
+	search(t, on(platform.Linux), []row{
+		{frob, `{"command":"cat $1/etc/passwd"}`, `/command link/link rsl ./etc/passwd; shell/word rsl /etc/passwd; shell/word r!sl /etc/passwd instead=$1; link/link rsl $1/etc/passwd`},
+		{frob, `{"command":"x a=/etc/y"}`, `/command shell/word w?sl /etc/y; shell/word w?!sl /etc/y instead=a=; link/link w?sl a=/etc/y; link/name w?sl a`},
+		{frob, `{"input":"concat:a.mp4|/etc/passwd"}`, `/input list w? /etc/passwd`},
+		{frob, `{"path":"?(link)/*"}`, `/path key w? ?(link)/*; link/name w? ?; absolute w? /*; link/link w? link/`},
+		{frob, `{"path":"@(link)/*"}`, `/path key w? @(link)/*; link/link w? (link)/*; link/name w? @; link/link w? link/`},
+		{frob, `{"x":"-xy~/b"}`, `/x link/link w? y~/b; tail w? ~/b; link/link w? -xy~/b`},
+		{frob, `{"x":"://etc/x"}`, `/x link/link w? ://etc/x; literal/literal w? //etc/x`},
+		{frob, `{"x":":a)/b"}`, `/x link/link w? a)/b; link/link w? :a)/b`},
+		{frob, `{"x":"a=\"/etc/x\""}`, `/x tail w? /etc/x`},
+		{frob, `{"x":"foo:/etc/passwd"}`, `/x tail/word w?! /etc/passwd; link/link w? foo:/etc/passwd`},
+		{frob, `{"x":"git@h:/etc/y"}`, `/x tail w? h:/etc/y; link/link w? git@h:/etc/y`},
+		{frob, `{"x":"h:x:/etc/y"}`, `/x tail w? x:/etc/y; tail/word w?! /etc/y; literal/literal w? /etc/y; link/link w? h:x:/etc/y`},
+		{frob, `{"x":"{,../x}"}`, `/x list w? ../x`},
+		{frob, `{"x":"«8 {a,b}»"}`, ``},
+		{frob, `{"x":"«8 {a,b}»{/x}"}`, `/x link/link w? b}{/x; climbs w? «8 {a,b}»{/x}`},
+		{frob, `{"x":"ｆｉｌｅ:///etc/passwd"}`, `/x file-uri/uri w? file:///etc/passwd; literal/literal w? ///etc/passwd; link/link w? ｆｉｌｅ:///etc/passwd`},
+		{frob, `{"zz":" --output='dangling'"}`, `/zz link/link w? dangling`},
+		{frob, `{"zz":"--output=dangling"}`, `/zz link/link w? dangling`},
+		{frob, `{"zz":":(top)../x"}`, `/zz tail w? ../x`},
+		{frob.declared("/* none"), `{"o":"-I~"}`, `/o tail w? ~`},
+		{frob.declared("/p read"), `{"p":"{\"a\":\"/etc/x\"}"}`, `/p/a absolute w? /etc/x; /p declared r {"a":"/etc/x"}; list r /etc/x; link/name r a; tail/word r! /etc/x"}; tail/word r! /etc/x`},
+	})
+	search(t, on(platform.Windows), []row{
+		{frob, `{"command":"\\a\\b"}`, `/command shell/word w? \a\b; link/name w?x ab`},
+	})
+}
