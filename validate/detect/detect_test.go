@@ -70,5 +70,8 @@ func TestDetect(t *testing.T) {
 		{moves, `{"source":"a.txt","destination":"b.txt"}`, `/source key d a.txt; /destination key w b.txt`},
 		{reads.with(`{"type":"object","properties":{"path":{"type":"string"}}}`), `{"path":"a.txt","Path":"/etc/passwd"}`, `refused /Path arguments-folded-name`},
 		{writes.with(`{"type":"object","properties":{"sql":{"type":"string"}},"required":["sql"]}`), `{"sql":"ATTACH 'other.db' AS other"}`, `/sql link/name w?o other.db`},
+		{frob, `{"segments":[«64 "a",»"a"]}`, ``},
+		{frob, inJSON(5, `{"path":"/etc/x"}`), `refused /a/a/a/a/a arguments-too-deep`},
+		{frob, inJSON(4, `{"path":"/etc/x"}`), `/a/a/a/a/path key w? /etc/x`},
 	})
 }

@@ -21,6 +21,4 @@
 // every string that is kept and every schema that is applied. If it is spent, the call is refused.
 //
 // A [Searcher] and a [Tool] are immutable and safe for concurrent use. A Result keeps nothing of the bytes that were searched.
-//
-// Most tests of it are in package validate: tables of arguments and what becomes of them.
 package detect

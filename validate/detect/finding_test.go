@@ -22,6 +22,7 @@ func TestFindingsOfCalls(t *testing.T) {
 		{frob.rewriting().with(`{"type":"object","properties":{"path":{"type":"string","format":"path"},"a":{"type":"string","format":"path"}}}`), `{"path":"x","a":"y"}`, `/path key w? x rewritable=8-11 single; /a format w? y`},
 		{reads, `{"path":"."}`, `/path key r .`},
 		{reads, `{"x":"src/main.go"}`, `/x link/link r? src/main.go`},
+		{frob, `{"a":{"command":"x","argv":["y"]},"b":{"argv":["z"]}}`, `/a/argv/0 link/name w?ol y; /b/argv/0 link/name w?oxl z`},
 	})
 }
 

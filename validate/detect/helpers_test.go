@@ -61,8 +61,7 @@ func on(p platform.Platform) *Searcher {
 func tool(name string) Tool { return Tool{Traits: names.TraitsOf(name, false, false)} }
 
 var (
-	frob, reads, writes    = tool("frob"), tool("read_it"), tool("write_it")
-	moves, copies, deletes = tool("move_it"), tool("copy_it"), tool("delete_it")
+	frob, reads, writes, moves = tool("frob"), tool("read_it"), tool("write_it"), tool("move_it")
 )
 
 // boxed is a copy of a tool that runs in a container.
@@ -84,6 +83,14 @@ func members(n int) string {
 		fmt.Fprintf(&b, `"k%d":1,`, i)
 	}
 	return b.String()
+}
+
+// inJSON writes an object as a string in another, n times over.
+func inJSON(n int, object string) string {
+	for range n {
+		object = `{"a":` + quoted(object) + `}`
+	}
+	return object
 }
 
 // with is a copy of a tool that has a schema.

@@ -22,5 +22,7 @@ func TestLiterals(t *testing.T) {
 		{frob, `{"url":"data:text/html,<a href='/etc/x'>"}`, ``},
 		{frob, `{"x":"data:text/html,<a href='/etc/x'>"}`, `/x link/link w? data:text/html,<a href='/etc/x; literal/literal w? /etc/x; link/link w? text/html`},
 		{frob, `{"x":"f('/etc/x y/z')"}`, `/x link/link w? f('/etc/x y/z'); literal/literal w? /etc/x y/z; link/link w? y/z; literal/literal w? /etc/x`},
+		{frob, `{"x":"'\\x2fetc/passwd'"}`, `/x link/link w? \x2fetc/passwd; literal/literal w? \x2fetc/passwd; literal/literal w? /etc/passwd`},
+		{frob, `{"x":":a/«4094 b»"}`, `/x link/link w? a/«4094 b»`},
 	})
 }

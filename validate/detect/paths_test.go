@@ -45,5 +45,14 @@ func TestPathsInStrings(t *testing.T) {
 		{frob.declared("/free none"), `{"free":{"path":"/etc/x"},"o":"/etc/x"}`, `/o absolute w? /etc/x`},
 		{frob.in(declare.ModeDeclared).with(`{"type":"nonsense"}`), `{"a":"/etc/x"}`, `/a absolute w? /etc/x`},
 		{frob.with(`{"type":"object","properties":{"p":{"type":"string","format":"path"}}}`), `{"p":"file:///etc/x"}`, `/p file-uri/uri w? file:///etc/x; link/link w? file:///etc/x`},
+		{frob, `{"x":"．．/outside"}`, `/x climbs w? ．．/outside`},
+		{frob.rewriting(), `{"path":"file:///etc/x"}`, `/path file-uri/uri w? file:///etc/x rewritable=8-23 single; link/link w? file:///etc/x`},
+		{frob, `{"x":"C:\\a b"}`, `/x drive w? C:\a b; literal/literal w? C:\a`},
 	})
+}
+
+// TestTooLong: what would take too long to search is refused.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	search(t, on(platform.Linux), []row{{frob, `{"x":"/etc/«2100000 a,»"}`, `refused /x arguments-too-large`}})
 }

@@ -19,5 +19,6 @@ func TestProse(t *testing.T) {
 		{frob, `{"patch":"--- a/x\n+++ src/x\n"}`, `/patch header w? a/x; header w? x; header w? src/x`},
 		{frob, `{"search":"../x","replacement":"/etc"}`, ``},
 		{frob.in(declare.ModeDeclared), `{"patch":"--- a/x\n+++ b/y\n"}`, ``},
+		{frob, `{"diff":"file:///etc/x"}`, `/diff file-uri/text w? file:///etc/x`},
 	})
 }

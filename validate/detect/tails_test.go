@@ -31,6 +31,11 @@ func TestTails(t *testing.T) {
 		{frob, `{"zz":":(top)../x"}`, `/zz tail w? ../x`},
 		{frob.declared("/* none"), `{"o":"-I~"}`, `/o tail w? ~`},
 		{frob.declared("/p read"), `{"p":"{\"a\":\"/etc/x\"}"}`, `/p/a absolute w? /etc/x; /p declared r {"a":"/etc/x"}; list r /etc/x; link/name r a; tail/word r! /etc/x"}; tail/word r! /etc/x`},
+		{frob, `{"path":"{,/}etc/x y"}`, `/path key w? {,/}etc/x y; list w? /}etc/x y; link/link w? ,/}etc/x; list w? /}etc/x; link/name w? y`},
+		{frob, `{"path":"x https://a/b z=/etc/w"}`, `/path key w? x https://a/b z=/etc/w; list w? //a/b z=/etc/w; link/link w? z=/etc/w; list w? //a/b; link/name w? x https; link/name w? x; link/link w? https://a/b; link/name w? https; tail w? /etc/w`},
+		{frob, `{"x":"git@h:/etc/y,z=/etc/w"}`, `/x tail w? h:/etc/y,z=/etc/w; tail w? /etc/w; link/link w? git@h:/etc/y; link/link w? z=/etc/w; literal/literal w? h:/etc/y`},
+		{frob, `{"x":"a='"}`, ``},
+		{frob, `{"x":":a/«4093 b»"}`, `/x link/link w? a/«4093 b»; link/link w? :a/«4093 b»`},
 	})
 	search(t, on(platform.Windows), []row{
 		{frob, `{"command":"\\a\\b"}`, `/command shell/word w? \a\b; link/name w?x ab`},

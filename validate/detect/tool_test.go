@@ -50,5 +50,7 @@ func TestToolsAndDefaults(t *testing.T) {
 		{frob.with(`{"properties":{"dir":{"default":"/etc"}}}`), `{}`, `/dir default w? /etc`},
 		{frob.with(`{"type":"object","properties":{"data":{"type":"string"},"path":{"type":"string"}}}`), `{"text":"@/etc/x"}`, ``},
 		{frob.with(`{"type":"object","properties":{"path":{"type":"string"},"logDir":{"type":"string"},"command":{"type":"string"},"where":{"type":"string","format":"path"}}}`), `{"WHERE":"passwd"}`, `/WHERE key w? passwd`},
+		{frob.with(`{"type":"object","properties":{"data":{"type":"string"}}}`), `{"text":"@/etc/x"}`, `/text literal/literal w? /etc/x`},
+		{frob.with(`{"type":"object","properties":{"data":{"type":"string"},"source":{"type":"string"}}}`), `{"text":"@/etc/x"}`, ``},
 	})
 }

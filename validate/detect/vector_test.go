@@ -31,5 +31,6 @@ func TestVectors(t *testing.T) {
 		{frob, `{"x":["-c","/etc/x y"]}`, `/x/1 shell/word w?sl /etc/x; link/name w?sl y`},
 		{frob.with(`{"type":"object","properties":{"path":{"type":"string"},"logDir":{"type":"string"},"command":{"type":"string"},"where":{"type":"string","format":"path"}}}`), `{"comMand":"cat passwd"}`, `/comMand link/name rs passwd`},
 		{writes.with(`{"type":"object"}`), `{"args":["cat","/home/me/it,s/f.txt"]}`, `/args/0 link/name w?o cat; /args/1 absolute ro /home/me/it,s/f.txt; list ro /home/me/it; link/link ro s/f.txt`},
+		{frob, `{"command":"rm x","args":["sudo","rm","y"]}`, `/command link/name ds x; /args/0 link/name w?o sudo; /args/1 link/name w?o rm; /args/2 link/name do y`},
 	})
 }
