@@ -2,7 +2,6 @@ package validate
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"mcphub/rootsmgr"
 	"mcphub/validate/policy"
-	"mcphub/validate/strictjson"
 )
 
 // naive is the control: what a gateway does that looks at arguments called path, joins them to the working directory
@@ -268,91 +266,6 @@ func TestAttacks(t *testing.T) {
 		t.Errorf("the naive check lets only %d of %d through: these are no attacks", through, len(attacks))
 	}
 	t.Logf("%d attacks, %d of them pass a naive check", len(attacks), through)
-}
-
-// TestRefusedArguments are the parser differentials that are refused before anything is judged (threats 2.4).
-func TestRefusedArguments(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.checker()
-	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
-	for _, a := range []struct{ name, args, code string }{
-		{"duplicate", `{"path":"/etc/passwd","path":"a.txt"}`, strictjson.CodeDuplicate},
-		{"duplicate by escape", `{"path":"/etc/passwd","\u0070ath":"a.txt"}`, strictjson.CodeDuplicate},
-		{"duplicate, deep", `{"a":[{"b":{"x":1,"x":2}}]}`, strictjson.CodeDuplicate},
-		{"other case", `{"path":"a.txt","Path":"/etc/passwd"}`, strictjson.CodeFolded},
-		{"other case, escaped", `{"path":"a.txt","\u0050ath":"/etc/passwd"}`, strictjson.CodeFolded},
-		{"NUL suffix", `{"path\u0000":"a.txt"}`, strictjson.CodeName},
-		{"invalid UTF-8", "{\"path\":\"a\xff\"}", strictjson.CodeText},
-		{"lone surrogate", `{"path":"\ud800"}`, strictjson.CodeText},
-		{"lone low surrogate", `{"path":"\udc00x"}`, strictjson.CodeText},
-		{"surrogate in a name", `{"\ud800":1}`, strictjson.CodeText},
-		{"comment", `{"path":"a.txt"/**/}`, strictjson.CodeSyntax},
-		{"trailing comma", `{"path":"a.txt",}`, strictjson.CodeSyntax},
-		{"two values", `{"path":"a.txt"}{"path":"/etc/passwd"}`, strictjson.CodeSyntax},
-		{"trailing text", `{"path":"a.txt"} x`, strictjson.CodeSyntax},
-		{"BOM", "\ufeff{}", strictjson.CodeSyntax},
-		{"string", `"path"`, strictjson.CodeNotObject},
-		{"array", `["/etc/passwd"]`, strictjson.CodeNotObject},
-		{"unclosed", `{"path":"a.txt"`, strictjson.CodeSyntax},
-		{"raw control", "{\"path\":\"a\x01\"}", strictjson.CodeSyntax},
-		{"deep", strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200), strictjson.CodeTooDeep},
-		{"deep in a string", `{"a":"` + strings.Repeat("[", 200) + `\"x\"` + strings.Repeat("]", 200) + `"}`, strictjson.CodeTooDeep},
-		{"huge exponent", `{"n":1e999999999}`, strictjson.CodeNumber},
-		{"huge number", `{"n":` + strings.Repeat("9", 5000) + `}`, strictjson.CodeNumber},
-		{"more values than a call may have", `{"a":[` + strings.Repeat("1,", strictjson.MaxNodes) + `1]}`, strictjson.CodeTooLarge},
-	} {
-		t.Run(a.name, func(t *testing.T) {
-			_, err := c.Scan(tool, []byte(a.args))
-			var e *strictjson.Error
-			if !errors.As(err, &e) {
-				t.Fatalf("got %v, want a *strictjson.Error", err)
-			}
-			if e.Code != a.code {
-				t.Errorf("code %s (%v), want %s", e.Code, e, a.code)
-			}
-		})
-	}
-	// The control: encoding/json takes most of them, and quietly picks one of two.
-	var m struct{ Path string }
-	if err := json.Unmarshal([]byte(`{"path":"a.txt","Path":"/etc/passwd"}`), &m); err != nil || m.Path != "/etc/passwd" {
-		t.Errorf("the control does not show the attack: %v %q", err, m.Path)
-	}
-}
-
-// TestManyDocuments: more JSON strings in one call than may be judged refuse it; the last of fewer is found.
-func TestManyDocuments(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.checker()
-	tool := w.tool(c, "", anyTool)
-	list := func(n int) string {
-		return `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, n) + `"{\"a\":\"/etc/passwd\"}"]}`
-	}
-	if _, v := w.call(c, tool, list(5_000)); v.Decision != policy.Deny || v.Deciding.Pointer != "/list/5000/a" || v.Deciding.Value != "/etc/passwd" {
-		t.Errorf("%v at %+v", v.Decision, v.Deciding)
-	}
-	var e *strictjson.Error
-	if _, err := c.Scan(tool, []byte(list(70_000))); !errors.As(err, &e) || e.Code != strictjson.CodeTooLarge {
-		t.Errorf("70,000 documents: %v", err)
-	}
-}
-
-// TestFoldedAmongMany: a pair that differs in case is found among any number of members, whatever their hashes.
-func TestFoldedAmongMany(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c := w.checker()
-	tool := w.tool(c, "", `{"name":"read","inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`)
-	for _, args := range []string{`{"path":"a",` + manyMembers(100) + `"Path":"b"}`, `{"PATH":"a",` + manyMembers(100) + `"paTh":"a","path":"b"}`} {
-		var e *strictjson.Error
-		if _, err := c.Scan(tool, []byte(args)); !errors.As(err, &e) || e.Code != strictjson.CodeFolded {
-			t.Errorf("%v", err)
-		}
-	}
-	if _, err := c.Scan(tool, []byte(`{"env":{`+manyMembers(100)+`"x_y":"1","X_Y":"2"}}`)); err != nil {
-		t.Errorf("undeclared names: %v", err)
-	}
 }
 
 // TestZeroValuesDeny: nothing that decides allows by default.

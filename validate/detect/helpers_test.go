@@ -221,7 +221,7 @@ func search(t *testing.T, s *Searcher, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		if got, want := outcome(s.Arguments(&r.tool, []byte(long(r.args)))), long(r.want); got != want {
-			t.Errorf("%s\n got %.2000s\nwant %.2000s", r.args, got, want)
+			t.Errorf("%.400s\n got %.2000s\nwant %.2000s", r.args, got, want)
 		}
 	}
 }

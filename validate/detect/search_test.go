@@ -1,11 +1,14 @@
 package detect
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/budget"
 	"mcphub/validate/machine"
+	"mcphub/validate/strictjson"
 )
 
 // TestCompletions: an argument that is to be completed, those beside it, and the URI that a template makes of them.
@@ -27,6 +30,38 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s of %q\n got %s\nwant %s", r.value, r.template, got, r.want)
 		}
 	}
+}
+
+// TestRefusedArguments are those of which two parsers may read different calls, and those that cost too much to read.
+func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
+	read := reads.with(`{"type":"object","properties":{"path":{"type":"string"}}}`)
+	search(t, on(platform.Linux), []row{
+		{read, `{"path":"/etc/passwd","path":"a.txt"}`, `refused /path arguments-duplicate-name`}, {read, `{"path":"/etc/passwd","\u0070ath":"a.txt"}`, `refused /path arguments-duplicate-name`}, {read, `{"a":[{"b":{"x":1,"x":2}}]}`, `refused /a/0/b/x arguments-duplicate-name`},
+		{read, `{"path":"a.txt","\u0050ath":"/etc/passwd"}`, `refused /Path arguments-folded-name`}, {read, `{"path":"a",` + members(100) + `"Path":"b"}`, `refused /Path arguments-folded-name`}, {read, `{"PATH":"a",` + members(100) + `"paTh":"a","path":"b"}`, `refused /path arguments-folded-name`},
+		{read, `{"env":{` + members(100) + `"x_y":"1","X_Y":"2"}}`, ``},
+		{read, `{"path\u0000":"a.txt"}`, `refused  arguments-bad-name`}, {read, "{\"path\":\"a\xff\"}", `refused /path arguments-bad-text`}, {read, `{"path":"\ud800"}`, `refused /path arguments-bad-text`}, {read, `{"path":"\udc00x"}`, `refused /path arguments-bad-text`}, {read, `{"\ud800":1}`, `refused  arguments-bad-text`},
+		{read, `{"path":"a.txt"/**/}`, `refused  arguments-syntax`}, {read, `{"path":"a.txt",}`, `refused  arguments-syntax`}, {read, `{"path":"a.txt"}{"path":"/etc/passwd"}`, `refused  arguments-syntax`}, {read, `{"path":"a.txt"} x`, `refused  arguments-syntax`}, {read, "\ufeff{}", `refused  arguments-syntax`},
+		{read, `"path"`, `refused  arguments-not-object`}, {read, `["/etc/passwd"]`, `refused  arguments-not-object`}, {read, `{"path":"a.txt"`, `refused  arguments-syntax`}, {read, "{\"path\":\"a\x01\"}", `refused /path arguments-syntax`},
+		{read, `«200 {"a":»1«200 }»`, `refused «127 /a» arguments-too-deep`}, {read, `{"a":"«200 [»\"x\"«200 ]»"}`, `refused /a«125 /0» arguments-too-deep`}, {read, `{"n":1e999999999}`, `refused  arguments-bad-number`}, {read, `{"n":«5000 9»}`, `refused  arguments-bad-number`},
+		{read, `{"a":[` + strings.Repeat("1,", strictjson.MaxNodes) + `1]}`, `refused /a arguments-too-large`},
+		{frob, `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, 5_000) + `"{\"a\":\"/etc/passwd\"}"]}`, `/list/5000/a absolute w? /etc/passwd`},
+		{frob, `{"list":[` + strings.Repeat(`"{\"a\":\"b\"}",`, 70_000) + `1]}`, `refused  arguments-too-large`},
+	})
+	// The control: encoding/json takes most of them, and quietly picks one of two.
+	var m struct{ Path string }
+	if err := json.Unmarshal([]byte(`{"path":"a.txt","Path":"/etc/passwd"}`), &m); err != nil || m.Path != "/etc/passwd" {
+		t.Errorf("the control does not show the attack: %v %q", err, m.Path)
+	}
+}
+
+// TestDeepShellStrings: commands that stand too deep in each other are refused, and so are too many of them.
+func TestDeepShellStrings(t *testing.T) {
+	t.Parallel()
+	search(t, on(platform.Linux), []row{
+		{frob, `{"command":"«200 $(»ls«200 )»"}`, `refused /command arguments-too-deep`}, {frob, `{"command":"«150 ( »ls«150 )»"}`, `refused /command arguments-too-deep`}, {frob, `{"command":"«100 cd src; »ls"}`, `refused /command arguments-too-deep`},
+		{frob, `{"command":"«200 time; »«150 ( »ls«150 )»"}`, `refused /command arguments-too-deep`}, {frob, `{"command":"«40 env »bash -c 'cat x'; «524288 x »"}`, `refused /command arguments-too-deep`}, {frob, `{"command":"«30 $(»ls«30 )»"}`, ``},
+	})
 }
 
 // TestReplacedTexts: the new text of a string is searched like the old one and stands in its place, and a schema may not allow it.
