@@ -111,7 +111,7 @@ func TestLoginAtRealServer(t *testing.T) {
 	if err != nil || !strings.Contains(out, "has ended it") {
 		t.Fatal(err, out)
 	}
-	expect("the login is over: the authorization server does not renew the login: the authorization server answers invalid_grant")
+	expect("/token: the authorization server answers invalid_grant")
 	login("over", nil, "status", "protected")
 	login("run: mcphub auth login protected", nil, "status", "protected")
 

@@ -3,7 +3,6 @@ package oauth
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )
 
@@ -25,14 +25,17 @@ type Settings struct {
 	Document     string // the address of a client id metadata document, where ClientID is ""; "": none
 	ClientSecret string // a password, or a private key in PEM; "": none
 	Scopes       []string
-	CallbackPort int // of the redirect of the browser; 0: any
+	Redirect     string // of the browser, without its port: http, and 127.0.0.1 or localhost; "": http://127.0.0.1/callback
+	CallbackPort int    // of the redirect; 0: any
 }
 
 // A Flow speaks to the authorization server of one server.
 type Flow struct {
 	set   Settings
+	back  *url.URL // the redirect, without its port
 	reach allowedHosts
 	http  *http.Client
+	token *http.Client // for what golang.org/x/oauth2 asks
 }
 
 // New makes a Flow. It sends nothing.
@@ -44,8 +47,15 @@ func New(s Settings) (*Flow, error) {
 	if u.Scheme != "https" && hostOf(u.Hostname()) != loopback {
 		return nil, fmt.Errorf("url: the token of a login would go over the network unencrypted; write https instead of %s", u.Scheme)
 	}
+	back, err := url.Parse(cmp.Or(s.Redirect, "http://127.0.0.1/callback"))
+	if err != nil || back.Scheme != "http" || back.Host != "127.0.0.1" && back.Host != loopback || back.User != nil || back.RawQuery != "" || back.Fragment != "" {
+		return nil, fmt.Errorf("the redirect %s does not come back to this machine, by 127.0.0.1 or localhost", shown(s.Redirect))
+	}
 	r := reachOf(s.Server, s.Issuer)
-	return &Flow{set: s, reach: r, http: r.client()}, nil
+	plain := r.client()
+	token := *plain
+	token.Transport = jsonTransport{plain.Transport}
+	return &Flow{set: s, back: back, reach: r, http: plain, token: &token}, nil
 }
 
 // A Discovery is where to log in for one server.
@@ -55,10 +65,28 @@ type Discovery struct {
 	Meta     Metadata
 }
 
-// Metadata is what an authorization server says of itself.
+// Metadata is what an authorization server says of itself, as far as it is of use here: a fault in another member does no
+// harm.
 type Metadata struct {
-	oauthex.AuthServerMeta
-	DeviceEndpoint string `json:"device_authorization_endpoint"`
+	Issuer                            string   `json:"issuer"`
+	AuthorizationEndpoint             string   `json:"authorization_endpoint"`
+	TokenEndpoint                     string   `json:"token_endpoint"`
+	RegistrationEndpoint              string   `json:"registration_endpoint"`
+	RevocationEndpoint                string   `json:"revocation_endpoint"`
+	DeviceEndpoint                    string   `json:"device_authorization_endpoint"`
+	ScopesSupported                   []string `json:"scopes_supported"`
+	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
+	CodeChallengeMethodsSupported     []string `json:"code_challenge_methods_supported"` // nil: it does not say
+	ClientIDMetadataDocumentSupported bool     `json:"client_id_metadata_document_supported"`
+	// AuthorizationResponseIssParameterSupported promises that the browser brings iss (RFC 9207).
+	AuthorizationResponseIssParameterSupported bool `json:"authorization_response_iss_parameter_supported"`
+}
+
+// resourceMetadata is what a server says of itself (RFC 9728), likewise.
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	ScopesSupported      []string `json:"scopes_supported"`
 }
 
 // The beginnings of well-known addresses.
@@ -79,12 +107,30 @@ type Challenge struct {
 // ChallengeOf reads the header WWW-Authenticate of an answer.
 func ChallengeOf(h http.Header) Challenge {
 	var c Challenge
-	all, _ := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate")) // of what cannot be read nothing is known
-	for _, one := range all {
-		if one.Scheme != "bearer" || c.Bearer {
-			continue
+	for _, text := range h.Values("WWW-Authenticate") {
+		all, err := oauthex.ParseWWWAuthenticate([]string{text})
+		if err != nil {
+			all = []oauthex.Challenge{looseChallenge(text)}
 		}
-		c = Challenge{true, one.Params["resource_metadata"], one.Params["error"], strings.Fields(one.Params["scope"])}
+		for _, one := range all {
+			if one.Scheme == "bearer" && !c.Bearer {
+				c = Challenge{true, one.Params["resource_metadata"], one.Params["error"], strings.Fields(one.Params["scope"])}
+			}
+		}
+	}
+	return c
+}
+
+// parameter is one of a challenge, its value in quotes or not.
+var parameter = lazyregexp.New(`[\s,](resource_metadata|error|scope)=(?:"([^"]*)"|([^\s,"]+))`)
+
+// looseChallenge reads a challenge that is not written as it should be, with an empty value or without a comma: official
+// clients look for the parameters alone.
+func looseChallenge(text string) oauthex.Challenge {
+	scheme, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	c := oauthex.Challenge{Scheme: strings.ToLower(scheme), Params: map[string]string{}}
+	for _, found := range parameter.FindAllStringSubmatch(text, -1) {
+		c.Params[found[1]] = found[2] + found[3]
 	}
 	return c
 }
@@ -143,7 +189,7 @@ func (f *Flow) probe(ctx context.Context, headers, more map[string]string, body 
 // Discover finds out where to log in. ch is what the server said when it was asked
 // without a token.
 func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
-	resource, err := f.resource(ctx, ch.Metadata)
+	resource, why, err := f.resource(ctx, ch.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +201,9 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 		issuer = cmp.Or(f.set.Issuer, origin)
 		plain := *server
 		plain.RawQuery, plain.Fragment, plain.User = "", "", nil
-		resource = &oauthex.ProtectedResourceMetadata{Resource: plain.String()}
-	case len(resource.AuthorizationServers) == 0:
-		return nil, errors.New("the server names no authorization server in its metadata")
+		resource = &resourceMetadata{Resource: plain.String()}
+	case len(resource.AuthorizationServers) == 0: // it may be its own one then too, and has to say so
+		issuer = cmp.Or(f.set.Issuer, origin)
 	case f.set.Issuer == "":
 		issuer = resource.AuthorizationServers[0]
 	case !slices.ContainsFunc(resource.AuthorizationServers, func(s string) bool { return sameIssuer(s, f.set.Issuer) }):
@@ -171,22 +217,20 @@ func (f *Flow) Discover(ctx context.Context, ch Challenge) (*Discovery, error) {
 	}
 	meta, err := f.metadata(ctx, issuer)
 	var private privateError
+	var other *issuerError
 	switch {
 	case errors.As(err, &private) && f.set.Issuer == "":
 		return nil, fmt.Errorf("the authorization server %s: %w; if it is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", shown(issuer), err, shown(issuer))
+	case errors.As(err, &other) && !named && f.set.Issuer == "":
+		return nil, fmt.Errorf("the server: %w; if that is the one that you log in at, write \"auth\": {\"issuer\": %q} for this server in hub.json", err, shown(other.issuer))
 	case err != nil:
 		return nil, fmt.Errorf("the authorization server %s: %w", shown(issuer), err)
 	case meta == nil && named:
-		return nil, fmt.Errorf("the authorization server %s tells nothing of itself: none of its well-known addresses answers", shown(issuer))
+		return nil, fmt.Errorf("the authorization server %s tells nothing of itself: none of its well-known addresses answers with metadata", shown(issuer))
+	case meta == nil && (ch.Metadata != "" || !ch.Bearer && f.set.Issuer == ""):
+		return nil, fmt.Errorf("the server does not say where to log in: %w; it may need none, or a token under \"headers\" in hub.json", why)
 	case meta == nil: // 2025-03-26, the fixed addresses
-		if ch.Bearer || f.set.Issuer != "" {
-			meta = &Metadata{}
-			meta.Issuer = issuer
-			meta.AuthorizationEndpoint, meta.TokenEndpoint, meta.RegistrationEndpoint = issuer+"/authorize", issuer+"/token", issuer+"/register"
-			meta.CodeChallengeMethodsSupported = []string{"S256"}
-		} else {
-			return nil, errors.New("the server does not say where to log in; it may need none, or a token under \"headers\" in hub.json")
-		}
+		meta = &Metadata{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register"}
 	}
 	p.Meta = *meta
 	return p, f.checkMetadata(meta)
@@ -197,39 +241,43 @@ func shown(s string) string { return printable.Escape(s, 200) }
 // sameIssuer compares issuers as people write them.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// resource reads what the server says of itself; nil where it says nothing.
-func (f *Flow) resource(ctx context.Context, named string) (*oauthex.ProtectedResourceMetadata, error) {
+// resource reads what the server says of itself; nil if it says nothing, and why then says what was there instead. named is
+// where it says that its metadata are. Official clients look at the well-known places if that is no address or nothing is
+// there, so this does too. These places are on the host of the server.
+func (f *Flow) resource(ctx context.Context, named string) (m *resourceMetadata, why, err error) {
 	server, _ := url.Parse(f.set.Server)
 	root := url.URL{Scheme: server.Scheme, Host: server.Host}
 	var places []string
-	if named != "" {
-		places = []string{named}
-	} else {
-		at := root
-		if at.Path = wellKnownResource + strings.TrimSuffix(server.Path, "/"); at.Path != wellKnownResource {
-			places = append(places, at.String())
-		}
-		at.Path = wellKnownResource
+	switch at, err := url.Parse(named); {
+	case named == "" || err != nil:
+	case at.IsAbs():
+		places = append(places, named)
+	case at.Host == "":
+		at = server.ResolveReference(at)
+		at.User = nil
 		places = append(places, at.String())
 	}
-	for _, at := range places {
-		var m oauthex.ProtectedResourceMetadata
-		found, err := f.get(ctx, at, &m)
-		if err != nil {
-			return nil, fmt.Errorf("the metadata of the server, %s: %w", shown(at), err)
-		}
-		if !found {
-			continue
-		}
-		if !covers(m.Resource, server) {
-			return nil, fmt.Errorf("the metadata of the server, %s, is that of another one, %s: a token for that is not sent to this server", shown(at), shown(m.Resource))
-		}
-		return &m, nil
+	at := root
+	if at.Path = wellKnownResource + strings.TrimSuffix(server.Path, "/"); at.Path != wellKnownResource {
+		places = append(places, at.String())
 	}
-	if named != "" {
-		return nil, fmt.Errorf("the metadata of the server, %s, is not there", shown(named))
+	at.Path = wellKnownResource
+	for _, at := range append(places, at.String()) {
+		var m resourceMetadata
+		switch err := f.get(ctx, at, &m); {
+		case errors.As(err, new(*absentError)):
+			why = cmp.Or(why, err)
+		case err == nil && m.Resource == "":
+			why = cmp.Or[error](why, &absentError{at, http.StatusOK, "has no \"resource\""})
+		case err != nil:
+			return nil, nil, fmt.Errorf("the metadata of the server, %s: %w", shown(at), err)
+		case !covers(m.Resource, server):
+			return nil, nil, fmt.Errorf("the metadata of the server, %s, is that of another one: a token for its \"resource\", %s, is not sent to %s", shown(at), shown(m.Resource), root.String())
+		default:
+			return &m, nil, nil
+		}
 	}
-	return nil, nil
+	return nil, why, nil
 }
 
 // covers reports whether a resource is the server, or a folder on the same host that
@@ -273,25 +321,32 @@ func (f *Flow) metadata(ctx context.Context, issuer string) (*Metadata, error) {
 	}
 	for _, at := range MetadataAddresses(u) {
 		var m Metadata
-		found, err := f.get(ctx, at, &m)
+		err := f.get(ctx, at, &m)
+		if absent, ok := errors.AsType[*absentError](err); ok && absent.status < http.StatusInternalServerError {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !found {
-			continue
-		}
 		if !sameIssuer(m.Issuer, issuer) {
-			return nil, fmt.Errorf("%s says that it is %s, another one", shown(at), shown(m.Issuer))
+			return nil, &issuerError{at, m.Issuer}
 		}
 		return &m, nil
 	}
 	return nil, nil
 }
 
+// An issuerError is the error of metadata that are those of another authorization server.
+type issuerError struct{ at, issuer string }
+
+func (e *issuerError) Error() string {
+	return fmt.Sprintf("%s says that it is another one: its \"issuer\" is %s", shown(e.at), shown(e.issuer))
+}
+
 // checkMetadata looks at all addresses that will be spoken to, or opened in a browser.
 func (f *Flow) checkMetadata(m *Metadata) error {
 	if m.TokenEndpoint == "" {
-		return fmt.Errorf("the authorization server %s names no address for tokens", shown(m.Issuer))
+		return fmt.Errorf("the authorization server %s names no address for tokens: its metadata have no \"token_endpoint\"", shown(m.Issuer))
 	}
 	for _, at := range [...]struct{ name, address string }{
 		{"authorization_endpoint", m.AuthorizationEndpoint}, {"token_endpoint", m.TokenEndpoint}, {"registration_endpoint", m.RegistrationEndpoint},
@@ -307,26 +362,36 @@ func (f *Flow) checkMetadata(m *Metadata) error {
 	return nil
 }
 
-// get reads a JSON document. found is false where there is none.
-func (f *Flow) get(ctx context.Context, at string, into any) (found bool, err error) {
+// An absentError is the error of an address that answers, and not with the document that should be there.
+type absentError struct {
+	at     string
+	status int    // of HTTP
+	why    string // it is none
+}
+
+func (e *absentError) Error() string { return shown(e.at) + " " + e.why }
+
+// get reads a JSON document. The error is an absentError if there is none.
+func (f *Flow) get(ctx context.Context, at string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
-		return false, errors.New("it is no address")
+		return errors.New("it is no address")
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return false, bare(err)
+		return bare(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	switch {
-	case resp.StatusCode >= 400 && resp.StatusCode < 500:
-		return false, nil
-	case resp.StatusCode != http.StatusOK:
-		return false, fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return &absentError{at, resp.StatusCode, fmt.Sprintf("answers with HTTP status %d", resp.StatusCode)}
 	}
-	// A page for people stands at many a well-known address.
-	return json.NewDecoder(resp.Body).Decode(into) == nil, nil
+	if why, err := decode(resp.Body, into); err != nil {
+		return err
+	} else if why != "" { // a page for people stands at many a well-known address
+		return &absentError{at, resp.StatusCode, why}
+	}
+	return nil
 }
 
 // bare leaves out the address that net/http puts before an error.

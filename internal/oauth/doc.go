@@ -9,7 +9,12 @@
 // What this program is to the authorization server is decided in this order: the
 // client that hub.json names, an https address as its id being a client id metadata
 // document; then dynamic registration. Requests for tokens go by golang.org/x/oauth2,
-// the registration and the formats are those of the Go SDK for MCP.
+// and what is registered has the format of the Go SDK for MCP.
+//
+// What official clients take is taken: JSON of any type, times with a fraction, types of
+// tokens that nobody has registered, a secret without a word on how it is sent, metadata
+// that do not list S256, a place of metadata that is none. Each is one rule, in one place,
+// and an error names the address, the member and what to do.
 //
 // A server names the addresses that are spoken to here, so they are not trusted. Each
 // must be https, or http on this machine. None may lead to a private address, or to
@@ -19,6 +24,7 @@
 //
 // The package has no state, and its methods may be called from anywhere. Errors hold
 // what the other side says, cleaned and cut, and no token, code or secret. It refuses
-// tokens of other types than Bearer, servers without PKCE, answers of another issuer
-// than the one that was asked, and metadata of another resource.
+// tokens that need a proof, servers that list PKCE without S256, answers of another issuer
+// than the one that was asked, metadata of another resource, and a redirect that another
+// program could be brought.
 package oauth

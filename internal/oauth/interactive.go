@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -25,23 +27,24 @@ type Request struct {
 	Port    int           // of the redirect, where hub.json has none; 0: any
 }
 
-const callbackPath = "/callback"
-
 // Browser has a person log in by a browser on this machine. open is given the address
 // to be opened, once.
 func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(address string) error) (*TokenSet, error) {
-	if !slices.Contains(p.Meta.CodeChallengeMethodsSupported, "S256") {
-		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way", shown(p.Meta.Issuer))
+	// Many authorization servers know S256 and do not list it; official clients send it to those too. One that lists other ways
+	// only would have the verifier itself go through the browser.
+	if known := p.Meta.CodeChallengeMethodsSupported; known != nil && !slices.Contains(known, "S256") {
+		return nil, fmt.Errorf("the authorization server %s has no PKCE with S256, without which a code could be stolen on its way: its \"code_challenge_methods_supported\" lists %q; it has to list S256", shown(p.Meta.Issuer), shown(strings.Join(known, " ")))
 	}
 	if p.Meta.AuthorizationEndpoint == "" {
-		return nil, fmt.Errorf("the authorization server %s has no page for people", shown(p.Meta.Issuer))
+		return nil, fmt.Errorf("the authorization server %s has no page for people: its metadata have no \"authorization_endpoint\"", shown(p.Meta.Issuer))
 	}
-	at, err := listen(ctx, f.set.CallbackPort, r)
+	all, err := f.listen(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = at.Close() }()
-	redirect := "http://" + at.Addr().String() + callbackPath
+	defer closeAll(all)
+	_, port, _ := net.SplitHostPort(all[0].Addr().String())
+	redirect := f.redirect(port)
 	id, err := f.identity(ctx, p, redirect, r.Earlier, "authorization_code")
 	if err != nil {
 		return nil, err
@@ -55,16 +58,18 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	}
 	address := conf.AuthCodeURL(state, params...)
 	answers := make(chan url.Values, 1)
-	web := &http.Server{Handler: callback(state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(at) }()
+	web := &http.Server{Handler: callback(cmp.Or(f.back.Path, "/"), state, answers), ReadHeaderTimeout: requestTime, ErrorLog: nil}
+	var served sync.WaitGroup
+	for _, at := range all {
+		served.Go(func() { _ = web.Serve(at) })
+	}
 	defer func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if web.Shutdown(late) != nil { // the browser gets its page
 			_ = web.Close()
 		}
-		<-served
+		served.Wait()
 	}()
 	if err := open(address); err != nil {
 		return nil, err
@@ -73,7 +78,7 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	select {
 	case answer = <-answers:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody has logged in: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("nobody has logged in: the browser did not come back to %s (%w); if the page said that it does not know this redirect_uri, register it for the client there, or write that which is registered under \"auth\" of the server in hub.json, as \"redirectHost\", \"callbackPort\" and \"redirectPath\"", redirect, context.Cause(ctx))
 	}
 	code, err := codeOf(answer, &p.Meta)
 	if err != nil {
@@ -84,30 +89,76 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	return f.ask(ctx, g, nil, "authorization_code", url.Values{"code": {code}, "redirect_uri": {redirect}, "code_verifier": {verifier}})
 }
 
-// listen takes the port of the redirect: that of hub.json, that of the registration
-// that may be used again, or any.
-func listen(ctx context.Context, fixed int, r Request) (net.Listener, error) {
-	var lc net.ListenConfig
-	on := func(port int) (net.Listener, error) {
-		return lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+// redirect is the address at which the browser is to come back, on a port of this machine; "": the port is not known yet.
+func (f *Flow) redirect(port string) string {
+	back := *f.back
+	if port != "" {
+		back.Host += ":" + port
 	}
-	if port := cmp.Or(r.Port, fixed); port != 0 {
-		l, err := on(port)
+	return back.String()
+}
+
+// listen takes the port of the redirect: that of hub.json, that of the registration that may be used again, or any.
+func (f *Flow) listen(ctx context.Context, r Request) ([]net.Listener, error) {
+	addresses := []string{"127.0.0.1"}
+	if f.back.Host == loopback && listens(ctx, "::1") {
+		addresses = append(addresses, "::1") // the browser may take either
+	}
+	if port := cmp.Or(r.Port, f.set.CallbackPort); port != 0 {
+		all, err := listenAt(ctx, addresses, port)
 		if err != nil {
-			return nil, fmt.Errorf("port %d, to which the browser is to come back, cannot be listened on: %w", port, bareOp(err))
+			return nil, fmt.Errorf("the browser is to come back to %s, and that cannot be listened on: %w", f.redirect(strconv.Itoa(port)), bareOp(err))
 		}
-		return l, nil
+		return all, nil
 	}
 	if r.Earlier != nil {
-		if u, err := url.Parse(r.Earlier.Redirect); err == nil && u.Hostname() == "127.0.0.1" {
+		if u, err := url.Parse(r.Earlier.Redirect); err == nil && u.Hostname() == f.back.Host {
 			if port, err := strconv.Atoi(u.Port()); err == nil {
-				if l, err := on(port); err == nil {
-					return l, nil
+				if all, err := listenAt(ctx, addresses, port); err == nil {
+					return all, nil
 				}
 			}
 		}
 	}
-	return on(0)
+	var all []net.Listener
+	var err error
+	for range 10 { // what is free at one address may be taken at the other
+		if all, err = listenAt(ctx, addresses, 0); err == nil {
+			break
+		}
+	}
+	return all, err
+}
+
+// listens reports whether this machine has an address.
+func listens(ctx context.Context, address string) bool {
+	all, err := listenAt(ctx, []string{address}, 0)
+	closeAll(all)
+	return err == nil
+}
+
+// listenAt takes a port at all of the addresses: nobody else may be there whom the browser would bring the code. 0 is any.
+func listenAt(ctx context.Context, addresses []string, port int) ([]net.Listener, error) {
+	var lc net.ListenConfig
+	var all []net.Listener
+	for _, address := range addresses {
+		l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(port)))
+		if err != nil {
+			closeAll(all)
+			return nil, err
+		}
+		all = append(all, l)
+		if at, ok := l.Addr().(*net.TCPAddr); ok {
+			port = at.Port
+		}
+	}
+	return all, nil
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		_ = l.Close()
+	}
 }
 
 func bareOp(err error) error {
@@ -119,9 +170,12 @@ func bareOp(err error) error {
 
 // callback takes the answer that the browser brings. What does not know state did not
 // come from the page that was opened, and is passed over.
-func callback(state string, answers chan<- url.Values) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
+func callback(path, state string, answers chan<- url.Values) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || r.URL.Path != path {
+			http.NotFound(w, r)
+			return
+		}
 		q := r.URL.Query()
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
@@ -144,7 +198,6 @@ func callback(state string, answers chan<- url.Values) http.Handler {
 		}
 		_, _ = io.WriteString(w, "<!doctype html><title>mcphub</title><p>"+text+"\n")
 	})
-	return mux
 }
 
 // codeOf reads the answer that the browser brought (RFC 9207: of the issuer that was
@@ -177,7 +230,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	if p.Meta.DeviceEndpoint == "" {
 		return nil, fmt.Errorf("the authorization server %s has no logins by code on another device", shown(p.Meta.Issuer))
 	}
-	id, err := f.identity(ctx, p, "http://127.0.0.1"+callbackPath, r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
+	id, err := f.identity(ctx, p, f.redirect(""), r.Earlier, "urn:ietf:params:oauth:grant-type:device_code", "authorization_code")
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +240,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	}
 	scopes := offline(p, f.scopes(p, r.Scopes))
 	conf := &oauth2.Config{ClientID: proof.id, ClientSecret: proof.secret, Scopes: scopes, Endpoint: oauth2.Endpoint{DeviceAuthURL: p.Meta.DeviceEndpoint, TokenURL: p.Meta.TokenEndpoint, AuthStyle: proof.style}}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.http)
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, f.token)
 	opts := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", p.Resource)}
 	for name, value := range proof.params {
 		opts = append(opts, oauth2.SetAuthURLParam(name, value[0]))
@@ -197,7 +250,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 	}
 	asked, err := conf.DeviceAuth(ctx, opts...)
 	if err != nil {
-		return nil, sanitizeError(err)
+		return nil, fmt.Errorf("%s: %w", shown(p.Meta.DeviceEndpoint), sanitizeError(err, proof.secret))
 	}
 	for _, at := range []string{asked.VerificationURI, asked.VerificationURIComplete} {
 		if err := f.reach.checkText(at); err != nil && at != "" {
@@ -213,7 +266,7 @@ func (f *Flow) Device(ctx context.Context, p *Discovery, r Request, show func(De
 		return nil, errors.New("nobody has entered the code in time")
 	}
 	if err != nil {
-		return nil, sanitizeError(err, asked.DeviceCode, proof.secret)
+		return nil, fmt.Errorf("%s: %w", shown(p.Meta.TokenEndpoint), sanitizeError(err, asked.DeviceCode, proof.secret))
 	}
 	return newTokenSet(p, id).with(token, scopes)
 }

@@ -159,7 +159,7 @@ func TestFaults(t *testing.T) {
 				_, _ = w.Write([]byte(`{"access_token":"c4n4ry","token_type":"DPoP"}`))
 				return true
 			}
-		}, oauth.Settings{}, "type DPoP"},
+		}, oauth.Settings{}, `"token_type" of the answer is DPoP`},
 		{"an answer that is none", func(s *oauthtest.Server) {
 			s.Token = func(w http.ResponseWriter, _ url.Values) bool {
 				http.Error(w, "c4n4ry", http.StatusInternalServerError)

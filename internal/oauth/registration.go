@@ -1,13 +1,15 @@
 package oauth
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -84,40 +86,98 @@ func (f *Flow) document() string {
 // configured is the client that hub.json names. Its secret stays there.
 func (f *Flow) configured(p *Discovery) *Registration {
 	i := &Registration{ID: f.set.ClientID, Own: true, Method: byNothing}
-	known := p.Meta.TokenEndpointAuthMethodsSupported
 	switch {
 	case isKey(f.set.ClientSecret):
 		i.Method = byKey
-	case f.set.ClientSecret == "":
-	case slices.Contains(known, byPost) && !slices.Contains(known, byBasic):
-		i.Method = byPost
-	default: // that of a server which does not say (RFC 8414)
-		i.Method = byBasic
+	case f.set.ClientSecret != "":
+		i.Method = p.Meta.methodOf("")
 	}
 	return i
+}
+
+// passwords are the ways of a client with a secret, and of one that needs none, in the order in which they are chosen.
+var passwords = []string{byBasic, byPost, byNothing}
+
+// methodOf is how a client with a secret proves who it is. said is what its registration says, or "". It counts if the
+// authorization server lists it, or lists nothing. A client of which nothing is said sends its secret in a header (RFC 7591,
+// and RFC 8414 of a server that lists nothing).
+func (m *Metadata) methodOf(said string) string {
+	known := m.TokenEndpointAuthMethodsSupported
+	if slices.Contains(passwords, said) && (len(known) == 0 || slices.Contains(known, said)) {
+		return said
+	}
+	for _, way := range passwords {
+		if slices.Contains(known, way) {
+			return way
+		}
+	}
+	return byBasic
 }
 
 // register has the authorization server make a client for this program (RFC 7591).
 func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, grants []string) (*Registration, error) {
 	known, method := p.Meta.TokenEndpointAuthMethodsSupported, byNothing
 	if len(known) > 0 && !slices.Contains(known, byNothing) {
-		method = byBasic
-		if !slices.Contains(known, byBasic) && slices.Contains(known, byPost) {
-			method = byPost
-		}
+		method = p.Meta.methodOf("")
 	}
-	made, err := oauthex.RegisterClient(ctx, p.Meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
+	asked, err := json.Marshal(&oauthex.ClientRegistrationMetadata{
 		ClientName: clientName, RedirectURIs: []string{redirect}, ApplicationType: "native",
 		TokenEndpointAuthMethod: method, GrantTypes: append(slices.Clone(grants), "refresh_token"), ResponseTypes: []string{"code"},
-	}, f.http)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot register itself at %s: %w", shown(p.Meta.Issuer), sanitizeError(err))
+		return nil, err
 	}
-	i := &Registration{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Redirect: redirect, Until: made.ClientSecretExpiresAt}
-	if i.Secret == "" {
-		i.Method = byNothing
+	var made struct {
+		ID     string          `json:"client_id"`
+		Secret string          `json:"client_secret"`
+		Method string          `json:"token_endpoint_auth_method"`
+		Until  json.RawMessage `json:"client_secret_expires_at"`
+	}
+	err = f.post(ctx, p.Meta.RegistrationEndpoint, asked, &made)
+	if err == nil && made.ID == "" {
+		err = errors.New("it answers without \"client_id\"")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("this program cannot register itself at %s with the redirect %s: %w; register a client with that redirect there, and write \"auth\": {\"clientId\": ...} of the server in hub.json", shown(p.Meta.RegistrationEndpoint), redirect, err)
+	}
+	i := &Registration{ID: made.ID, Secret: made.Secret, Method: byNothing, Redirect: redirect}
+	if i.Secret != "" {
+		i.Method = p.Meta.methodOf(made.Method)
+	}
+	if until, _ := seconds(made.Until); until > 0 {
+		i.Until = time.Unix(until, 0)
 	}
 	return i, nil
+}
+
+// post sends a JSON object and reads another one.
+func (f *Flow) post(ctx context.Context, at string, text []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(text))
+	if err != nil {
+		return errors.New("that is no address")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	resp, err := f.http.Do(req)
+	if err != nil {
+		return bare(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		var no struct {
+			Code string `json:"error"`
+			Text string `json:"error_description"`
+		}
+		if why, err := decode(resp.Body, &no); err == nil && why == "" && no.Code != "" {
+			return serverError(no.Code, no.Text)
+		}
+		return fmt.Errorf("it answers with HTTP status %d", resp.StatusCode)
+	}
+	why, err := decode(resp.Body, into)
+	if err == nil && why != "" {
+		err = errors.New("it " + why)
+	}
+	return err
 }
 
 // scopes are those that a login asks for: those of hub.json, else those that the

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 
@@ -47,7 +46,7 @@ func newTokenSet(p *Discovery, i *Registration) *TokenSet {
 // ask asks for a token, and returns the TokenSet with it.
 func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind string, params url.Values) (*TokenSet, error) {
 	if err := f.reach.checkText(g.TokenURL); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("token_endpoint: %w", err)
 	}
 	proof, err := f.proofOf(&g.Identity, g.Issuer)
 	if err != nil {
@@ -61,20 +60,25 @@ func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind strin
 	}
 	// It sends any kind of request for a token, and once.
 	conf := clientcredentials.Config{ClientID: proof.id, ClientSecret: proof.secret, TokenURL: g.TokenURL, AuthStyle: proof.style, Scopes: scopes, EndpointParams: all}
-	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.http))
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, f.token))
 	if err != nil {
-		return nil, sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
+		err = sanitizeError(err, proof.secret, all.Get("refresh_token"), all.Get("code"), all.Get("code_verifier"), all.Get("client_assertion"))
+		return nil, fmt.Errorf("%s: %w", shown(g.TokenURL), err)
 	}
 	return g.with(token, scopes)
 }
 
+// otherTypes are the types of tokens that are sent in another way than as Bearer, by what is registered for them. A type that
+// is nowhere registered, such as "user", is sent as Bearer: there is no other way to send it.
+var otherTypes = []string{"dpop", "pop", "mac", "n_a"}
+
 // with returns the TokenSet with the tokens of an answer.
 func (g *TokenSet) with(token *oauth2.Token, asked []string) (*TokenSet, error) {
-	if kind := token.Type(); kind != "Bearer" {
-		return nil, fmt.Errorf("the token is of the type %s, which this program cannot send", shown(kind))
+	if slices.Contains(otherTypes, strings.ToLower(token.TokenType)) {
+		return nil, fmt.Errorf("%s: \"token_type\" of the answer is %s, which this program cannot send; have the authorization server give Bearer tokens to this client", shown(g.TokenURL), shown(token.TokenType))
 	}
 	if token.AccessToken == "" || strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the answer holds no token that can be sent in a header")
+		return nil, fmt.Errorf("%s: \"access_token\" of the answer cannot be sent in a header", shown(g.TokenURL))
 	}
 	next := *g
 	next.Access, next.Refresh, next.Expiry = token.AccessToken, cmp.Or(token.RefreshToken, g.Refresh), token.Expiry
@@ -196,7 +200,6 @@ func serverError(code, text string, secrets ...string) *ServerError {
 // may hold tokens, and servers quote what they were sent.
 func sanitizeError(err error, secrets ...string) error {
 	var token *oauth2.RetrieveError
-	var made *oauthex.ClientRegistrationError
 	var u *url.Error
 	switch {
 	case errors.As(err, &token):
@@ -204,12 +207,10 @@ func sanitizeError(err error, secrets ...string) error {
 			return fmt.Errorf("the authorization server answers with HTTP status %d", token.Response.StatusCode)
 		}
 		return serverError(token.ErrorCode, token.ErrorDescription, secrets...)
-	case errors.As(err, &made):
-		return serverError(made.ErrorCode, made.ErrorDescription)
 	case errors.As(err, &u):
 		return u.Err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	return errors.New("the answer of the authorization server is not what was asked for")
+	return errors.New("the answer holds no \"access_token\", or is not what was asked for in another way")
 }

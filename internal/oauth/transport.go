@@ -60,7 +60,7 @@ func (r allowedHosts) check(u *url.URL) error {
 	host, named := hostOf(u.Hostname()), r[placeOf(u)]
 	switch {
 	case host == "" || u.Opaque != "":
-		return errors.New("it is no address")
+		return fmt.Errorf("%s is no address", shown(u.Redacted()))
 	case strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }):
 		return fmt.Errorf("%s is not in ASCII: other programs, a proxy among them, may read another name or an address; write it as it is in ASCII, with xn--", printable.Escape(host, 100))
 	case u.User != nil:
@@ -69,7 +69,7 @@ func (r allowedHosts) check(u *url.URL) error {
 		return privateError(u.Host)
 	case u.Scheme == "http" && host == loopback:
 	case u.Scheme != "https":
-		return fmt.Errorf("it is not https: %s://%s", u.Scheme, u.Host)
+		return fmt.Errorf("%s is not https", shown(u.Redacted()))
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !named && !public(ip) {
 		return privateError(u.Host)
@@ -91,7 +91,7 @@ func numeric(host string) bool {
 func (r allowedHosts) checkText(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		return errors.New("it is no address")
+		return fmt.Errorf("%s is no address", shown(text))
 	}
 	return r.check(u)
 }

@@ -32,6 +32,10 @@ type Server struct {
 	Metadata  func(m map[string]any)                         // changes the metadata of the authorization server
 	Answer    func(q url.Values)                             // changes what the browser brings back
 	Token     func(w http.ResponseWriter, f url.Values) bool // answers in place of the token endpoint where it returns true
+	Given     func(m map[string]any)                         // changes an answer with tokens
+	Register  func(m map[string]any)                         // changes the answer to a registration
+	Asked     func(r *http.Request)                          // is shown each request to the authorization server
+	Challenge func(text string) string                       // changes what the protected server asks for
 	Scope     string                                         // a scope that the protected server wants of tools/call; "": none
 	Consent   string                                         // the user whose consent is given; "": alice
 	Secret    string                                         // of the client "confidential"
@@ -151,6 +155,9 @@ func reply(w http.ResponseWriter, status int, v any) {
 
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
+	if s.Asked != nil {
+		s.Asked(r)
+	}
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
 		m := map[string]any{
@@ -171,6 +178,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.now.Registered++
 		asked["client_id"] = fmt.Sprintf("registered-%d", s.now.Registered)
 		s.mu.Unlock()
+		if s.Register != nil {
+			s.Register(asked)
+		}
 		reply(w, http.StatusCreated, asked)
 	case "/authorize":
 		q := r.Form
@@ -245,7 +255,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		q, ok := s.now.codes[f.Get("code")]
 		delete(s.now.codes, f.Get("code"))
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
-		if !ok || q.Get("redirect_uri") != f.Get("redirect_uri") || q.Get("client_id") != f.Get("client_id") || q.Get("resource") != s.Resource ||
+		if !ok || q.Get("redirect_uri") != f.Get("redirect_uri") || q.Get("client_id") != clientOf(r) || q.Get("resource") != s.Resource ||
 			q.Get("code_challenge_method") != "S256" || base64.RawURLEncoding.EncodeToString(sum[:]) != q.Get("code_challenge") {
 			refuse(w, "invalid_grant", "the code "+f.Get("code")+" is not that of this client") // quotes a secret, as some do
 			return
@@ -292,6 +302,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// clientOf is the client that asks for a token, with a secret in the header or without one.
+func clientOf(r *http.Request) string {
+	if id, _, ok := r.BasicAuth(); ok {
+		id, _ = url.QueryUnescape(id)
+		return id
+	}
+	return r.Form.Get("client_id")
+}
+
 // give gives out tokens. The caller holds the lock.
 func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
 	life := s.Life
@@ -310,6 +329,9 @@ func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
 		token := fmt.Sprintf("%s-refresh-%d", Canary, s.now.serial)
 		s.now.refresh[token] = seen
 		out["refresh_token"] = token
+	}
+	if s.Given != nil {
+		s.Given(out)
 	}
 	reply(w, http.StatusOK, out)
 }
@@ -347,7 +369,11 @@ func (s *Server) protected(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	switch {
 	case !ok:
-		w.Header().Set("WWW-Authenticate", "Bearer "+meta)
+		challenge := "Bearer " + meta
+		if s.Challenge != nil {
+			challenge = s.Challenge(challenge)
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
 		http.Error(w, "no token", http.StatusUnauthorized)
 		return
 	case scope != "" && m.Method == "tools/call" && !slices.Contains(seen.Scopes, scope):

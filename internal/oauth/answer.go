@@ -1,0 +1,95 @@
+package oauth
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// byteOrder is the mark that some programs write before JSON, and that browsers pass over.
+const byteOrder = "\ufeff"
+
+// decode reads a JSON object. why says what is there instead, "" if there is one.
+func decode(r io.Reader, into any) (why string, err error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return "", err
+	}
+	err = json.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrder)), into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Sprintf("answers with a %s as %q", wrong.Value, wrong.Field), nil
+	}
+	if err != nil {
+		return "answers with something else than a JSON object", nil
+	}
+	return "", nil
+}
+
+// A jsonTransport sends requests for tokens, and makes their answers readable for golang.org/x/oauth2. Official clients
+// read JSON whatever type it is sent as, and a number of seconds with a fraction or in a string.
+type jsonTransport struct{ http.RoundTripper }
+
+// RoundTrip sends one request.
+func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", "application/json") // some answer with a form otherwise
+	resp, err := t.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrder)), &members) == nil && members != nil {
+		for _, name := range []string{"expires_in", "interval"} {
+			if value, ok := members[name]; ok {
+				setSeconds(members, name, value)
+			}
+		}
+		if text, err = json.Marshal(members); err != nil {
+			return nil, err
+		}
+		resp.Header.Set("Content-Type", "application/json")
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return resp, nil
+}
+
+// setSeconds writes a time as a whole number that is at least one, or leaves it out: the time is not known then. What is no
+// number stays, and the reader refuses it.
+func setSeconds(members map[string]json.RawMessage, name string, value json.RawMessage) {
+	switch n, ok := seconds(value); {
+	case !ok:
+	case n < 1:
+		delete(members, name)
+	default:
+		members[name] = strconv.AppendInt(nil, min(n, math.MaxInt32), 10)
+	}
+}
+
+// seconds reads a number of seconds, rounded down. ok is false if it is none. null, an empty text and what is not
+// positive are 0.
+func seconds(value json.RawMessage) (n int64, ok bool) {
+	text := string(value)
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) != nil {
+		return 0, false
+	}
+	if text = strings.TrimSpace(text); text == "" || text == "null" {
+		return 0, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) {
+		return 0, false
+	}
+	const most = 1 << 50 // all of them are exact
+	return int64(max(0, min(f, most))), true
+}
