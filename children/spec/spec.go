@@ -126,12 +126,13 @@ type Auth struct {
 	ClientSecret string
 	Issuer       string
 	Scopes       []string
-	CallbackPort int
+	Redirect     string // of the browser, without its port; "": as internal/oauth has it
+	CallbackPort int    // of the redirect; 0: any
 }
 
 func (a Auth) equal(b Auth) bool {
 	return a.Asked == b.Asked && a.Machine == b.Machine && a.ClientID == b.ClientID && a.Document == b.Document && a.ClientSecret == b.ClientSecret &&
-		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.CallbackPort == b.CallbackPort
+		a.Issuer == b.Issuer && slices.Equal(a.Scopes, b.Scopes) && a.Redirect == b.Redirect && a.CallbackPort == b.CallbackPort
 }
 
 // LogsIn reports whether the server may ask for a login: it is reached by URL, and the

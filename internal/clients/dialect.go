@@ -16,6 +16,10 @@ type dialect struct {
 	seconds bool // a number as timeout is seconds
 	millis  bool // ... milliseconds
 	shape   func(edit.Table) (edit.Table, bool)
+
+	// redirect is at which a browser comes back to it, for a client of OAuth that was registered for it; "": it is not known,
+	// or leads elsewhere than to this machine.
+	redirect string
 }
 
 // vars is what a client replaces in texts.
@@ -53,6 +57,9 @@ func (d dialect) entry(t edit.Table) (edit.Table, bool) {
 			continue // all of them
 		}
 		m.Value = d.vars.text(m.Value)
+		if login, ok := m.Value.(edit.Table); ok && m.Name == "oauth" && d.redirect != "" && login.Has("clientId") && !login.Has("redirectUri") {
+			m.Value = login.With("redirectUri", d.redirect)
+		}
 		out = append(out, m)
 	}
 	for _, key := range []string{"command", "url", "httpUrl", "serverUrl", "baseUrl", "executable", "http_url", "server_url", "base_url"} {

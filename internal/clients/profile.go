@@ -131,7 +131,7 @@ var (
 
 // All are the clients, in the order in which they are shown.
 var All = []Profile{
-	{Name: "claude-code", Title: "Claude Code", Roots: GivesRoots, dialect: dialect{vars: varsShell},
+	{Name: "claude-code", Title: "Claude Code", Roots: GivesRoots, dialect: dialect{vars: varsShell, redirect: "http://localhost/callback"},
 		places: func(e Env) []Place {
 			return []Place{asJSON(filepath.Join(e.variable("CLAUDE_CONFIG_DIR", e.Home), ".claude.json"))}
 		},
@@ -172,9 +172,9 @@ var All = []Profile{
 			file := filepath.Join(e.variable("CODEX_HOME", filepath.Join(e.Home, ".codex")), "config.toml")
 			return []Place{{File: file, Format: edit.TOML, Where: edit.Container{Path: []string{"mcp_servers"}}}}
 		}},
-	{Name: "gemini", Title: "Gemini CLI", Roots: GivesRoots, dialect: dialect{vars: varsGemini, millis: true},
+	{Name: "gemini", Title: "Gemini CLI", Roots: GivesRoots, dialect: dialect{vars: varsGemini, millis: true, redirect: "http://localhost:7777/oauth/callback"},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".gemini", "settings.json"))} }},
-	{Name: "opencode", Title: "opencode", Roots: GivesRoots, Switch: "enabled", dialect: dialect{vars: varsOpencode, millis: true, shape: opencodeShape},
+	{Name: "opencode", Title: "opencode", Roots: GivesRoots, Switch: "enabled", dialect: dialect{vars: varsOpencode, millis: true, shape: opencodeShape, redirect: "http://127.0.0.1:19876/mcp/oauth/callback"},
 		places: func(e Env) []Place {
 			var out []Place
 			for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {

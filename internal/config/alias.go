@@ -2,8 +2,11 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tailscale/hujson"
 
 	"mcphub/internal/config/jsonc"
 	"mcphub/internal/config/keys"
@@ -41,7 +44,7 @@ var aliases = []alias{
 	{from: "bearerTokenEnv", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env_var", to: "headers.Authorization", conv: fromVariable("Bearer ")},
-	{from: "oauth", to: "auth", conv: authOf},
+	{from: "oauth", to: "auth", conv: oauthOf},
 	{from: "enabled", to: "disabled", conv: not},
 	{from: "timeoutMs", to: "timeout.call", conv: unit("ms")},
 	{from: "requestTimeout", to: "timeout.call", conv: unit("ms")},
@@ -132,6 +135,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 			c.report(SeverityNote, under(at, m.Name), m.Off, "a list of roots has no effect in an entry", `roots come from the client; name others under "roots.fallback"`)
 			continue
 		}
+		c.lostRedirect(at, m)
 		if isOtherSandbox(m) {
 			c.report(SeverityWarning, under(at, m.Name), m.Off, otherSandbox, sandboxHint)
 			continue
@@ -144,6 +148,7 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 		case known || slices.Contains(clientKeys, m.Name):
 		case a != nil:
 			if m.Value.Kind != 'n' && !noLogin(m) {
+				c.lostRedirect(at, m)
 				c.apply(at, out, a, m)
 			}
 		default:
@@ -192,9 +197,12 @@ func noLogin(m jsonc.Member) bool {
 // inAuth are the spellings inside the object auth. Those that stand for nothing are
 // what the authorization server says itself.
 var inAuth = map[string]string{
-	"CLIENT_ID": "clientId", "client_id": "clientId", "CLIENT_SECRET": "clientSecret", "client_secret": "clientSecret", "scope": "scopes", "callback_port": "callbackPort",
-	"enabled": "", "authorizationUrl": "", "tokenUrl": "", "registrationUrl": "", "authServerMetadataUrl": "", "redirectUri": "", "audiences": "", "tokenParamName": "",
+	"CLIENT_ID": "clientId", "client_id": "clientId", "CLIENT_SECRET": "clientSecret", "client_secret": "clientSecret", "scope": "scopes", "callback_port": "callbackPort", "redirect_uri": redirectURI,
+	"enabled": "", "authorizationUrl": "", "tokenUrl": "", "registrationUrl": "", "authServerMetadataUrl": "", "audiences": "", "tokenParamName": "",
 }
+
+// redirectURI is a client's key for the whole redirect, of which ours name the parts.
+const redirectURI = "redirectUri"
 
 // authOf writes a client's settings of logins as ours. Some only say that there are to
 // be logins.
@@ -220,9 +228,67 @@ func authOf(v *jsonc.Node) *jsonc.Node {
 			}
 			m.Value = list
 		}
+		if m.Name == redirectURI {
+			out.Members = append(out.Members, redirectParts(v, m)...)
+			continue
+		}
 		out.Members = append(out.Members, m)
 	}
 	return out
+}
+
+// oauthOf is authOf for the key oauth, which is Claude Code's: with a port there it registers localhost.
+func oauthOf(v *jsonc.Node) *jsonc.Node {
+	out := authOf(v)
+	if port := out.Get("callbackPort"); port != nil && out.Get("redirectHost") == nil {
+		out.Members = append(out.Members, jsonc.Member{Name: "redirectHost", Off: port.Off, Value: &jsonc.Node{Kind: '"', Off: port.Off, Text: keys.RedirectName}})
+	}
+	return out
+}
+
+// redirectParts are our keys for the redirect m of a client, but for those that auth has itself; none if the hub cannot be
+// come back to there.
+func redirectParts(auth *jsonc.Node, m jsonc.Member) (parts []jsonc.Member) {
+	u := loopbackRedirect(m.Value)
+	if u == nil {
+		return nil
+	}
+	for _, part := range []struct {
+		name string
+		kind hujson.Kind
+		text string
+	}{{"redirectHost", '"', u.Hostname()}, {"redirectPath", '"', u.Path}, {"callbackPort", '0', u.Port()}} {
+		if auth.Get(part.name) == nil && (part.kind == '"' || part.text != "") {
+			parts = append(parts, jsonc.Member{Name: part.name, Off: m.Off, Value: &jsonc.Node{Kind: part.kind, Off: m.Value.Off, Text: part.text}})
+		}
+	}
+	return parts
+}
+
+// loopbackRedirect reads a redirect to this machine; nil if it is another one.
+func loopbackRedirect(v *jsonc.Node) *url.URL {
+	u, err := url.Parse(v.Text)
+	if v.Kind != '"' || err != nil {
+		return nil
+	}
+	host, path := u.Hostname(), keys.Entry.Find("auth").Spec.Find("redirectPath").Spec
+	plain := url.URL{Scheme: "http", Host: u.Host, Path: u.Path}
+	if host != keys.RedirectIP && host != keys.RedirectName || plain.String() != v.Text || path.Valid(u.Path) != "" {
+		return nil
+	}
+	return u
+}
+
+// lostRedirect reports a redirect of a client that leads elsewhere: what is registered there is not what the hub sends.
+func (c *checker) lostRedirect(at []string, m jsonc.Member) {
+	if m.Name != "auth" && m.Name != "oauth" {
+		return
+	}
+	for _, name := range []string{redirectURI, "redirect_uri"} {
+		if v := m.Value.Get(name); v != nil && v.Kind != 'n' && loopbackRedirect(v) == nil {
+			c.report(SeverityWarning, under(under(at, m.Name), name), v.Off, "has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost", `register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`)
+		}
+	}
 }
 
 // apply puts the value of a client's key where ours has it.

@@ -87,7 +87,13 @@ var aliasRows = []struct{ theirs, ours string }{
 	{`{"url": "http://h/", "auth": "oauth"}`, `{"url": "http://h/", "auth": {}}`},
 	{`{"url": "http://h/", "auth": {"CLIENT_ID": "i", "CLIENT_SECRET": "s", "scopes": ["a"]}}`, `{"url": "http://h/", "auth": {"clientId": "i", "clientSecret": "s", "scopes": ["a"]}}`},
 	{`{"url": "http://h/", "oauth": {"enabled": true, "clientId": "i", "scope": "a b", "tokenUrl": "https://h/t"}}`, `{"url": "http://h/", "auth": {"clientId": "i", "scopes": ["a", "b"]}}`},
-	{`{"url": "http://h/", "oauth": {"client_id": "i", "callbackPort": 8080}}`, `{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080}}`},
+	{`{"url": "http://h/", "oauth": {"client_id": "i", "callbackPort": 8080}}`, `{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080, "redirectHost": "localhost"}}`},
+	{`{"url": "http://h/", "oauth": {"clientId": "i", "callback_port": 8080, "redirectHost": "127.0.0.1"}}`, `{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080, "redirectHost": "127.0.0.1"}}`},
+	{`{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080}}`, `{"url": "http://h/", "auth": {"clientId": "i", "callbackPort": 8080}}`},
+	{`{"url": "http://h/", "oauth": {"clientId": "i"}}`, `{"url": "http://h/", "auth": {"clientId": "i"}}`},
+	{`{"url": "http://h/", "oauth": {"redirectUri": "http://localhost:7777/oauth/callback"}}`, `{"url": "http://h/", "auth": {"redirectHost": "localhost", "redirectPath": "/oauth/callback", "callbackPort": 7777}}`},
+	{`{"url": "http://h/", "oauth": {"redirect_uri": "http://127.0.0.1/back"}}`, `{"url": "http://h/", "auth": {"redirectHost": "127.0.0.1", "redirectPath": "/back"}}`},
+	{`{"url": "http://h/", "oauth": {"redirectUri": "http://127.0.0.1:1", "callbackPort": 2}}`, `{"url": "http://h/", "auth": {"redirectHost": "127.0.0.1", "redirectPath": "", "callbackPort": 2}}`},
 	{`{"url": "http://h/", "oauth": false}`, `{"url": "http://h/"}`},
 	{`{"url": "http://h/", "oauth": {"enabled": false, "clientId": "i"}}`, `{"url": "http://h/"}`},
 	{`{"command": "x", "args": null, "env": null, "cwd": null, "disabled": null, "timeoutMs": null}`, `{"command": "x"}`},
@@ -128,7 +134,11 @@ func TestAliases(t *testing.T) {
 // TestAliasProblems: positions are those of what was written, keys are ours.
 func TestAliasProblems(t *testing.T) {
 	t.Parallel()
+	const elsewhere = `: has no effect: a browser comes back to the hub at http://127.0.0.1 or http://localhost; register such a redirect, and write "redirectHost", "callbackPort" and "redirectPath"`
 	for _, tc := range []struct{ text, want string }{
+		{`{"url": "http://h/", "oauth": {"redirectUri": "https://x.example/cb"}}`, `1:68: warning: mcpServers.a.oauth.redirectUri` + elsewhere},
+		{`{"url": "http://h/", "auth": {"redirect_uri": "http://localhost:80/cb?x=1"}}`, `1:68: warning: mcpServers.a.auth.redirect_uri` + elsewhere},
+		{`{"url": "http://h/", "auth": {"redirectUri": "http://localhost:99999/cb"}}`, `1:67: error: mcpServers.a.auth.callbackPort: "99999" is out of range; want 1 to 65535`},
 		{`{"url": "http://h/", "serverUrl": "http://i/"}`, `1:43: error: mcpServers.a.url: "serverUrl" says the same as a key on line 1, with another value; keep one of them`},
 		{`{"command": "x", "disabled": true, "enabled": true}`, `1:57: error: mcpServers.a.disabled: "enabled" says the same as a key on line 1, with another value; keep one of them`},
 		{`{"url": "http://h/", "headers": {"authorization": "x"}, "bearerToken": "t"}`, `1:78: error: mcpServers.a.headers.Authorization: "bearerToken" says the same as a key on line 1, with another value; keep one of them`},

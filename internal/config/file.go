@@ -116,6 +116,8 @@ type Auth struct {
 	Scopes       []string `koanf:"scopes"`
 	Issuer       string   `koanf:"issuer"`       // "" = the first that the server names
 	Flow         string   `koanf:"flow"`         // a keys.Flow constant; "" = browser
+	RedirectHost string   `koanf:"redirectHost"` // keys.RedirectIP, which "" is too, or RedirectName
+	RedirectPath *string  `koanf:"redirectPath"` // nil = keys.RedirectPath
 	CallbackPort int      `koanf:"callbackPort"` // 0 = any
 }
 

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/remote"
 	"mcphub/children/spec"
+	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth"
@@ -32,8 +33,17 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 func LoginSettings(s *spec.Spec) oauth.Settings {
 	return oauth.Settings{
 		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
-		Scopes: s.Auth.Scopes, CallbackPort: s.Auth.CallbackPort,
+		Scopes: s.Auth.Scopes, Redirect: s.Auth.Redirect, CallbackPort: s.Auth.CallbackPort,
 	}
+}
+
+// redirectOf is the redirect of an entry, without its port.
+func redirectOf(a *config.Auth) string {
+	path := keys.RedirectPath
+	if a.RedirectPath != nil {
+		path = *a.RedirectPath
+	}
+	return "http://" + cmp.Or(a.RedirectHost, keys.RedirectIP) + path
 }
 
 // An Account is a server of hub.json at which one can log in, with its secrets put in.

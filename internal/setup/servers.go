@@ -81,7 +81,8 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if a := s.Auth; a != nil {
 		child.Auth = spec.Auth{
 			Asked: true, Machine: a.Flow == keys.FlowClient, ClientID: a.ClientID, ClientSecret: absolute(a.ClientSecret),
-			Document: child.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes, CallbackPort: a.CallbackPort,
+			Document: child.Auth.Document, Issuer: a.Issuer, Scopes: a.Scopes,
+			Redirect: redirectOf(a), CallbackPort: a.CallbackPort,
 		}
 	}
 	if s.Builtin != "" {

@@ -212,6 +212,20 @@ func checkDocument(s string) string {
 	return ""
 }
 
+// checkRedirectPath is for the path of a redirect, which is compared to the letter: browsers and libraries leave such a one
+// as it is.
+func checkRedirectPath(s string) string {
+	switch {
+	case !strings.HasPrefix(s, "/"):
+		return "does not begin with /"
+	case s != "/" && path.Clean(s) != strings.TrimSuffix(s, "/") || strings.Trim(s, redirectSigns) != "":
+		return "holds more than names of letters, digits and - . _ ~ between single slashes"
+	}
+	return ""
+}
+
+const redirectSigns = "/-._~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 // orNone takes an empty text too.
 func orNone(valid func(string) string) func(string) string {
 	return func(s string) string {

@@ -20,6 +20,13 @@ const (
 	FlowClient  = "client"
 )
 
+// Values of mcpServers.*.auth.redirectHost, and the path of a redirect whose entry names none.
+const (
+	RedirectIP   = "127.0.0.1"
+	RedirectName = "localhost"
+	RedirectPath = "/callback"
+)
+
 // Values of policy.rules[].then.
 const (
 	ThenAllow    = "allow"
