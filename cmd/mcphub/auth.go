@@ -134,6 +134,8 @@ func authLoginCommand() *cobra.Command {
 			switch {
 			case errors.As(err, new(*exit.Error)):
 				return err
+			case err != nil && cmd.Context().Err() != nil: // a person who was shown no way on ends it, and reads what was sent
+				return exit.Errorf(exit.Interrupt, "%s: no login: %w", args[0], err)
 			case err != nil:
 				return exit.Errorf(exit.Failure, "%s: no login: %w", args[0], err)
 			case asJSON:

@@ -33,7 +33,7 @@ func run(args []string) int {
 	switch {
 	case err == nil:
 		return exit.OK
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && exit.Status(err) != exit.Interrupt: // else the command has more to say
 		layout.Println(stderr, "mcphub: interrupted")
 		return exit.Interrupt
 	}
