@@ -58,6 +58,7 @@ func TestLogins(t *testing.T) {
 		names, servers[fmt.Sprintf("s%d", len(names))], direct = append(names, name), entry, append(direct, one)
 	}
 	w.Write("secret", "sec-ret")
+	w.Write("signs", "s+c/r=t&")
 	config := w.Config(servers, obj{"secrets": obj{"store": "file"}})
 	env := w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus"))
 	directly := play(t, w, n, obj{"direct": direct}).Direct
@@ -290,6 +291,8 @@ func loginCases() map[string]loginCase {
 		"a redirect to the root":    {redirect: "http://127.0.0.1:PORT/", entry: obj{"auth": obj{"clientId": "registered", "redirectPath": "/", "callbackPort": "PORT"}}},
 		"a secret of the entry": {redirect: "http://127.0.0.1:PORT/callback", secret: "sec-ret", bend: func(s *authServer) { s.proof = basic },
 			entry: obj{"auth": obj{"clientId": "registered", "clientSecret": "${file:secret}", "callbackPort": "PORT"}}},
+		"a secret with signs": {redirect: "http://127.0.0.1:PORT/callback", secret: "s+c/r=t&", bend: func(s *authServer) { s.proof = basic },
+			entry: obj{"auth": obj{"clientId": "registered", "clientSecret": "${file:signs}", "callbackPort": "PORT"}}},
 		"a secret of the entry in the body": {redirect: "http://127.0.0.1:PORT/callback", secret: "sec-ret",
 			bend: func(s *authServer) {
 				s.proof, s.metadata = post, document("token_endpoint_auth_methods_supported", []any{post})

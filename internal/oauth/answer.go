@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -35,20 +36,41 @@ func decode(r io.Reader, into any) (why string, err error) {
 // read JSON whatever type it is sent as, and a number of seconds with a fraction or in a string.
 type jsonTransport struct{ http.RoundTripper }
 
-// RoundTrip sends one request.
+// RoundTrip sends one request, and once more with the secret of the client written otherwise, if it is not known as it was.
 func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Accept", "application/json") // some answer with a form otherwise
-	resp, err := t.RoundTripper.RoundTrip(req)
-	if err != nil {
+	resp, members, err := t.ask(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || string(members["error"]) != `"invalid_client"` || req.GetBody == nil {
+		return resp, err
+	}
+	// The id and the secret are encoded in the header, as RFC 6749 has it. Official clients send them as they are, so there are
+	// servers that decode nothing. Whoever does not know the client has not looked at what it asks for.
+	id, secret, _ := req.BasicAuth()
+	plainID, err1 := url.QueryUnescape(id)
+	plainSecret, err2 := url.QueryUnescape(secret)
+	if err1 != nil || err2 != nil || plainID == id && plainSecret == secret {
+		return resp, nil
+	}
+	if req.Body, err = req.GetBody(); err != nil {
 		return nil, err
+	}
+	req.SetBasicAuth(plainID, plainSecret)
+	resp, _, err = t.ask(req)
+	return resp, err
+}
+
+// ask sends one request. members are those of the answer; none if it is no JSON object.
+func (t jsonTransport) ask(req *http.Request) (resp *http.Response, members map[string]json.RawMessage, err error) {
+	resp, err = t.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, nil, err
 	}
 	text, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var members map[string]json.RawMessage
 	if json.Unmarshal(bytes.TrimPrefix(text, []byte(byteOrder)), &members) == nil && members != nil {
 		for _, name := range []string{"expires_in", "interval"} {
 			if value, ok := members[name]; ok {
@@ -56,12 +78,12 @@ func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 			}
 		}
 		if text, err = json.Marshal(members); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		resp.Header.Set("Content-Type", "application/json")
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return resp, nil
+	return resp, members, nil
 }
 
 // setSeconds writes a time as a whole number that is at least one, or leaves it out: the time is not known then. What is no

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,6 +165,52 @@ func TestClientAuthentication(t *testing.T) {
 			g, err := login(t, s, oauth.Settings{}, oauth.Request{})
 			if err != nil || !s.Accepts(g.Access) || len(seen) != 1 || seen[0] != test.want || g.Identity.Until.IsZero() {
 				t.Errorf("%+v %v; the secret came %q, want %s", g, err, seen, test.want)
+			}
+		})
+	}
+}
+
+// A secret with signs in it is sent encoded, as RFC 6749 has it, and as it is to a server that does not know it so. A secret
+// without such signs is sent once, whatever the answer is.
+func TestSecretWithSigns(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		secret string
+		knows  []string // in the header
+		asked  int      // requests for a token
+		works  bool
+	}{
+		"decoded":             {"a+/b=", []string{"a%2B%2Fb%3D"}, 1, true},
+		"compared as it is":   {"a+/b=", []string{"a+/b="}, 2, true},
+		"another one":         {"a+/b=", nil, 2, false},
+		"another, no signs":   {"a-b", nil, 1, false},
+		"control, no signs":   {"a-b", []string{"a-b"}, 1, true},
+		"a percent in itself": {"a%2Fb", []string{"a%2Fb"}, 2, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := oauthtest.New(t)
+			asked, known := 0, false
+			s.Asked = func(r *http.Request) {
+				if r.URL.Path == "/token" {
+					_, secret, _ := r.BasicAuth()
+					asked, known = asked+1, slices.Contains(test.knows, secret)
+				}
+			}
+			s.Token = func(w http.ResponseWriter, f url.Values) bool {
+				if f.Get("code") == "" {
+					t.Error("the code is not there")
+				}
+				w.Header().Set("Content-Type", "application/json")
+				if !known {
+					w.WriteHeader(http.StatusUnauthorized)
+					_, _ = w.Write([]byte(`{"error":"invalid_client","error_description":"` + test.secret + ` is wrong"}`))
+				}
+				return !known
+			}
+			_, err := login(t, s, oauth.Settings{ClientID: "mine", ClientSecret: test.secret}, oauth.Request{})
+			if asked != test.asked || (err == nil) != test.works || err != nil && (!strings.Contains(err.Error(), "invalid_client") || strings.Contains(err.Error(), test.secret)) {
+				t.Errorf("asked %d times: %v", asked, err)
 			}
 		})
 	}
