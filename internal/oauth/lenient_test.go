@@ -460,7 +460,7 @@ func TestOwnAuthorizationServer(t *testing.T) {
 			defer at.Close()
 			p, err := client(t, oauth.Settings{Server: at.URL + "/mcp"}).Discover(t.Context(), oauth.Challenge{Bearer: true})
 			switch {
-			case test.want == "" && (err != nil || p.Meta.Issuer != at.URL || p.Resource != at.URL+"/mcp"):
+			case test.want == "" && (err != nil || p.Meta.Issuer != at.URL || p.Meta.AuthorizationEndpoint != at.URL+"/a" || p.Resource != at.URL+"/mcp"):
 				t.Errorf("%+v %v", p, err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(test.want, "ISSUER", at.URL)) || test.not != "" && strings.Contains(err.Error(), test.not)):
 				t.Errorf("%v, want %q", err, test.want)
@@ -469,10 +469,24 @@ func TestOwnAuthorizationServer(t *testing.T) {
 	}
 }
 
+// A server that says where its metadata are, and has nothing there, is not taken for one that knows no metadata.
+func TestNamedAndAbsent(t *testing.T) {
+	t.Parallel()
+	at := httptest.NewServer(http.NotFoundHandler())
+	defer at.Close()
+	c := client(t, oauth.Settings{Server: at.URL + "/mcp"})
+	if p, err := c.Discover(t.Context(), oauth.Challenge{Bearer: true, Metadata: at.URL + "/none"}); err == nil || !strings.Contains(err.Error(), "does not say where to log in: "+at.URL+"/none answers with HTTP status 404") {
+		t.Errorf("%+v %v", p, err)
+	}
+	if p, err := c.Discover(t.Context(), oauth.Challenge{Bearer: true}); err != nil || p.Meta.TokenEndpoint != at.URL+"/token" {
+		t.Errorf("the control: %+v %v", p, err)
+	}
+}
+
 // A code for another device is waited for as long as can be, whatever the numbers are that come with it.
 func TestDeviceNumbers(t *testing.T) {
 	t.Parallel()
-	for _, numbers := range []string{`"interval":-5,"expires_in":600.5`, `"interval":"1.5","expires_in":"600"`, `"interval":null,"expires_in":1e300`} {
+	for _, numbers := range []string{`"interval":-5,"expires_in":600.5`, `"interval":"1.5","expires_in":"600"`, `"interval":null,"expires_in":1e300`, `"interval":1e10,"expires_in":600`} {
 		at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintf(w, `{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"https://login.example/code",%s}`, numbers)
 		}))
