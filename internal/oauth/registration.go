@@ -138,7 +138,7 @@ func (f *Flow) register(ctx context.Context, p *Discovery, redirect string, gran
 		err = errors.New("it answers without \"client_id\"")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("this program cannot register itself at %s with the redirect %s: %w; register a client with that redirect there, and write \"auth\": {\"clientId\": ...} of the server in hub.json", shown(p.Meta.RegistrationEndpoint), redirect, err)
+		return nil, fmt.Errorf("this program cannot register itself at %s with the redirect %s: %w; write under \"auth\" of the server in hub.json a redirect that it takes, as \"redirectHost\", \"redirectPath\" and \"callbackPort\", or the \"clientId\" of a client that you have registered there", shown(p.Meta.RegistrationEndpoint), redirect, err)
 	}
 	i := &Registration{ID: made.ID, Secret: made.Secret, Method: byNothing, Redirect: redirect}
 	if i.Secret != "" {
