@@ -24,9 +24,9 @@ type authServer struct {
 
 	// How it is bent, before anybody asks.
 	challenge  string              // of a 401, URL being its address; "": none is sent
-	resource   func(m obj) string  // changes the metadata of the server; what is returned is sent instead, if not ""
+	resource   func(m obj) string  // changes the metadata of the server; a text that it returns is sent instead
 	metadata   func(m obj) string  // those of the authorization server, likewise
-	moved      map[string]string   // where a document is instead; "" is nowhere
+	moved      map[string]string   // to which path a document has moved; "": it is gone
 	status     map[string]int      // of a document or endpoint
 	registers  func(m obj)         // changes the answer to a registration
 	proof      string              // how a client proves who it is; "" is none

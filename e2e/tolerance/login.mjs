@@ -4,7 +4,7 @@
 // out: {"direct": [{"v1": {"text"} | {"error"}, "v2": ...}]} | {"hub": [{"text"} | {"error"}]}
 //
 // client is what a person has registered; without it the client registers itself. Each logs in as an application would: it opens
-// the page, and takes the code from where the browser is sent.
+// the page, and takes the code from the address to which the browser is sent.
 import { text } from 'node:stream/consumers';
 import * as v1 from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';

@@ -190,10 +190,10 @@ func loginCases() map[string]loginCase {
 	return map[string]loginCase{
 		"control": {},
 
-		"a type of token that nobody knows": answers(set("token_type", "user")),
-		"another one":                       answers(set("token_type", "urn:example:session")),
-		"a type in capitals":                answers(set("token_type", "BEARER")),
-		"a type in small letters":           answers(set("token_type", "bearer")),
+		"a type of token without a standard": answers(set("token_type", "user")),
+		"another one":                        answers(set("token_type", "urn:example:session")),
+		"a type in capitals":                 answers(set("token_type", "BEARER")),
+		"a type in small letters":            answers(set("token_type", "bearer")),
 		"a type that needs a proof": {bend: func(s *authServer) { s.token, s.scheme = set("token_type", "DPoP"), "DPoP" },
 			fails: `/token: "token_type" of the answer is DPoP`},
 		"an end with a fraction":           answers(set("expires_in", 3599.5)),
@@ -230,7 +230,7 @@ func loginCases() map[string]loginCase {
 		"a secret, sent as said, none listed":     secret(post, nil, post),
 		"a secret, said in a way that is unknown": secret(basic, []any{basic}, post),
 		"a secret that is not needed":             secret("", nil, "none"),
-		"a secret, and a proof that nobody has":   fails(secret("private_key_jwt", nil, nil), "/token: the authorization server answers invalid_client: so it is"),
+		"a secret, and a proof of another kind":   fails(secret("private_key_jwt", nil, nil), "/token: the authorization server answers invalid_client: so it is"),
 		"a registration with keys": {bend: func(s *authServer) {
 			s.registers = func(m obj) { m["jwks"], m["client_id_issued_at"] = obj{"keys": []any{}}, 1.5 }
 		}},
@@ -238,12 +238,12 @@ func loginCases() map[string]loginCase {
 		"a registration that is on its way": {bend: func(s *authServer) { s.status["/register"] = 202 }},
 		"a registration that is refused":    {bend: func(s *authServer) { s.status["/register"] = 403 }, fails: "/register with the redirect http://127.0.0.1:"},
 		"a consent that is refused":         {bend: func(s *authServer) { s.deny = "access_denied" }, fails: "the login was refused: the authorization server answers access_denied"},
-		"a code that counts for nobody":     {bend: func(s *authServer) { s.status["/token"] = 500 }, fails: "/token: the authorization server answers with HTTP status 500"},
+		"a token endpoint that fails":       {bend: func(s *authServer) { s.status["/token"] = 500 }, fails: "/token: the authorization server answers with HTTP status 500"},
 		"no registration":                   {bend: func(s *authServer) { s.metadata = document("registration_endpoint", nil) }, fails: "lets no program register itself"},
 
 		"metadata at a relative place":            asks(`Bearer resource_metadata="/.well-known/oauth-protected-resource/mcp"`),
 		"metadata at a relative place, with none": asks(`Bearer resource_metadata="gone"`),
-		"metadata where nothing is":               asks(`Bearer resource_metadata="URL/gone"`),
+		"metadata at a place with none":           asks(`Bearer resource_metadata="URL/gone"`),
 		"no word on metadata":                     asks(`Bearer`),
 		"a realm that is empty":                   asks(`Bearer realm="", error="invalid_token"`),
 		"no commas":                               asks(`Bearer error="invalid_token" resource_metadata="URL/.well-known/oauth-protected-resource/mcp"`),
@@ -263,7 +263,7 @@ func loginCases() map[string]loginCase {
 		"no metadata, and an own server":         {bend: func(s *authServer) { s.challenge = "Bearer"; s.moved[resourceAt] = "" }},
 		"a page for metadata, and an own server": own(func(obj) string { return "<html>" }),
 		"other metadata, and an own server":      own(func(obj) string { return `{"status":"ok"}` }),
-		"metadata that name nobody":              own(document("authorization_servers", nil)),
+		"metadata that name no server":           own(document("authorization_servers", nil)),
 		"no metadata at all":                     {bend: func(s *authServer) { s.challenge = "Bearer"; s.moved[resourceAt], s.moved[serverAt] = "", "" }},
 		"metadata with a mark before":            {bend: func(s *authServer) { s.resource, s.metadata = marked, marked }},
 		"members of other types":                 metadata("ui_locales_supported", "en"),

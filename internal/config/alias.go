@@ -279,7 +279,7 @@ func loopbackRedirect(v *jsonc.Node) *url.URL {
 	return u
 }
 
-// lostRedirect reports a redirect of a client that leads elsewhere: what is registered there is not what the hub sends.
+// lostRedirect reports a redirect of a client that leads elsewhere: the hub sends another one than is registered.
 func (c *checker) lostRedirect(at []string, m jsonc.Member) {
 	if m.Name != "auth" && m.Name != "oauth" {
 		return

@@ -16,7 +16,7 @@ import (
 // byteOrder is the mark that some programs write before JSON, and that browsers pass over.
 const byteOrder = "\ufeff"
 
-// decode reads a JSON object. why says what is there instead, "" if there is one.
+// decode reads a JSON object. why is the reason why there is none; "" if there is one.
 func decode(r io.Reader, into any) (why string, err error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (t jsonTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	// The id and the secret are encoded in the header, as RFC 6749 has it. Official clients send them as they are, so there are
-	// servers that decode nothing. Whoever does not know the client has not looked at what it asks for.
+	// servers that decode nothing. A server that does not know the client has not used up what it asks for.
 	id, secret, _ := req.BasicAuth()
 	plainID, err1 := url.QueryUnescape(id)
 	plainSecret, err2 := url.QueryUnescape(secret)
@@ -86,8 +86,8 @@ func (t jsonTransport) ask(req *http.Request) (resp *http.Response, members map[
 	return resp, members, nil
 }
 
-// setSeconds writes a time as a whole number that is at least one, or leaves it out: the time is not known then. What is no
-// number stays, and the reader refuses it.
+// setSeconds writes a time as a whole number of at least one. It leaves the member out if the number is smaller: the time is
+// not known then. A value that is no number stays, and the reader refuses it.
 func setSeconds(members map[string]json.RawMessage, name string, value json.RawMessage) {
 	switch n, ok := seconds(value); {
 	case !ok:
@@ -98,8 +98,8 @@ func setSeconds(members map[string]json.RawMessage, name string, value json.RawM
 	}
 }
 
-// seconds reads a number of seconds, rounded down. ok is false if it is none. null, an empty text and what is not
-// positive are 0.
+// seconds reads a number of seconds and rounds it down. ok is false if the value is no number. null, an empty text and a
+// number below zero are 0.
 func seconds(value json.RawMessage) (n int64, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) != nil {

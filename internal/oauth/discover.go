@@ -241,9 +241,9 @@ func shown(s string) string { return printable.Escape(s, 200) }
 // sameIssuer compares issuers as people write them.
 func sameIssuer(a, b string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/") }
 
-// resource reads what the server says of itself; nil if it says nothing, and why then says what was there instead. named is
-// where it says that its metadata are. Official clients look at the well-known places if that is no address or nothing is
-// there, so this does too. These places are on the host of the server.
+// resource reads the metadata of the server. m is nil if it has none, and why is the reason then. named is the address that its
+// challenge names for them, or "". Official clients look at the well-known places if that is no address or if nothing is there,
+// so this does too. These places are on the host of the server.
 func (f *Flow) resource(ctx context.Context, named string) (m *resourceMetadata, why, err error) {
 	server, _ := url.Parse(f.set.Server)
 	root := url.URL{Scheme: server.Scheme, Host: server.Host}

@@ -12,7 +12,7 @@
 // and what is registered has the format of the Go SDK for MCP.
 //
 // What official clients take is taken: JSON of any type, times with a fraction, types of
-// tokens that nobody has registered, a secret without a word on how it is sent, metadata
+// tokens that no registry lists, a secret without a word on how it is sent, metadata
 // that do not list S256, a place of metadata that is none. Each is one rule, in one place,
 // and an error names the address, the member and what to do.
 //

@@ -78,7 +78,7 @@ func (f *Flow) Browser(ctx context.Context, p *Discovery, r Request, open func(a
 	select {
 	case answer = <-answers:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("nobody has logged in: the browser did not come back to %s (%w); if the page said that it does not know this redirect_uri, register it for the client there, or write that which is registered under \"auth\" of the server in hub.json, as \"redirectHost\", \"callbackPort\" and \"redirectPath\"", redirect, context.Cause(ctx))
+		return nil, fmt.Errorf("nobody has logged in: the browser did not come back to %s (%w); if the page said that it does not know this redirect_uri, register it for the client there, or write the registered one under \"auth\" of the server in hub.json, as \"redirectHost\", \"callbackPort\" and \"redirectPath\"", redirect, context.Cause(ctx))
 	}
 	code, err := codeOf(answer, &p.Meta)
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *Flow) listen(ctx context.Context, r Request) ([]net.Listener, error) {
 	}
 	var all []net.Listener
 	var err error
-	for range 10 { // what is free at one address may be taken at the other
+	for range 10 { // a port that is free at one address may be taken at the other
 		if all, err = listenAt(ctx, addresses, 0); err == nil {
 			break
 		}
@@ -137,7 +137,8 @@ func listens(ctx context.Context, address string) bool {
 	return err == nil
 }
 
-// listenAt takes a port at all of the addresses: nobody else may be there whom the browser would bring the code. 0 is any.
+// listenAt takes a port at all of the addresses. 0 is any. If another program listens at one of them, it fails: the browser
+// could bring that program the code.
 func listenAt(ctx context.Context, addresses []string, port int) ([]net.Listener, error) {
 	var lc net.ListenConfig
 	var all []net.Listener

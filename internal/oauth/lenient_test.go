@@ -17,8 +17,8 @@ import (
 	"mcphub/internal/oauth/oauthtest"
 )
 
-// What official clients take as an answer with a token is taken here, and what they do not is refused, or needs no more than
-// they can do. A time that is not known ends no token.
+// An answer with a token that official clients take is taken here, and one that they do not take is refused. A time that is not
+// known ends no token.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	const asJSON = "application/json"
@@ -29,7 +29,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		"control":                    {asJSON, `{"access_token":"c4n4ry","token_type":"Bearer","expires_in":3600}`, time.Hour, ""},
 		"a type in capitals":         {asJSON, `{"access_token":"c4n4ry","token_type":"BEARER"}`, 0, ""},
-		"a type that nobody knows":   {asJSON, `{"access_token":"c4n4ry","token_type":"user"}`, 0, ""},
+		"a type without a standard":  {asJSON, `{"access_token":"c4n4ry","token_type":"user"}`, 0, ""},
 		"no type":                    {asJSON, `{"access_token":"c4n4ry"}`, 0, ""},
 		"a type that needs a proof":  {asJSON, `{"access_token":"c4n4ry","token_type":"dpop"}`, 0, `"token_type"`},
 		"one of another proof":       {asJSON, `{"access_token":"c4n4ry","token_type":"MAC"}`, 0, `"token_type"`},
@@ -126,7 +126,7 @@ func TestClientAuthentication(t *testing.T) {
 		"nothing is said":                   {nil, nil, header},
 		"the registration says":             {nil, "client_secret_post", body},
 		"it says that none is needed":       {nil, "none", neither},
-		"it says what nobody knows":         {nil, "private_key_jwt", header},
+		"it says an unknown way":            {nil, "private_key_jwt", header},
 		"it says what is listed":            {[]string{"client_secret_basic", "client_secret_post"}, "client_secret_post", body},
 		"it says what is not listed":        {[]string{"client_secret_basic"}, "client_secret_post", header},
 		"it says nothing, and all is known": {[]string{"none", "client_secret_post", "client_secret_basic"}, nil, header},
@@ -250,7 +250,7 @@ func TestRegistrationRefused(t *testing.T) {
 	}
 }
 
-// freePort is a port that nobody listens on, at either address of this machine.
+// freePort is a port that is free at 127.0.0.1.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -320,7 +320,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// Whoever else listens at one of the addresses of localhost would be brought the code: no page is opened then.
+// A program that listens at one of the addresses of localhost would be brought the code: no page is opened then.
 func TestRedirectTaken(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"127.0.0.1", "::1"} {
@@ -353,7 +353,7 @@ func TestRedirectElsewhere(t *testing.T) {
 }
 
 // A login that never comes back says which redirect the page may not have known, and how that is changed.
-func TestNobodyComesBack(t *testing.T) {
+func TestLoginThatNeverComesBack(t *testing.T) {
 	t.Parallel()
 	s := oauthtest.New(t)
 	c := client(t, oauth.Settings{Server: s.Resource, Issuer: s.Issuer, ClientID: "mine", Redirect: "http://localhost/callback"})
@@ -376,7 +376,7 @@ func TestNobodyComesBack(t *testing.T) {
 	}
 }
 
-// Where official clients look for the place of a login, and what they pass over on the way.
+// The place of a login is found by each way that official clients go, and they pass over the same faults.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	challenge := func(text string) func(*oauthtest.Server) {
@@ -422,8 +422,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A server whose metadata are not there, or name nobody, is asked whether it is its own authorization server. What it says
-// of another one is not taken for that.
+// A server whose metadata are absent, or name no authorization server, is asked whether it is its own one. Metadata of another
+// one are not taken for that.
 func TestOwnAuthorizationServer(t *testing.T) {
 	t.Parallel()
 	const metadata = `{"issuer":"ISSUER","authorization_endpoint":"ISSUER/a","token_endpoint":"ISSUER/t"}`
@@ -437,8 +437,8 @@ func TestOwnAuthorizationServer(t *testing.T) {
 		"a page":                     {200, `<html>`, metadata, "", ""},
 		"another document":           {200, `{"status":"ok"}`, metadata, "", ""},
 		"a mark before":              {200, "\ufeff" + `{"resource":"ISSUER/mcp","authorization_servers":["ISSUER"]}`, "\ufeff" + metadata, "", ""},
-		"names nobody":               {200, `{"resource":"ISSUER/mcp"}`, metadata, "", ""},
-		"names nobody, and is none":  {200, `{"resource":"ISSUER/mcp"}`, `{}`, `its "issuer" is `, ""},
+		"names none":                 {200, `{"resource":"ISSUER/mcp"}`, metadata, "", ""},
+		"names none, and is none":    {200, `{"resource":"ISSUER/mcp"}`, `{}`, `its "issuer" is `, ""},
 		"speaks of another":          {404, ``, `{"issuer":"https://login.example","token_endpoint":"ISSUER/t"}`, `"issuer" is https://login.example; if that is the one that you log in at, write "auth": {"issuer": "https://login.example"}`, ""},
 		"speaks of another, by name": {200, `{"resource":"ISSUER/mcp","authorization_servers":["ISSUER"]}`, `{"issuer":"https://login.example","token_endpoint":"ISSUER/t"}`, `"issuer" is https://login.example`, "write"},
 		"another resource":           {200, `{"resource":"https://bank.example/mcp","authorization_servers":["ISSUER"]}`, metadata, "a token for its \"resource\", https://bank.example/mcp, is not sent to ISSUER", ""},
@@ -469,7 +469,7 @@ func TestOwnAuthorizationServer(t *testing.T) {
 	}
 }
 
-// A server that says where its metadata are, and has nothing there, is not taken for one that knows no metadata.
+// A server that names an address for its metadata, and has none there, is not taken for one of a time before metadata.
 func TestNamedAndAbsent(t *testing.T) {
 	t.Parallel()
 	at := httptest.NewServer(http.NotFoundHandler())

@@ -68,8 +68,8 @@ func (f *Flow) ask(ctx context.Context, g *TokenSet, scopes []string, kind strin
 	return g.with(token, scopes)
 }
 
-// otherTypes are the types of tokens that are sent in another way than as Bearer, by what is registered for them. A type that
-// is nowhere registered, such as "user", is sent as Bearer: there is no other way to send it.
+// otherTypes are the types of tokens whose standards send them in another way than as Bearer. A type without a standard, such
+// as "user", is sent as Bearer, as official clients do.
 var otherTypes = []string{"dpop", "pop", "mac", "n_a"}
 
 // with returns the TokenSet with the tokens of an answer.
