@@ -137,7 +137,7 @@ var Entry = object(
 		Key{Name: "scopes", Note: "those that the server asks for", Spec: listOf(nameSpec), Text: "What the login is to be good for."},
 		Key{Name: "issuer", Note: "the first that the server names", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Valid: orNone(checkIssuer)}, Text: "The authorization server, where the server names several. Its address may be a private one, which needs this key: one on another port of this machine too."},
 		Key{Name: "flow", Note: "browser", Spec: choice(FlowBrowser, FlowDevice, FlowClient), Text: "`browser`: on this machine. `device`: by a code, on any device. `client`: the client logs in itself, and no person is asked."},
-		Key{Name: "redirectHost", Note: RedirectIP, Spec: choice(RedirectIP, RedirectName), Text: "The host of the redirect, at which the browser comes back to this machine, as the registration of the client has it. `oauth` with a `callbackPort`, as Claude Code writes it, means `localhost`; a `redirectUri` means what it says."},
+		Key{Name: "redirectHost", Note: RedirectIP, Spec: choice(RedirectIP, RedirectName), Text: "The host of the redirect, at which the browser comes back to this machine, as the registration of the client has it. `oauth` with a `callbackPort`, as Claude Code writes it, means `localhost`. A `redirectUri` is split into these keys."},
 		Key{Name: "redirectPath", Note: RedirectPath, Spec: str(orNone(checkRedirectPath)), Text: "The path of the redirect. `\"\"`: none."},
 		Key{Name: "callbackPort", Note: "any that is free", Spec: whole(1, 65535), Text: "The port of the redirect, if the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`, with the host and the path above."},
 	)},
