@@ -98,7 +98,7 @@ func (s *authServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func send(w http.ResponseWriter, status int, v any) {
+func (s *authServer) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
@@ -112,7 +112,7 @@ func (s *authServer) document(w http.ResponseWriter, bend func(obj) string, m ob
 		}
 		maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
 	}
-	send(w, http.StatusOK, m)
+	s.reply(w, http.StatusOK, m)
 }
 
 func (s *authServer) register(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func (s *authServer) register(w http.ResponseWriter, r *http.Request) {
 	if status == 0 {
 		status = http.StatusCreated
 	}
-	send(w, status, m)
+	s.reply(w, status, m)
 }
 
 // page is the page for people, who agree at once.
@@ -261,8 +261,8 @@ func (s *authServer) serve(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "tools/call":
 		result = obj{"content": []any{obj{"type": "text", "text": "ann"}}}
 	default:
-		send(w, http.StatusOK, obj{"jsonrpc": "2.0", "id": m.ID, "error": obj{"code": -32601, "message": "not here"}})
+		s.reply(w, http.StatusOK, obj{"jsonrpc": "2.0", "id": m.ID, "error": obj{"code": -32601, "message": "not here"}})
 		return
 	}
-	send(w, http.StatusOK, obj{"jsonrpc": "2.0", "id": m.ID, "result": result})
+	s.reply(w, http.StatusOK, obj{"jsonrpc": "2.0", "id": m.ID, "result": result})
 }

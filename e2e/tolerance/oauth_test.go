@@ -61,7 +61,7 @@ func TestLogins(t *testing.T) {
 	w.Write("signs", "s+c/r=t&")
 	config := w.Config(servers, obj{"secrets": obj{"store": "file"}})
 	env := w.Env("DBUS_SESSION_BUS_ADDRESS=unix:path=" + w.Path("no-bus"))
-	directly := play(t, w, n, obj{"direct": direct}).Direct
+	directly := playLogins(t, w, n, obj{"direct": direct}).Direct
 	said, calls := make([]string, len(names)), make([]string, len(names))
 	for i := range names {
 		calls[i] = fmt.Sprintf("s%d", i)
@@ -72,7 +72,7 @@ func TestLogins(t *testing.T) {
 		name, value, _ := strings.Cut(v, "=")
 		vars[name] = value
 	}
-	hub := play(t, w, n, obj{"hub": obj{"command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": vars, "cwd": w.Home}, "calls": calls}).Hub
+	hub := playLogins(t, w, n, obj{"hub": obj{"command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": vars, "cwd": w.Home}, "calls": calls}).Hub
 	if len(directly) != len(names) || len(hub) != len(names) {
 		t.Fatalf("%d cases, %d of them directly, and %d through the hub", len(names), len(directly), len(hub))
 	}
@@ -101,16 +101,16 @@ func TestLogins(t *testing.T) {
 	t.Logf("%d logins, of which %d work directly", len(names), works)
 }
 
-// A played call has a text or an error.
-type played struct{ Text, Error string }
+// A loginPlayed is what a call gave: a text or an error.
+type loginPlayed struct{ Text, Error string }
 
-type report struct {
-	Direct []struct{ V1, V2 played }
-	Hub    []played
+type loginReport struct {
+	Direct []struct{ V1, V2 loginPlayed }
+	Hub    []loginPlayed
 }
 
-// play has the official clients do something.
-func play(t *testing.T, w *world.World, n world.Node, what obj) (r report) {
+// playLogins has the official clients do something.
+func playLogins(t *testing.T, w *world.World, n world.Node, what obj) (r loginReport) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), n.Program, world.Source("e2e", "tolerance", "login.mjs"))
 	cmd.Env, cmd.Dir = w.Env(), w.Home
@@ -125,7 +125,7 @@ func play(t *testing.T, w *world.World, n world.Node, what obj) (r report) {
 	return r
 }
 
-var page = regexp.MustCompile(`^https?://\S+$`)
+var loginPage = regexp.MustCompile(`^https?://\S+$`)
 
 // logIn is a person who logs in by a browser, and ends the command if the page does not lead back.
 func logIn(t *testing.T, w *world.World, env []string, name, config string) string {
@@ -139,7 +139,7 @@ func logIn(t *testing.T, w *world.World, env []string, name, config string) stri
 	var said strings.Builder
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said.WriteString(lines.Text() + "\n")
-		if !page.MatchString(lines.Text()) {
+		if !loginPage.MatchString(lines.Text()) {
 			continue
 		}
 		resp, err := http.Get(lines.Text())
@@ -155,9 +155,9 @@ func logIn(t *testing.T, w *world.World, env []string, name, config string) stri
 	return said.String()
 }
 
-func set(name string, value any) func(m obj) { return func(m obj) { m[name] = value } }
+func withMember(name string, value any) func(m obj) { return func(m obj) { m[name] = value } }
 
-func document(name string, value any) func(m obj) string {
+func withDocument(name string, value any) func(m obj) string {
 	return func(m obj) string { m[name] = value; return "" }
 }
 
@@ -171,12 +171,12 @@ func loginCases() map[string]loginCase {
 		return loginCase{bend: func(s *authServer) { s.challenge = challenge }}
 	}
 	metadata := func(name string, value any) loginCase {
-		return loginCase{bend: func(s *authServer) { s.metadata = document(name, value) }}
+		return loginCase{bend: func(s *authServer) { s.metadata = withDocument(name, value) }}
 	}
 	// secret is a client that registers itself and is given a secret.
 	secret := func(proof string, known any, said any) loginCase {
 		return loginCase{bend: func(s *authServer) {
-			s.proof, s.metadata = proof, document("token_endpoint_auth_methods_supported", known)
+			s.proof, s.metadata = proof, withDocument("token_endpoint_auth_methods_supported", known)
 			s.registers = func(m obj) {
 				m["client_secret"], m["token_endpoint_auth_method"], m["client_secret_expires_at"] = "sec-ret", said, 0
 			}
@@ -190,22 +190,22 @@ func loginCases() map[string]loginCase {
 	return map[string]loginCase{
 		"control": {},
 
-		"a type of token without a standard": answers(set("token_type", "user")),
-		"another one":                        answers(set("token_type", "urn:example:session")),
-		"a type in capitals":                 answers(set("token_type", "BEARER")),
-		"a type in small letters":            answers(set("token_type", "bearer")),
-		"a type that needs a proof": {bend: func(s *authServer) { s.token, s.scheme = set("token_type", "DPoP"), "DPoP" },
+		"a type of token without a standard": answers(withMember("token_type", "user")),
+		"another one":                        answers(withMember("token_type", "urn:example:session")),
+		"a type in capitals":                 answers(withMember("token_type", "BEARER")),
+		"a type in small letters":            answers(withMember("token_type", "bearer")),
+		"a type that needs a proof": {bend: func(s *authServer) { s.token, s.scheme = withMember("token_type", "DPoP"), "DPoP" },
 			fails: `/token: "token_type" of the answer is DPoP`},
-		"an end with a fraction":           answers(set("expires_in", 3599.5)),
-		"an end as text":                   answers(set("expires_in", "3600")),
-		"an end with a fraction, as text":  answers(set("expires_in", "3599.5")),
-		"an end that is none":              answers(set("expires_in", -1)),
-		"an end that is empty":             answers(set("expires_in", "")),
-		"an end far off":                   answers(set("expires_in", 1e15)),
-		"no end":                           answers(set("expires_in", nil)),
-		"an end in words":                  fails(answers(set("expires_in", "tomorrow")), "/token: "),
-		"no refresh token":                 answers(set("refresh_token", nil)),
-		"no token":                         fails(answers(set("access_token", nil)), `"access_token"`),
+		"an end with a fraction":           answers(withMember("expires_in", 3599.5)),
+		"an end as text":                   answers(withMember("expires_in", "3600")),
+		"an end with a fraction, as text":  answers(withMember("expires_in", "3599.5")),
+		"an end that is none":              answers(withMember("expires_in", -1)),
+		"an end that is empty":             answers(withMember("expires_in", "")),
+		"an end far off":                   answers(withMember("expires_in", 1e15)),
+		"no end":                           answers(withMember("expires_in", nil)),
+		"an end in words":                  fails(answers(withMember("expires_in", "tomorrow")), "/token: "),
+		"no refresh token":                 answers(withMember("refresh_token", nil)),
+		"no token":                         fails(answers(withMember("access_token", nil)), `"access_token"`),
 		"more than is known":               answers(func(m obj) { m["id_token"], m["scope"], m["team"], m["ok"] = "x.y.z", "tools", obj{"id": 1}, true }),
 		"JSON as text":                     sent("text/plain; charset=utf-8", ""),
 		"JSON as a page":                   sent("text/html", ""),
@@ -239,7 +239,7 @@ func loginCases() map[string]loginCase {
 		"a registration that is refused":    {bend: func(s *authServer) { s.status["/register"] = 403 }, fails: "/register with the redirect http://127.0.0.1:"},
 		"a consent that is refused":         {bend: func(s *authServer) { s.deny = "access_denied" }, fails: "the login was refused: the authorization server answers access_denied"},
 		"a token endpoint that fails":       {bend: func(s *authServer) { s.status["/token"] = 500 }, fails: "/token: the authorization server answers with HTTP status 500"},
-		"no registration":                   {bend: func(s *authServer) { s.metadata = document("registration_endpoint", nil) }, fails: "lets no program register itself"},
+		"no registration":                   {bend: func(s *authServer) { s.metadata = withDocument("registration_endpoint", nil) }, fails: "lets no program register itself"},
 
 		"metadata at a relative place":            asks(`Bearer resource_metadata="/.well-known/oauth-protected-resource/mcp"`),
 		"metadata at a relative place, with none": asks(`Bearer resource_metadata="gone"`),
@@ -257,19 +257,19 @@ func loginCases() map[string]loginCase {
 			s.challenge = `Bearer resource_metadata="URL/meta"`
 			s.moved[resourceAt] = "/meta"
 		}},
-		"metadata of another host":               fails(loginCase{bend: func(s *authServer) { s.resource = document("resource", "https://bank.example/mcp") }}, `its "resource", https://bank.example/mcp`),
-		"metadata of the whole host":             {bend: func(s *authServer) { s.resource = document("resource", s.url) }},
+		"metadata of another host":               fails(loginCase{bend: func(s *authServer) { s.resource = withDocument("resource", "https://bank.example/mcp") }}, `its "resource", https://bank.example/mcp`),
+		"metadata of the whole host":             {bend: func(s *authServer) { s.resource = withDocument("resource", s.url) }},
 		"metadata that fail, and an own server":  {bend: func(s *authServer) { s.challenge = "Bearer"; s.status[resourceAt] = 500 }},
 		"no metadata, and an own server":         {bend: func(s *authServer) { s.challenge = "Bearer"; s.moved[resourceAt] = "" }},
 		"a page for metadata, and an own server": own(func(obj) string { return "<html>" }),
 		"other metadata, and an own server":      own(func(obj) string { return `{"status":"ok"}` }),
-		"metadata that name no server":           own(document("authorization_servers", nil)),
+		"metadata that name no server":           own(withDocument("authorization_servers", nil)),
 		"no metadata at all":                     {bend: func(s *authServer) { s.challenge = "Bearer"; s.moved[resourceAt], s.moved[serverAt] = "", "" }},
-		"metadata with a mark before":            {bend: func(s *authServer) { s.resource, s.metadata = marked, marked }},
+		"metadata with a mark before":            {bend: func(s *authServer) { s.resource, s.metadata = markedDocument, markedDocument }},
 		"members of other types":                 metadata("ui_locales_supported", "en"),
-		"a slash behind the issuer":              {bend: func(s *authServer) { s.metadata = document("issuer", s.url+"/") }},
+		"a slash behind the issuer":              {bend: func(s *authServer) { s.metadata = withDocument("issuer", s.url+"/") }},
 		"an issuer with a path": {bend: func(s *authServer) {
-			s.resource, s.metadata = document("authorization_servers", []any{s.url + "/tenant"}), document("issuer", s.url+"/tenant")
+			s.resource, s.metadata = withDocument("authorization_servers", []any{s.url + "/tenant"}), withDocument("issuer", s.url+"/tenant")
 			s.moved[serverAt] = serverAt + "/tenant"
 		}},
 		"OpenID alone": {bend: func(s *authServer) {
@@ -279,7 +279,7 @@ func loginCases() map[string]loginCase {
 				return ""
 			}
 		}},
-		"another issuer": {bend: func(s *authServer) { s.metadata = document("issuer", "https://login.example") },
+		"another issuer": {bend: func(s *authServer) { s.metadata = withDocument("issuer", "https://login.example") },
 			stands: `says that it is another one: its "issuer" is https://login.example`},
 
 		"a client of Claude Code":   {redirect: "http://localhost:PORT/callback", entry: obj{"oauth": obj{"clientId": "registered", "callbackPort": "PORT"}}},
@@ -295,7 +295,7 @@ func loginCases() map[string]loginCase {
 			entry: obj{"auth": obj{"clientId": "registered", "clientSecret": "${file:signs}", "callbackPort": "PORT"}}},
 		"a secret of the entry in the body": {redirect: "http://127.0.0.1:PORT/callback", secret: "sec-ret",
 			bend: func(s *authServer) {
-				s.proof, s.metadata = post, document("token_endpoint_auth_methods_supported", []any{post})
+				s.proof, s.metadata = post, withDocument("token_endpoint_auth_methods_supported", []any{post})
 			},
 			entry: obj{"auth": obj{"clientId": "registered", "clientSecret": "${file:secret}", "callbackPort": "PORT"}}},
 		// Directly it is refused by the page, too: that client has no way to send another redirect than it is registered with.
@@ -304,8 +304,8 @@ func loginCases() map[string]loginCase {
 	}
 }
 
-// marked is a document behind a byte order mark.
-func marked(m obj) string {
+// markedDocument is a document behind a byte order mark.
+func markedDocument(m obj) string {
 	text, _ := json.Marshal(m)
 	return "\ufeff" + string(text)
 }
