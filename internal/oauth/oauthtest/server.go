@@ -32,7 +32,6 @@ type Server struct {
 	Metadata  func(m map[string]any)                         // changes the metadata of the authorization server
 	Answer    func(q url.Values)                             // changes what the browser brings back
 	Token     func(w http.ResponseWriter, f url.Values) bool // answers in place of the token endpoint where it returns true
-	Given     func(m map[string]any)                         // changes an answer with tokens
 	Register  func(m map[string]any)                         // changes the answer to a registration
 	Asked     func(r *http.Request)                          // is shown each request to the authorization server
 	Challenge func(text string) string                       // changes what the protected server asks for
@@ -329,9 +328,6 @@ func (s *Server) give(w http.ResponseWriter, seen Seen, refresh bool) {
 		token := fmt.Sprintf("%s-refresh-%d", Canary, s.now.serial)
 		s.now.refresh[token] = seen
 		out["refresh_token"] = token
-	}
-	if s.Given != nil {
-		s.Given(out)
 	}
 	reply(w, http.StatusOK, out)
 }
