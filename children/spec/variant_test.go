@@ -27,7 +27,7 @@ func TestDigestedCountsWhatIsRelevant(t *testing.T) {
 		share := rapid.SampledFrom([]Share{ShareRoots, ShareAll}).Draw(t, "share")
 		spec := func(env, own map[string]string, args ...string) Spec {
 			var list []string
-			for name, value := range env { // in any order
+			for name, value := range env { // in any order, which changes from call to call
 				list = append(list, name+"="+value)
 			}
 			return Spec{Name: "a", Command: "c", Args: args, Env: own, Inherit: []string{"ASKED", "LATER"}, Share: share, Environ: list, Dir: word.Draw(t, "dir")}

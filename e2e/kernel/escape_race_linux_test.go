@@ -16,8 +16,7 @@ const readsPerSession = 2000
 
 // With the monitor off a directory of the official filesystem server is swapped against a link while it reads. Now and then its
 // own check is passed by, and then the kernel holds. MCPHUB_LONG_CASES says how many swaps there are at least; there are a tenth
-// as many reads. The control is the same without the sandbox, until a read leads outside. It is not parallel, since it leaves no
-// core idle.
+// as many reads. The control is the same without the sandbox, until a read leads outside.
 func TestSwapsAtTheConfinedServer(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)

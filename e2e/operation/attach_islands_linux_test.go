@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -296,7 +297,8 @@ func TestAttachedIslands(t *testing.T) {
 			m.calls(i, server, "crash")
 		case "burst":
 			var all sync.WaitGroup
-			for _, one := range places {
+			for _, place := range slices.Sorted(maps.Keys(places)) {
+				one := places[place]
 				for _, server := range servers {
 					talk := talks[pick(len(talks))]
 					all.Go(func() { m.calls(one, server, talk) })

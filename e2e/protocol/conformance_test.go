@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	required := requiredOfLegs(n, t)
 	t.Run("legs", func(t *testing.T) {
 		for _, l := range legs {
-			// Alone, and one after the other: the suite waits a short time for what it wants to see, which a busy machine does not keep.
+			// One after the other: the suite waits a short time for what it wants to see.
 			t.Run(l.role+" "+l.revision, func(t *testing.T) {
 				if l.role == "server" {
 					l.judgeServer(t, n, required[l.title()])

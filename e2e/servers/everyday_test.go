@@ -26,8 +26,7 @@ type honest struct {
 }
 
 // An everyday session is not disturbed: servers that people use, configured as people configure them, under the shipped
-// defaults, and a hundred calls and more that a model at work sends. None may be refused. It is not parallel: a browser takes
-// every core, and other tests measure time.
+// defaults, and a hundred calls and more that a model at work sends. None may be refused.
 func TestAnEverydaySession(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)

@@ -329,7 +329,8 @@ func said(a jsonrpc.Answer) string {
 func (s *stage) want(got string, parts ...string) {
 	s.Helper()
 	for _, part := range parts {
-		if not, is := strings.CutPrefix(part, "!"); is == strings.Contains(got, not) {
+		not, is := strings.CutPrefix(part, "!")
+		if is == strings.Contains(got, not) || not == "isError" && is && strings.HasPrefix(got, "error ") {
 			s.Errorf("want %q in %s", part, got)
 		}
 	}

@@ -25,7 +25,7 @@ var packages = func() map[string]string {
 	return m
 }()
 
-// InCI tells whether a test must fail if the machine lacks what the test needs.
+// InCI reports whether a test must fail if the machine lacks what the test needs.
 func InCI() bool { return os.Getenv("CI") == "true" }
 
 // Unproved begins the reason of each test that Missing ends.
@@ -58,7 +58,7 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// Has tells whether a program is in PATH, for a test that proves more if it is.
+// Has reports whether a program is in PATH, for a test that proves more if it is.
 func Has(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil

@@ -29,7 +29,7 @@ func repeats(t testing.TB, seed uint64) {
 // command runs a test again as it was run, from the root of the repository.
 func command(test string, seed uint64) string {
 	words := []string{fmt.Sprintf("%s=%d", seedVariable, seed)}
-	for _, name := range []string{casesVariable, "MCPHUB_E2E_LONG"} {
+	for _, name := range []string{casesVariable, "MCPHUB_E2E_LONG", "MCPHUB_STRICT_BOUNDS"} {
 		if value := os.Getenv(name); value != "" {
 			words = append(words, name+"="+value)
 		}

@@ -1,6 +1,6 @@
 // Testrun runs go test and prints what go test keeps to itself:
 //
-//	go run ./internal/testrun [-missed FILE] ARGUMENTS-OF-GO-TEST...
+//	go run ./internal/testrun [-missed FILE] -- ARGUMENTS-OF-GO-TEST...
 //
 // It prints a line for each package, and all that a failing package wrote except the output of its tests that passed. At the end it prints each
 // test that was skipped with its reason, and the 20 slowest tests. It exits as go test does, and with 1 if no test ran.

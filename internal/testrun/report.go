@@ -147,8 +147,9 @@ var (
 func (s *suite) reason(test string) (why string) {
 	for _, l := range s.out {
 		if l.test == test && !frame.MatchString(l.text) {
-			if why = strings.TrimSpace(place.ReplaceAllString(l.text, "")); strings.HasPrefix(why, needs.Unproved) {
-				return why
+			why = strings.TrimSpace(place.ReplaceAllString(l.text, ""))
+			if at := strings.Index(why, needs.Unproved); at >= 0 { // output that ends in no newline stands before it
+				return why[at:]
 			}
 		}
 	}

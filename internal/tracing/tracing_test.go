@@ -2,6 +2,8 @@ package tracing
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,8 +139,8 @@ func TestEditsChangeNothingElse(t *testing.T) {
 			meta[n] = value.Draw(t, "value")
 		}
 		b := []string{}
-		for n, v := range meta {
-			b = append(b, ` "`+n+`" : `+v)
+		for _, n := range slices.Sorted(maps.Keys(meta)) {
+			b = append(b, ` "`+n+`" : `+meta[n])
 		}
 		params := `{"name":"a","_meta":{` + strings.Join(b, ",") + `},"arguments":{"a": 1.0}}`
 		out := rapid.SampledFrom([]Context{{}, {Parent: parent}, {Parent: parent, State: "b=2", Baggage: "k=v"}, {Baggage: "k=v"}}).Draw(t, "out")

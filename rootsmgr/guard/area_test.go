@@ -29,7 +29,7 @@ func TestAreas(t *testing.T) {
 		{exact, "/u/Docs", "/u/Docs/out/s", true, false},
 		{exact, "/u/Docs", "/u/Docs/../other/s", false, false},
 		{exact, "/u/Docs", "/u/Docs/out/../Docs2/s", true, false}, // to the kernel it is /u/Docs2/s
-		{exact, "/u/Docs", "/u/Docs/deep/../out/s", true, false}, // to the kernel it is inside, and cleaned it is /u/other/s
+		{exact, "/u/Docs", "/u/Docs/deep/../out/s", true, false},  // to the kernel it is inside, and cleaned it is /u/other/s
 		{exact, "/u/Docs", "/u/Docs2/s", false, false},
 		{exact, "/u/Docs", "/u/docs/f", false, false},
 		{exact, "/u/none", "/u/none/x", true, true},

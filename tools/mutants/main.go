@@ -90,8 +90,8 @@ func run(list, tree string, reports []string) (faults []string, err error) {
 		}
 		killed := count["KILLED"] + count["TIMED OUT"]
 		all := killed + count["LIVED"] + count["NOT COVERED"]
-		if all == 0 {
-			return faults, fmt.Errorf("%s: no mutant was tried", pkg)
+		if all == 0 || count["NOT VIABLE"] > all {
+			return faults, fmt.Errorf("%s: %d mutants were tried, and %d could not be built", pkg, all, count["NOT VIABLE"])
 		}
 		score := 100 * float64(killed) / float64(all)
 		fmt.Printf("%-24s %7d %7d %11d %9d %6.1f%% %14d\n", pkg, count["KILLED"], count["LIVED"], count["NOT COVERED"], count["TIMED OUT"], score, count["NOT VIABLE"])

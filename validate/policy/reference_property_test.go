@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,8 +223,8 @@ func TestPolicyReference(t *testing.T) {
 			}
 		}
 		raw := `{"n":1`
-		for key, v := range call {
-			raw += fmt.Sprintf(",%q:%q", key, v)
+		for _, key := range slices.Sorted(maps.Keys(call)) {
+			raw += fmt.Sprintf(",%q:%q", key, call[key])
 		}
 		raw += "}"
 		approved := "" // a rule about calls that a person has lifted for this one
