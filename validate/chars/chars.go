@@ -255,6 +255,16 @@ func FoldRune(r rune) rune {
 // FoldName is a name as it is under Unicode case folding.
 func FoldName(s string) string { return strings.Map(FoldRune, s) }
 
+// Squeeze is what is left of a name without its case, hyphens and underscores.
+func Squeeze(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == '_' {
+			return -1
+		}
+		return FoldRune(r)
+	}, s)
+}
+
 // Quote prints untrusted text in a message: quoted, control characters escaped, clipped.
 func Quote(s string) string {
 	const most = 200

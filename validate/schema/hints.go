@@ -94,7 +94,7 @@ func (s *Schema) hintsOfArguments() map[string]Hint {
 }
 
 func (s *Schema) hintsAt(t *strictjson.Tree, id int32) Hint {
-	at, declared, all := s.at(t, id, true)
+	at, declared, all := s.stands(t, id, true)
 	if len(at) == 0 || !all {
 		return Hint{}
 	}
@@ -249,32 +249,57 @@ func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
 
 // applied are the schemas that may apply to a value; all is false where they are too many.
 func (s *Schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
-	at, _, all = s.at(t, id, false)
+	at, _, all = s.stands(t, id, false)
 	return at, all && AddInPlace(at, false)
 }
 
-// at are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
+// stands are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
 // there are too many on the way. declared says that one of them names it; sure leaves out what may not apply.
-func (s *Schema) at(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
+func (s *Schema) stands(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	if s == nil {
 		return nil, false, true
 	}
-	var tokens []int32
+	steps, ok := stepsTo(t, id)
+	if !ok {
+		return nil, false, true // inside a string the schema is silent
+	}
+	return s.at(steps, sure)
+}
+
+// step leads from a value to a member or an element of it.
+type step struct {
+	member bool
+	name   string
+	index  int
+}
+
+// stepsTo lead from the arguments as a whole to a value; ok is false where it stands in JSON inside a string.
+func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	for n := id; n > 0; n = t.Nodes[n].Parent {
 		if t.InString(n) {
-			return nil, false, true // inside a string the schema is silent
+			return nil, false
 		}
-		tokens = append(tokens, n)
+		if t.IsMember(n) {
+			steps = append(steps, step{member: true, name: t.Name(n)})
+		} else {
+			steps = append(steps, step{index: int(t.Nodes[n].Index)})
+		}
 	}
+	slices.Reverse(steps)
+	return steps, true
+}
+
+// at is stands for the value that some steps lead to.
+func (s *Schema) at(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	at = map[*jsonschema.Schema]bool{s.Root: true}
-	for _, token := range slices.Backward(tokens) {
+	for _, to := range steps {
 		if !AddInPlace(at, sure) {
 			return nil, declared, false
 		}
 		next := map[*jsonschema.Schema]bool{}
 		declared = false
 		for sub := range at {
-			declared = governs(t, sub, token, sure, func(in *jsonschema.Schema) { next[in] = true }) || declared
+			declared = governs(sub, to, sure, func(in *jsonschema.Schema) { next[in] = true }) || declared
 		}
 		at = next
 	}
@@ -332,14 +357,14 @@ func AddInPlace(at map[*jsonschema.Schema]bool, sure bool) bool {
 
 // governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
 // it.
-func governs(t *strictjson.Tree, s *jsonschema.Schema, id int32, sure bool, yield func(*jsonschema.Schema)) (named bool) {
+func governs(s *jsonschema.Schema, to step, sure bool, yield func(*jsonschema.Schema)) (named bool) {
 	one := func(v any) {
 		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
 			yield(sub)
 		}
 	}
-	if t.IsMember(id) {
-		sub := s.Properties[t.Name(id)]
+	if to.member {
+		sub := s.Properties[to.name]
 		one(sub)
 		if sub == nil {
 			one(s.AdditionalProperties)
@@ -352,7 +377,7 @@ func governs(t *strictjson.Tree, s *jsonschema.Schema, id int32, sure bool, yiel
 		}
 		return sub != nil
 	}
-	for _, in := range itemSchemas(s, int(t.Nodes[id].Index)) {
+	for _, in := range itemSchemas(s, to.index) {
 		one(in)
 	}
 	if !sure {

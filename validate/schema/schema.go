@@ -295,6 +295,17 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 	if s == nil {
 		return nil
 	}
+	regex := regexBudget
+	bad, err := s.check(v, work, &regex)
+	if bad != nil {
+		return describe(bad)
+	}
+	return err
+}
+
+// check holds decoded arguments against the schema, and returns what is wrong with them. regex is the time that its patterns may
+// still take. An error says that it could not be found out.
+func (s *Schema) check(v any, work *budget.Budget, regex *time.Duration) (bad *jsonschema.ValidationError, err error) {
 	if s.plain != nil {
 		return run(s.plain, v)
 	}
@@ -302,43 +313,43 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 	select {
 	case in = <-s.spare:
 	default:
-		var err error
 		if in, _, err = s.compile(); err != nil {
-			return &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
+			return nil, &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
-	*in.meter = meter{work: work, regex: regexBudget}
-	err := run(in, v)
+	*in.meter = meter{work: work, regex: *regex}
+	bad, err = run(in, v)
+	*regex = in.meter.regex
 	select {
 	case s.spare <- in:
 	default:
 	}
-	return err
+	return bad, err
 }
 
-func run(in *instance, v any) (err error) {
-	spent := &Error{Code: CodeBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
+// errSpent refuses a call that costs too much.
+func errSpent() error {
+	return &Error{Code: CodeBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
+}
+
+func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			// Any panic of the library denies the call; only that of step is expected.
-			err = spent
+			bad, err = nil, errSpent()
 			if r != any(errBudget) {
 				err = &Error{Code: CodeBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
 			}
 		}
 	}()
-	bad := in.root.Validate(v)
+	wrong := in.root.Validate(v)
 	if in.meter.spent {
-		return spent // whatever was found: a match that was cut short may have been turned round by a "not"
+		return nil, errSpent() // whatever was found: a match that was cut short may have been turned round by a "not"
 	}
-	if bad == nil {
-		return nil
+	if wrong == nil || errors.As(wrong, &bad) {
+		return bad, nil
 	}
-	var ve *jsonschema.ValidationError
-	if !errors.As(bad, &ve) {
-		return &Error{Code: CodeViolation, Message: chars.Clip(bad.Error(), 500)}
-	}
-	return describe(ve)
+	return nil, &Error{Code: CodeViolation, Message: chars.Clip(wrong.Error(), 500)}
 }
 
 // describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library

@@ -1,0 +1,309 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	jskind "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"mcphub/validate/budget"
+	"mcphub/validate/chars"
+	"mcphub/validate/strictjson"
+)
+
+// Many servers read more than their schema says: "5" for 5, a list that a model has put into a string, null for an argument
+// that may be left out, and members that they do not know. A lenient reading finds out whether arguments fit once they are
+// read so, and where they are read otherwise than they stand. It never changes them.
+
+// How a value of the arguments is read.
+const (
+	AsItStands = iota
+	AsContent  // a string is the number, the boolean, the list or the object that is written in it
+	AsAbsent   // null is no value
+	AsExtra    // a member that the schema does not know is not read, or read by its own name
+)
+
+// A Place is a value of the arguments that a lenient reading takes otherwise than it stands, or holds such a value. nil is
+// neither.
+type Place struct {
+	How      int
+	inside   map[string]*Place // by name or position
+	names    map[string]bool   // of an object with such members: those that its schemas declare
+	spelling map[string]string // one of them, by its letters and digits
+}
+
+// Step is the place of a member or an element.
+func (p *Place) Step(token string) *Place {
+	if p == nil {
+		return nil
+	}
+	return p.inside[token]
+}
+
+func (p *Place) asItStands() bool { return p == nil || p.How == AsItStands }
+
+// IsContent reports a string that is read for what is written in it.
+func (p *Place) IsContent() bool { return p != nil && p.How == AsContent }
+
+// IsExtra reports a member that the schema does not know.
+func (p *Place) IsExtra() bool { return p != nil && p.How == AsExtra }
+
+// Spelling is the declared name of an object's member that another name differs from by case, hyphens and underscores alone.
+func (p *Place) Spelling(name string) (declared string, ok bool) {
+	declared, ok = p.spelling[chars.Squeeze(name)]
+	return declared, ok
+}
+
+// A Reading is how arguments fit a schema that they do not fit as they stand.
+type Reading struct {
+	Value  any   // the arguments, decoded, as they are read
+	Places Place // where they are read otherwise than they stand: of the arguments as a whole
+	Count  int   // how many values are
+}
+
+// maxRounds is how often a reading goes on: what is wrong inside an alternative may only show once that alternative is taken.
+const maxRounds = 4
+
+// Read judges decoded arguments as they stand, and then by a lenient reading, which is nil where they fit as they stand. What does
+// not fit by it either is refused for what is wrong with it as it stands.
+func (s *Schema) Read(v any, work *budget.Budget) (*Reading, error) {
+	if s == nil {
+		return nil, nil
+	}
+	regex := regexBudget
+	bad, err := s.check(v, work, &regex)
+	if bad == nil || err != nil {
+		return nil, err
+	}
+	r := reader{Reading: Reading{Value: clone(v)}, s: s, work: work}
+	for wrong := bad; r.rounds < maxRounds && r.round(wrong); {
+		switch wrong, err = s.check(r.Value, work, &regex); {
+		case err != nil:
+			return nil, err
+		case wrong == nil:
+			return &r.Reading, nil
+		}
+	}
+	if work.Spent() {
+		return nil, errSpent()
+	}
+	return nil, describe(bad)
+}
+
+// clone copies what holds values.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, in := range v {
+			m[name] = clone(in)
+		}
+		return m
+	case []any:
+		list := slices.Clone(v)
+		for i := range list {
+			list[i] = clone(list[i])
+		}
+		return list
+	}
+	return v
+}
+
+// reader makes a Reading.
+type reader struct {
+	Reading
+	s      *Schema
+	work   *budget.Budget
+	rounds int
+}
+
+// round reads otherwise what is wrong, as far as it can be, and reports whether there was anything.
+func (r *reader) round(wrong *jsonschema.ValidationError) bool {
+	r.rounds++
+	before := r.Count
+	var extra []*jsonschema.ValidationError // what is declared in one alternative is not extra in another
+	for todo := []*jsonschema.ValidationError{wrong}; len(todo) > 0; {
+		e := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		switch kind := e.ErrorKind.(type) {
+		case *jskind.PropertyNames: // what it holds is about names, and not about what stands at its place
+		case *jskind.AdditionalProperties:
+			extra = append(extra, e)
+		case *jskind.Type:
+			r.value(e.InstanceLocation, kind.Want)
+		case *jskind.Enum:
+			r.value(e.InstanceLocation, typesOf(kind.Want))
+		case *jskind.Const:
+			r.value(e.InstanceLocation, typesOf([]any{kind.Want}))
+		default:
+			todo = append(todo, e.Causes...)
+		}
+	}
+	for _, e := range extra {
+		r.extra(e.InstanceLocation, e.ErrorKind.(*jskind.AdditionalProperties).Properties)
+	}
+	return r.Count > before && !r.work.Spent()
+}
+
+// typesOf are the types of the numbers and booleans among constants.
+func typesOf(constants []any) (types []string) {
+	for _, v := range constants {
+		switch v.(type) {
+		case json.Number:
+			types = append(types, "number")
+		case bool:
+			types = append(types, "boolean")
+		}
+	}
+	return types
+}
+
+// value reads a string for what is written in it, if that is of a type that is wanted, and null for no value.
+func (r *reader) value(at []string, want []string) {
+	if len(at) == 0 {
+		return
+	}
+	token := at[len(at)-1]
+	parent, place, steps := r.find(at[:len(at)-1])
+	if place == nil || !place.Step(token).asItStands() {
+		return
+	}
+	switch parent := parent.(type) {
+	case map[string]any:
+		v, there := parent[token]
+		if text, ok := v.(string); ok {
+			if v, ok = r.content(text, want); ok {
+				parent[token] = v
+				r.note(place, token, AsContent)
+			}
+		} else if there && v == nil && r.learn(place, steps) && place.names[token] {
+			delete(parent, token)
+			r.note(place, token, AsAbsent)
+		}
+	case []any:
+		i, err := strconv.Atoi(token)
+		if err != nil || i >= len(parent) {
+			return
+		}
+		if text, ok := parent[i].(string); ok {
+			if v, ok := r.content(text, want); ok {
+				parent[i] = v
+				r.note(place, token, AsContent)
+			}
+		}
+	}
+}
+
+// content is what is written in a string: a number, true or false, a list or an object, in strict JSON.
+func (r *reader) content(text string, want []string) (v any, ok bool) {
+	trimmed := strings.Trim(text, " \t\r\n")
+	if trimmed == "" || !r.work.Spend(budget.FindSteps+len(text)/budget.ByteSteps) {
+		return nil, false
+	}
+	kind := "number"
+	switch trimmed[0] {
+	case '{':
+		kind = "object"
+	case '[':
+		kind = "array"
+	case 't', 'f':
+		kind = "boolean"
+	case '"', 'n':
+		return nil, false
+	}
+	if !slices.Contains(want, kind) && !(kind == "number" && slices.Contains(want, "integer")) {
+		return nil, false
+	}
+	if trimmed != text && kind != "object" && kind != "array" {
+		return nil, false
+	}
+	t := strictjson.New(strictjson.DefaultDepth)
+	defer t.Free()
+	if err := t.Walk([]byte(text), -1, 0); err != nil {
+		return nil, false
+	}
+	return t.Value(0), true
+}
+
+// extra leaves members out that no schema of their object declares.
+func (r *reader) extra(at, names []string) {
+	parent, place, steps := r.find(at)
+	members, ok := parent.(map[string]any)
+	if !ok || place == nil || !r.learn(place, steps) {
+		return
+	}
+	for _, name := range names {
+		if _, there := members[name]; there && !place.names[name] && place.Step(name).asItStands() {
+			delete(members, name)
+			r.note(place, name, AsExtra)
+		}
+	}
+}
+
+// learn finds out which names the schemas of an object declare. It is false where they are too many to know.
+func (r *reader) learn(object *Place, steps []step) bool {
+	if object.names != nil {
+		return true
+	}
+	at, _, all := r.s.at(steps, false)
+	all = all && AddInPlace(at, false)
+	if !r.work.Spend(budget.FindSteps+len(at)*(len(steps)+1)) || !all {
+		return false
+	}
+	object.names, object.spelling = make(map[string]bool), make(map[string]string)
+	for sub := range at {
+		for name := range sub.Properties {
+			object.names[name] = true
+			if same, ok := object.spelling[chars.Squeeze(name)]; !ok || name < same {
+				object.spelling[chars.Squeeze(name)] = name
+			}
+		}
+	}
+	return true
+}
+
+// find is the value at a location, with its place. It finds nothing in what is read otherwise than it stands: what is written in a
+// string has to fit as it is.
+func (r *reader) find(at []string) (v any, place *Place, steps []step) {
+	v, place = r.Value, &r.Places
+	for _, token := range at {
+		s := step{name: token}
+		switch in := v.(type) {
+		case map[string]any:
+			s.member, v = true, in[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i >= len(in) {
+				return nil, nil, nil
+			}
+			s.index, v = i, in[i]
+		default:
+			return nil, nil, nil
+		}
+		next := place.inside[token]
+		if next == nil {
+			next = &Place{}
+			place.put(token, next)
+		}
+		if place = next; place.How != AsItStands {
+			return nil, nil, nil
+		}
+		steps = append(steps, s)
+	}
+	return v, place, steps
+}
+
+func (p *Place) put(token string, in *Place) {
+	if p.inside == nil {
+		p.inside = make(map[string]*Place)
+	}
+	p.inside[token] = in
+}
+
+func (r *reader) note(object *Place, token string, how int) {
+	object.put(token, &Place{How: how})
+	r.Count++
+}
