@@ -32,7 +32,8 @@ type ChildConfig struct {
 	Command     string                                // "" for a child behind a URL, and for the embedded one
 	CommandArgs []string
 	URL         string
-	Inherit     []string // names of the hub's variables that it gets beyond those that all get
+	Inherit     []string       // names of the hub's variables that it gets beyond those that all get
+	Demand      declare.Demand // how far arguments have to fit the schemas of its tools
 }
 
 // Config is all a Checker is made of.
@@ -209,10 +210,10 @@ func (s *Scan) Certain() bool {
 	return s == nil || s.byClient && len(s.found.Resources) > 0 || slices.ContainsFunc(s.found.Findings, func(f detect.Finding) bool { return !f.Conditional() })
 }
 
-// NeedsJudge reports whether Judge may say anything but Allow. false: dispatch at once. Rules that are for some people only may
-// say more.
+// NeedsJudge reports whether Judge may say anything but Allow, or has anything to note. false: dispatch at once. Rules that are for
+// some people only may say more.
 func (s *Scan) NeedsJudge() bool {
-	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 {
+	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 || s.found.Lenient > 0 {
 		return true
 	}
 	return !s.tool.ruling.LetsPass()
@@ -232,7 +233,7 @@ func (c *Checker) scanned(t *Tool, found detect.Result, err error) (*Scan, error
 	if err != nil {
 		return nil, err
 	}
-	if t.nothing != nil && len(found.Findings) == 0 && len(found.Resources) == 0 {
+	if t.nothing != nil && len(found.Findings) == 0 && len(found.Resources) == 0 && found.Lenient == 0 {
 		return t.nothing, nil
 	}
 	return &Scan{tool: t, found: found, byClient: c.search.ClientResources}, nil
@@ -245,7 +246,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if c == nil || s == nil || s.tool == nil {
 		return out
 	}
-	out.Child, out.Tool = s.tool.child.Name, s.tool.name
+	out.Child, out.Tool, out.Lenient = s.tool.child.Name, s.tool.name, s.found.Lenient
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
@@ -271,7 +272,7 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 		j.guard = c.policy.WithSandbox(j.machine, v.Snapshot.Guard()).Through(j.machine.FS)
 	}
 	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
-	out.Findings = append(j.judgeFindings(s.found.Findings), resources...)
+	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)
 	if j.disk.Missed() {

@@ -362,6 +362,38 @@ func codeOfCase(c rootsmgr.Case) string {
 	return CodeRootsFailed
 }
 
+// judgeReadings judges the findings of the arguments as they stand, and then those of a lenient reading, the last of all. Each are judged
+// as if the others were not there: a server takes the arguments in one way, and a directory that it finds so says nothing of the other.
+func (j *judge) judgeReadings(findings []detect.Finding, reread int) (list []FindingVerdict) {
+	standing := len(findings) - reread
+	if standing > 0 {
+		list = j.judgeFindings(findings[:standing])
+	}
+	if reread == 0 {
+		return list
+	}
+	j.ownDirs, j.baseDirs, j.hintedDirs, j.namedDirs, j.secondPass = nil, nil, nil, nil, false
+	type same struct {
+		pointer, value, code, leads string
+		form                        detect.Form
+		role                        access.Role
+		decision                    policy.Decision
+	}
+	key := func(f *FindingVerdict) same {
+		return same{f.Pointer, f.Value, f.Code, f.Leads, f.Form, f.Role, f.Decision}
+	}
+	seen := make(map[same]bool, len(list))
+	for i := range list {
+		seen[key(&list[i])] = true
+	}
+	for _, f := range j.judgeFindings(findings[standing:]) {
+		if !seen[key(&f)] { // most values are the same in both
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
 // judgeFindings judges every finding, by the boundary and then by the rules of the policy.
 func (j *judge) judgeFindings(findings []detect.Finding) []FindingVerdict {
 	list := j.readings(findings)

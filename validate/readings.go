@@ -226,7 +226,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 		if !shell.HasMeta(alt) {
 			continue
 		}
-		if shell.GlobClimbs(chars.ToSlash(alt)) {
+		if shell.GlobClimbs(chars.ToSlash(alt)) && !(f.Content && shell.IsOneClass(alt)) {
 			yield(meaning{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
 			continue
 		}

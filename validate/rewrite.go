@@ -253,7 +253,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 		}
 	}
 	trial := judge{c: j.c, machine: j.machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
-	out.Findings = trial.judgeFindings(findings)
+	out.Findings = trial.judgeReadings(findings, s.found.Reread)
 	out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 	return out
 }

@@ -73,7 +73,7 @@ func (c *Checker) Tool(child, serverName string, def []byte) (*Tool, error) {
 // prepare joins what the operator, the profile and the name say.
 func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destructive bool) *Tool {
 	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
-	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil}
+	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil, Demand: ch.Demand}
 	byName := t.profile == nil
 	t.first = !byName && t.profile.First // a server must not reduce the readings by what it calls itself
 	if byName {

@@ -70,6 +70,7 @@ type Verdict struct {
 	Stale      bool
 	Child      string
 	Tool       string
+	Lenient    int  // how many values of the arguments fit the tool's schema by a lenient reading alone
 	WouldBlock bool // CallContext.NoWait, and the verdict takes a look at what is not at hand: nothing was decided
 	Findings   []FindingVerdict
 	Rule       string          // what decided: one of the Rule constants, or where Fired is set that rule's name

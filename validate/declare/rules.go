@@ -178,6 +178,22 @@ func (at Cursor) Names(member string) bool {
 	return slices.ContainsFunc(at, func(p position) bool { return p.node.kids[member] != nil })
 }
 
+// Spelling is a member that a declaration names and that another name differs from by case, hyphens and underscores alone.
+func (at Cursor) Spelling(member string) (declared string, ok bool) {
+	if at.Names(member) {
+		return "", false
+	}
+	squeezed := chars.Squeeze(member)
+	for _, p := range at {
+		for name := range p.node.kids {
+			if chars.Squeeze(name) == squeezed {
+				return name, true
+			}
+		}
+	}
+	return "", false
+}
+
 // GoesDeeper reports whether any declaration goes deeper, so that a string there is expected to hold JSON.
 func (at Cursor) GoesDeeper() bool {
 	return slices.ContainsFunc(at, func(p position) bool { return p.node.star != nil || len(p.node.kids) > 0 })
@@ -230,6 +246,26 @@ func ParseMode(s string) (Mode, error) {
 		return ModeStrict, fmt.Errorf("mode %s is none of strict, declared, off", chars.Quote(s))
 	}
 	return Mode(i), nil
+}
+
+// Demand is how far arguments have to fit the schema of a tool. The zero value demands most.
+type Demand uint8
+
+const (
+	DemandStrict  Demand = iota // they fit as they stand
+	DemandLenient               // they fit by a lenient reading: see package schema
+	DemandNothing               // the schema is the server's business
+)
+
+var demandNames = []string{"strict", "lenient", "off"}
+
+// ParseDemand reads a demand as hub.json spells it.
+func ParseDemand(s string) (Demand, error) {
+	i := slices.Index(demandNames, s)
+	if i < 0 {
+		return DemandStrict, fmt.Errorf("arguments %s is none of lenient, strict, off", chars.Quote(s))
+	}
+	return Demand(i), nil
 }
 
 // tightening is what a profile may say of a tool that its server is not known to have, where nothing but the name that

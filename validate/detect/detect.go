@@ -10,6 +10,7 @@ import (
 	"mcphub/validate/declare"
 	"mcphub/validate/machine"
 	"mcphub/validate/names"
+	"mcphub/validate/schema"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
 	"mcphub/validate/text"
@@ -42,10 +43,11 @@ type detector struct {
 		object int32
 		list   []int32
 	}
-	writes  bool      // the word stands after a redirection
-	inShell bool      // it belongs to a command
-	cmd     shell.Use // what that makes of it
-	refused error     // why the call is
+	writes  bool          // the word stands after a redirection
+	inShell bool          // it belongs to a command
+	cmd     shell.Use     // what that makes of it
+	refused error         // why the call is
+	places  *schema.Place // of the arguments as a whole, where they fit the schema by a lenient reading alone
 }
 
 // source is the string that the latest findings came from.
@@ -67,11 +69,14 @@ type slot struct {
 	level int            // of JSON in strings
 	code  bool           // the element of an array behind -c or -e
 	under bool           // below an object that was declared as a path
+
+	place  *schema.Place // how a lenient reading takes it
+	strict bool          // it belongs to a member that the schema does not know, so it is searched as in strict mode
 }
 
 // run walks the whole tree.
 func (d *detector) run() error {
-	p := slot{key: -1, at: d.tool.Rules.Start()}
+	p := slot{key: -1, at: d.tool.Rules.Start(), place: d.places}
 	p.rule = p.at.Rule()
 	if err := d.visit(0, p); err != nil {
 		return err
@@ -108,6 +113,9 @@ func (d *detector) visit(id int32, p slot) error {
 				q.rule = q.at.Rule().Over(p.rule)
 			}
 			q.names = false
+			if p.place != nil {
+				q.place = p.place.Step(strictjson.IndexToken(d.t.Nodes[c].Index))
+			}
 			if p.class == names.Content && !d.t.IsMember(id) && d.t.Nodes[c].Kind == strictjson.String {
 				q.class = names.Other // in a list of lists
 			}
@@ -131,13 +139,21 @@ func (d *detector) object(id int32, p slot) error {
 	beside := d.classesOf(id, classes[:])
 	i, edit := -1, editUnknown
 	for c := t.Nodes[id].First; c > 0; c = t.Nodes[c].Next {
-		q := slot{key: c, level: p.level, under: p.under || p.rule != nil && p.rule.Role != access.None}
+		q := slot{key: c, level: p.level, strict: p.strict, under: p.under || p.rule != nil && p.rule.Role != access.None}
 		if p.rule != nil && p.rule.Role == access.None {
 			q.rule = p.rule
 		}
 		if len(p.at) > 0 {
 			q.at = p.at.Step(t.Name(c))
 			q.rule = q.at.Rule().Over(q.rule)
+		}
+		if p.place != nil {
+			if q.place = p.place.Step(t.Name(c)); q.place.IsExtra() {
+				if err := d.checkSpelling(c, p); err != nil {
+					return err
+				}
+				q.strict = true
+			}
 		}
 		if i++; i < len(classes) {
 			q.class = classes[i]
@@ -147,7 +163,7 @@ func (d *detector) object(id int32, p slot) error {
 		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
 			q.class = names.Shell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
-		q.bare = beside || p.class == names.Path || p.class == names.Source
+		q.bare = beside && d.mode(q) == declare.ModeStrict || p.class == names.Path || p.class == names.Source
 		if p.names && (q.class == names.Path || q.class == names.Source) && !plainName(t.Name(c)) {
 			q.class = names.Other
 		}
@@ -159,7 +175,7 @@ func (d *detector) object(id int32, p slot) error {
 		}
 		isPath := q.class == names.Path || q.class == names.Source || q.rule != nil && q.rule.Role != access.None
 		q.names = isPath && t.Nodes[c].Kind == strictjson.Object
-		d.member(c, p, q.rule)
+		d.member(c, p, q)
 		if err := d.visit(c, q); err != nil {
 			return err
 		}
@@ -181,12 +197,12 @@ func (d *detector) classesOf(id int32, classes []names.Class) (path bool) {
 		path = path || class == names.Path || class == names.Source
 		i++
 	}
-	return path && d.tool.Mode == declare.ModeStrict
+	return path
 }
 
 // segments searches a path given as a list of its components: ["src", "main.go"].
 func (d *detector) segments(id int32, p slot) {
-	if d.tool.Mode != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
+	if d.mode(p) != declare.ModeStrict || p.class != names.Path && (p.key < 0 || !names.SegmentWords[d.lastWord(p.key)]) {
 		return
 	}
 	var parts []string
@@ -222,6 +238,39 @@ func (d *detector) checkTwins(a, b int32, p slot) error {
 		Message: "its name differs from that of " + chars.Quote(d.t.Name(a)) + " in letter case only, and parsers disagree on whether they are one argument; send the declared spelling alone"}
 }
 
+// checkSpelling refuses a member that the schema forbids if its name differs from a declared one only in letter case, hyphens and
+// underscores: some servers read it as the declared argument, which it was not searched as.
+func (d *detector) checkSpelling(id int32, p slot) error {
+	name := d.t.Name(id)
+	declared, ok := p.place.Spelling(name)
+	if !ok {
+		declared, ok = p.at.Spelling(name)
+	}
+	if !ok {
+		return nil
+	}
+	return &strictjson.Error{Code: strictjson.CodeFolded, Pointer: d.t.Pointer(id),
+		Message: "its name differs from that of " + chars.Quote(declared) + " in letter case, hyphens and underscores only, and servers disagree on whether they are one argument; send the declared spelling alone"}
+}
+
+// mode is how far a value is searched.
+func (d *detector) mode(p slot) declare.Mode {
+	if p.strict && d.tool.Mode == declare.ModeDeclared {
+		return declare.ModeStrict
+	}
+	return d.tool.Mode
+}
+
+// hints are what the schema says of a value. If it fits only once it is read otherwise, the schema says nothing about the string
+// that it is.
+func (d *detector) hints(id int32, p slot) schema.Hint {
+	h := d.tool.schema.HintsAt(d.t, id)
+	if p.place.IsContent() {
+		h.Enum, h.Word = false, false
+	}
+	return h
+}
+
 // plainName reports a name that looks like an argument's, not like a file's.
 func plainName(s string) bool { return !strings.ContainsAny(s, `./\ :`) }
 
@@ -253,7 +302,7 @@ func (d *detector) classOf(id int32) names.Class {
 }
 
 // member searches a member name.
-func (d *detector) member(id int32, p slot, own *declare.Rule) {
+func (d *detector) member(id int32, p, own slot) {
 	inner, _ := d.t.RawName(id)
 	if d.tool.Mode == declare.ModeOff || !p.names && !text.MayBePath(inner) {
 		return
@@ -263,7 +312,7 @@ func (d *detector) member(id int32, p slot, own *declare.Rule) {
 	}
 	name := d.t.Name(id)
 	exempt := func(rule *declare.Rule) bool { return rule != nil && rule.Role == access.None }
-	if exempt(own) || exempt(p.rule) || d.tool.Mode == declare.ModeDeclared && !(p.names && p.rule != nil) {
+	if exempt(own.rule) || exempt(p.rule) || d.mode(own) == declare.ModeDeclared && !(p.names && p.rule != nil) {
 		d.uris(id, name, p, true)
 		return
 	}
@@ -307,6 +356,7 @@ func (d *detector) str(id int32, p slot) error {
 			if ok {
 				q := p
 				q.level++
+				q.place = nil
 				if err := d.visit(t.Nodes[id].First, q); err != nil {
 					return err
 				}
@@ -330,7 +380,7 @@ func (d *detector) value(id int32, s string, p slot) {
 		d.exempted(id, s, p)
 		return
 	}
-	if d.tool.Mode == declare.ModeDeclared && !p.under {
+	if d.mode(p) == declare.ModeDeclared && !p.under {
 		if p.class == names.Content {
 			d.prose(id, s, p)
 		} else {
@@ -342,7 +392,7 @@ func (d *detector) value(id int32, s string, p slot) {
 		if !d.work.Spend(budget.FindSteps) {
 			return
 		}
-		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.tool.schema.HintsAt(d.t, id).Enum {
+		if how := d.tool.schema.PathAt(d.t, id); how != "" && !d.hints(id, p).Enum {
 			d.asPath(id, s, p, how, false)
 			return
 		}
@@ -359,7 +409,7 @@ func (d *detector) value(id int32, s string, p slot) {
 		if p.class == names.Source && d.isSourceCode(p.key, s) {
 			return
 		}
-		h := d.tool.schema.HintsAt(d.t, id)
+		h := d.hints(id, p)
 		if d.isProgramValue(s, p) {
 			return // shellPath
 		}

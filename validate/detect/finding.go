@@ -55,6 +55,7 @@ type Finding struct {
 	Rewritable Rewritable   // of the whole string, where it may have to be rewritten
 	Context    bool         // the argument says where a tool works, not on what (cwd, projectRoot)
 	Assumed    bool         // the role is only guessed
+	Content    bool         // a lenient reading takes what is written in the string, such as a list
 	Written    bool         // it stands after a redirection
 	MustExist  bool         // it counts only if something exists there
 	InShell    bool         // it is a word of a command
@@ -176,6 +177,7 @@ func (d *detector) add(f Finding, p slot) {
 	if f.Relative() && !d.at.member {
 		f.Runs = f.Runs || d.isProgram(f.Node, p)
 	}
+	f.Content = p.place.IsContent() && !f.Member
 	f.Context = p.key >= 0 && !f.Member && names.IsContext(d.keys, d.t.Name(p.key))
 	d.findings = append(d.findings, f)
 }

@@ -20,7 +20,7 @@ func (d *detector) prose(id int32, s string, p slot) {
 	if v == "" {
 		return
 	}
-	if d.tool.Mode == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || text.IsPatch(s)) {
+	if d.mode(p) == declare.ModeStrict && p.rule == nil && (strings.IndexByte(s, '\n') >= 0 && names.PatchWords[d.lastWord(p.key)] || text.IsPatch(s)) {
 		d.patch(id, s, p)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"mcphub/validate/declare"
 	"mcphub/validate/machine"
 	"mcphub/validate/names"
+	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 	"mcphub/validate/uri"
 )
@@ -27,7 +28,9 @@ type Searcher struct {
 
 // Result is what the arguments of one call hold. It keeps nothing of their bytes.
 type Result struct {
-	Findings  []Finding
+	Findings  []Finding     // of the arguments as they stand, and after those the ones of a lenient reading
+	Reread    int           // how many of Findings are of that reading
+	Lenient   int           // how many values it takes otherwise than they stand; 0: there is none
 	Resources []Finding     // URIs of schemes with prefixes; of any scheme if the client may give prefixes
 	Work      budget.Budget // what judging them may cost
 	tool      *Tool
@@ -49,12 +52,16 @@ func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	m := newMemory()
 	defer m.free()
 	work := m.budget(len(args))
+	var reading *schema.Reading
 	if t.schema != nil && !t.schema.Plainly(tr) {
-		if err := t.schema.Validate(tr.Value(0), work); err != nil {
+		if reading, err = t.fit(tr.Value(0), work); err != nil {
 			return r, err
 		}
 	}
 	d := m.detector(tr, s, t, work)
+	if reading != nil {
+		return d.both(reading)
+	}
 	if err := d.run(); err != nil {
 		return r, err
 	}
@@ -64,10 +71,41 @@ func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 		}
 	}
 	r, err = d.found()
-	if err == nil && t.schema != nil && t.Rewrites && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rewritable.End > 0 }) {
-		r.value = tr.Value(0)
-	}
+	d.keepValue(&r)
 	return r, err
+}
+
+// both searches arguments as they stand and by a lenient reading: which of the two the server takes, only the server knows.
+func (d *detector) both(reading *schema.Reading) (r Result, err error) {
+	d.places = &reading.Places
+	if err := d.run(); err != nil {
+		return r, err
+	}
+	standing := len(d.findings)
+	resources, err := d.reread(reading.Value)
+	if err != nil {
+		return r, err
+	}
+	r, err = d.found()
+	r.Reread, r.Lenient = len(r.Findings)-standing, reading.Count
+	seen := make(map[[2]string]bool)
+	for _, f := range r.Resources {
+		seen[[2]string{f.Pointer, f.Value}] = true
+	}
+	for _, f := range resources {
+		if !seen[[2]string{f.Pointer, f.Value}] {
+			r.Resources = append(r.Resources, f)
+		}
+	}
+	d.keepValue(&r)
+	return r, err
+}
+
+// keepValue keeps the arguments where they may have to be held against the schema once more: see Misfit.
+func (d *detector) keepValue(r *Result) {
+	if d.tool.schema != nil && d.tool.Rewrites && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rewritable.End > 0 }) {
+		r.value = d.t.Value(0)
+	}
 }
 
 // found is what the search has come to.
@@ -197,7 +235,8 @@ func (r *Result) Misfit(texts map[string]string, work *budget.Budget) error {
 	for pointer, text := range texts {
 		value = replaced(value, pointer, text)
 	}
-	return r.tool.schema.Validate(value, work)
+	_, err := r.tool.fit(value, work)
+	return err
 }
 
 // replaced is v with another string at pointer; v itself stays as it is.

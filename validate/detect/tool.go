@@ -7,6 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"mcphub/validate/access"
+	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
 	"mcphub/validate/names"
@@ -20,9 +21,10 @@ type Tool struct {
 	Mode        declare.Mode
 	Rules       *declare.Rules
 	Traits      names.Traits
-	Boxed       bool // it runs in a container, which has paths of its own
-	Rewrites    bool // its server may need a path in another spelling
-	URI         bool // it is no tool: a resource is asked for by its URI
+	Boxed       bool           // it runs in a container, which has paths of its own
+	Rewrites    bool           // its server may need a path in another spelling
+	URI         bool           // it is no tool: a resource is asked for by its URI
+	Demand      declare.Demand // how far arguments have to fit its schema
 	schema      *schema.Schema
 	classes     map[string]names.Class // of the declared arguments
 	folded      map[string]names.Class // by folded name, for children that ignore case
@@ -36,13 +38,17 @@ type Tool struct {
 }
 
 // UseSchema gives a tool its inputSchema, well-formed JSON, which the first call reads and compiles. A schema that does not
-// compile costs the tool the check by it and nothing else: see SchemaError. An error is of what is no schema at all.
+// compile costs the tool the check by it and nothing else: see SchemaError. One that is the server's business is not read. An error
+// is of what is no schema at all.
 func (t *Tool) UseSchema(raw []byte, depth int) error {
 	switch raw = strictjson.TrimJSONSpace(raw); {
 	case schema.Anything(raw):
 		return nil
 	case raw[0] != '{' && raw[0] != 'f':
 		return schema.ErrNoSchema
+	case t.Demand == declare.DemandNothing:
+		t.forgo(nil)
+		return nil
 	}
 	t.sound = sync.OnceValue(func() bool {
 		doc, err := schema.Read(raw, depth)
@@ -155,6 +161,14 @@ func defaultOf(sub *jsonschema.Schema) any {
 	return nil
 }
 
+// fit holds decoded arguments against the schema, as far as they have to fit it. The reading is nil where they fit as they stand.
+func (t *Tool) fit(v any, work *budget.Budget) (*schema.Reading, error) {
+	if t.Demand == declare.DemandLenient {
+		return t.schema.Read(v, work)
+	}
+	return nil, t.schema.Validate(v, work)
+}
+
 // missing searches the defaults of the arguments that a call leaves out.
 func (d *detector) missing() error {
 	left := map[string]any{}
@@ -166,7 +180,35 @@ func (d *detector) missing() error {
 	if len(left) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(left)
+	return d.search(left, func(in *detector) error {
+		for _, f := range in.findings {
+			f.How, f.Rewritable = HowDefault, Rewritable{}
+			d.findings = append(d.findings, f)
+		}
+		return nil
+	})
+}
+
+// reread searches the arguments as they fit the schema, where they do not as they stand, and those that they leave out then. It
+// returns the resources among them.
+func (d *detector) reread(v any) (resources []Finding, err error) {
+	err = d.search(v, func(in *detector) error {
+		if err := in.missing(); err != nil {
+			return err
+		}
+		for _, f := range in.findings {
+			f.Rewritable, f.Node = Rewritable{}, -1 // of other bytes
+			d.findings = append(d.findings, f)
+		}
+		resources, err = in.resources()
+		return err
+	})
+	return resources, err
+}
+
+// search searches other arguments of the same call.
+func (d *detector) search(v any, found func(in *detector) error) error {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
@@ -179,9 +221,5 @@ func (d *detector) missing() error {
 	if err := in.run(); err != nil {
 		return err
 	}
-	for _, f := range in.findings {
-		f.How, f.Rewritable = HowDefault, Rewritable{}
-		d.findings = append(d.findings, f)
-	}
-	return nil
+	return found(&in)
 }

@@ -121,6 +121,12 @@ func GlobClimbs(s string) bool {
 	return crosses.MatchString(rest)
 }
 
+// IsOneClass reports a text that is one class from its first character to its last. As a pattern it matches a name of one character,
+// and nothing else.
+func IsOneClass(s string) bool {
+	return len(s) > 1 && s[0] == '[' && strings.IndexByte(s, ']') == len(s)-1
+}
+
 var (
 	extended  = lazyregexp.New(`([@?+*!])\(([^()]*)\)`)                // @(a|b) of shells and glob libraries
 	oneOf     = lazyregexp.New(`\[\\?([^!^\]\\])(?:-\\?([^\]\\]))?\]`) // a class of one character, or from one to another
