@@ -132,6 +132,9 @@ func explain(w io.Writer, src *setup.Source, e status.Explanation) {
 	if e.Server != "" {
 		layout.Printf(w, "  server      %s, tool %s, mode %s%s\n", e.Server, e.ToolName, e.Mode, layout.WithPrefix(", profile ", e.Profile))
 	}
+	if e.Lenient > 0 {
+		layout.Printf(w, "  arguments   values that fit the tool's schema by a lenient reading alone, as hub.json allows: %d\n", e.Lenient)
+	}
 	if e.Kernel != "" {
 		layout.Printf(w, "  kernel      %s\n", kernelText(e.Kernel, e.Lacks))
 	}

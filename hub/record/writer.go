@@ -197,7 +197,7 @@ func (d Decision) approver() string {
 // within those that the client sent.
 func (d Decision) fill(rec *audit.DecisionFields, at string) {
 	v := d.Verdict
-	rec.Decision, rec.Rule, rec.Rewritten = v.Decision.String(), v.Rule, len(v.Rewrites)
+	rec.Decision, rec.Rule, rec.Rewritten, rec.Lenient = v.Decision.String(), v.Rule, len(v.Rewrites), v.Lenient
 	rec.RootsBasis, rec.Kernel = rootsBasisOf(v, d.View), d.Kernel
 	rec.Findings, rec.More = findingsOf(v, at)
 	if d.Allowed() {

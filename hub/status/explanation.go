@@ -28,6 +28,7 @@ type Explanation struct {
 	Stale      bool      `json:"stale,omitempty"`
 	Profile    string    `json:"profile,omitempty"`
 	Mode       string    `json:"mode"`
+	Lenient    int       `json:"lenient,omitempty"` // how many values fit the tool's schema by a lenient reading alone
 	Cwd        string    `json:"cwd,omitempty"`    // of the server
 	Share      string    `json:"share,omitempty"`  // who shares its process: session, roots or all
 	Served     []string  `json:"served,omitempty"` // the directories that it works with, as far as that is known
@@ -75,7 +76,7 @@ func (e *Explanation) Judged(f *call.Preview) {
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
 	e.Confinement, e.ConfinementDetails = ConfinementOf(f.Kernel), ConfinementDetailsOf(e.Server, f.Kernel, f.Served, sandbox.UserBase)
-	e.Decision, e.Rule, e.Generation, e.Stale = v.Decision.String(), v.Rule, v.Generation, v.Stale
+	e.Decision, e.Rule, e.Generation, e.Stale, e.Lenient = v.Decision.String(), v.Rule, v.Generation, v.Stale, v.Lenient
 	if v.Fired != nil {
 		r := RuleOf(&policy.RuleInfo{Rule: *v.Fired, Found: true})
 		e.Policy = &r

@@ -102,6 +102,7 @@ type DecisionFields struct {
 	Granted  []Granted `json:"granted,omitempty"`
 	RootsBasis
 	Rewritten int       `json:"rewritten,omitempty"` // how many arguments were given another spelling
+	Lenient   int       `json:"lenient,omitempty"`   // how many values fit the tool's schema by a lenient reading alone
 	Findings  []Finding `json:"findings,omitempty"`
 	More      int       `json:"more,omitempty"` // findings beyond those
 }
@@ -330,7 +331,7 @@ func (c *ClientInfo) members(b line) line {
 func (d *DecisionFields) members(b line) line {
 	b = b.text("child", d.Child).text("tool", d.Tool).text("decision", d.Decision).text("rule", d.Rule).text("kernel", d.Kernel)
 	b = list(b.text("code", d.Code).text("by", d.By), "granted", d.Granted, (*Granted).members)
-	b = b.text("roots", d.Roots).number("generation", int64(d.Generation)).flag("stale", d.Stale).number("rewritten", int64(d.Rewritten))
+	b = b.text("roots", d.Roots).number("generation", int64(d.Generation)).flag("stale", d.Stale).number("rewritten", int64(d.Rewritten)).number("lenient", int64(d.Lenient))
 	return list(b, "findings", d.Findings, (*Finding).members).number("more", int64(d.More))
 }
 

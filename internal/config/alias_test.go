@@ -220,7 +220,7 @@ func TestPastedFiles(t *testing.T) {
 				}
 			}
 			for i := range tc.want {
-				tc.want[i].Start, tc.want[i].Era = "lazy", "auto"
+				tc.want[i].Start, tc.want[i].Era, tc.want[i].Arguments = "lazy", "auto", "lenient"
 				tc.want[i].Timeout = Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
 			}
 			if diff := cmp.Diff(tc.want, f.Servers, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key", "Sandbox")); diff != "" {

@@ -44,25 +44,26 @@ type File struct {
 // Server is one entry of mcpServers. Without Err exactly one of Builtin,
 // Command and URL is set.
 type Server struct {
-	Name     string `koanf:"-"`       // made of A-Z a-z 0-9 _ . -, without the separator
-	Key      string `koanf:"-"`       // the name as it is written
-	Builtin  string `koanf:"builtin"` // keys.BuiltinFiles, or ""
-	Process  `koanf:",squash"`
-	Remote   `koanf:",squash"`
-	Type     string        `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
-	Roots    string        `koanf:"roots"` // args, list, none; "" = not said
-	Paths    Paths         `koanf:"paths"`
-	Prefix   *string       `koanf:"prefix"` // nil = not said: name and separator; "" = none
-	Tools    Tools         `koanf:"tools"`
-	Share    string        `koanf:"share"` // session, roots, all; "" = not said
-	Start    string        `koanf:"start"` // lazy or eager
-	Era      string        `koanf:"era"`   // auto, legacy or modern
-	Timeout  Timeout       `koanf:"timeout"`
-	Sandbox  Sandbox       `koanf:"sandbox"`
-	Limits   ServerLimits  `koanf:"limits"`
-	Results  ServerResults `koanf:"results"`
-	Disabled bool          `koanf:"disabled"`
-	Err      *Problem      `koanf:"-"` // why it must not be started; the first of its errors
+	Name      string `koanf:"-"`       // made of A-Z a-z 0-9 _ . -, without the separator
+	Key       string `koanf:"-"`       // the name as it is written
+	Builtin   string `koanf:"builtin"` // keys.BuiltinFiles, or ""
+	Process   `koanf:",squash"`
+	Remote    `koanf:",squash"`
+	Type      string        `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
+	Roots     string        `koanf:"roots"` // args, list, none; "" = not said
+	Paths     Paths         `koanf:"paths"`
+	Arguments string        `koanf:"arguments"` // lenient, strict or off: how they are held against the tools' schemas
+	Prefix    *string       `koanf:"prefix"`    // nil = not said: name and separator; "" = none
+	Tools     Tools         `koanf:"tools"`
+	Share     string        `koanf:"share"` // session, roots, all; "" = not said
+	Start     string        `koanf:"start"` // lazy or eager
+	Era       string        `koanf:"era"`   // auto, legacy or modern
+	Timeout   Timeout       `koanf:"timeout"`
+	Sandbox   Sandbox       `koanf:"sandbox"`
+	Limits    ServerLimits  `koanf:"limits"`
+	Results   ServerResults `koanf:"results"`
+	Disabled  bool          `koanf:"disabled"`
+	Err       *Problem      `koanf:"-"` // why it must not be started; the first of its errors
 }
 
 // Sandbox says what the kernel holds a server's process to.

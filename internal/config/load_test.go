@@ -43,17 +43,17 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &File{
 		Path: "hub.json",
 		Servers: []Server{
-			{Name: "files", Builtin: "files", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
+			{Name: "files", Builtin: "files", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
-				Roots: "args", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
+				Roots: "args", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
 			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
-				Type: "http", Paths: Paths{Mode: "declared"}, Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
+				Type: "http", Paths: Paths{Mode: "declared"}, Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
 				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, EnvFile: ".env", Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
 				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
-				Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
+				Arguments: "strict", Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
 				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
 				Limits:  ServerLimits{1 << 30, 50},
 				Results: ServerResults{ptr(int64(0))},
@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	f := Default()
 	want := &File{
-		Servers: []Server{{Name: "files", Builtin: "files", Start: "lazy", Era: "auto",
+		Servers: []Server{{Name: "files", Builtin: "files", Arguments: "lenient", Start: "lazy", Era: "auto",
 			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
 		Sandbox: keys.SandboxDefault,

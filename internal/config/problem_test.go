@@ -52,6 +52,9 @@ func TestProblems(t *testing.T) {
 
 		// Values
 		{"choice", in(`{"command": "x", "share": "sesion"}`), `1:48: error: mcpServers.a.share: found "sesion", want "session", "roots" or "all"; did you mean "session"?`},
+		{"arguments", in(`{"command": "x", "arguments": "relaxed"}`), `1:52: error: mcpServers.a.arguments: found "relaxed", want "lenient", "strict" or "off"`},
+		{"arguments of a program", in(`{"command": "x", "arguments": ["-y"]}`), `1:52: error: mcpServers.a.arguments: found a list, want "lenient", "strict" or "off"`},
+		{"a misspelling of arguments", in(`{"command": "x", "argument": "strict"}`), `1:39: error: mcpServers.a.argument: unknown key "argument"; did you mean "arguments"?`},
 		{"flow", in(`{"url": "https://h/", "auth": {"flow": "browse"}}`), `1:61: error: mcpServers.a.auth.flow: found "browse", want "browser", "device" or "client"; did you mean "browser"?`},
 		{"issuer", in(`{"url": "https://h/", "auth": {"issuer": "login.example"}}`), `1:63: error: mcpServers.a.auth.issuer: is no URL`},
 		{"port of a login", in(`{"url": "https://h/", "auth": {"callbackPort": 70000}}`), `1:69: error: mcpServers.a.auth.callbackPort: "70000" is out of range; want 1 to 65535`},

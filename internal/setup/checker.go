@@ -29,6 +29,13 @@ func checker(f *config.File, home string, own []string) (*validate.Checker, erro
 			}
 			c.Mode, c.ModeSet = mode, true
 		}
+		if s.Arguments != "" {
+			demand, err := declare.ParseDemand(s.Arguments)
+			if err != nil {
+				return nil, err
+			}
+			c.Demand = demand
+		}
 		for tool, rules := range s.Paths.Args {
 			c.Args[tool] = map[string]declare.ArgRule{}
 			for pointer, r := range rules {

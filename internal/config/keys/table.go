@@ -154,6 +154,8 @@ var Entry = object(
 					{Name: "base", Spec: pointerSpec, Text: "JSON pointer of the argument that a relative path starts from."},
 				}}}}},
 	)},
+	Key{Name: "arguments", Guard: true, Def: `"lenient"`, Spec: choice("lenient", "strict", "off"),
+		Text: "How arguments are held against the schemas of its tools. `strict`: they must fit. `lenient`: they may also fit once they are read as many servers read them; see [servers.md](servers.md#arguments). `off`: that is the server's business, and its arguments are searched for paths as if there were no schema."},
 	Key{Name: "prefix", Note: "name and separator", Spec: str(checkPrefix), Text: "What its tools' names begin with; `\"\"` offers them as they are, as far as `names.max` goes."},
 	Key{Name: "tools", Guard: true, Text: "Which of its tools are offered. A plain list is short for `include`.", Spec: &Spec{Kind: KindObject, Closed: true, Short: "include", Keys: []Key{
 		{Name: "include", Guard: true, Note: "all", Spec: someOf(patternSpec), Text: "Patterns of tools to offer (`*` any text, `?` one character)."},
