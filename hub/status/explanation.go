@@ -29,9 +29,9 @@ type Explanation struct {
 	Profile    string    `json:"profile,omitempty"`
 	Mode       string    `json:"mode"`
 	Lenient    int       `json:"lenient,omitempty"` // how many values fit the tool's schema by a lenient reading alone
-	Cwd        string    `json:"cwd,omitempty"`    // of the server
-	Share      string    `json:"share,omitempty"`  // who shares its process: session, roots or all
-	Served     []string  `json:"served,omitempty"` // the directories that it works with, as far as that is known
+	Cwd        string    `json:"cwd,omitempty"`     // of the server
+	Share      string    `json:"share,omitempty"`   // who shares its process: session, roots or all
+	Served     []string  `json:"served,omitempty"`  // the directories that it works with, as far as that is known
 	Findings   []Finding `json:"findings"`
 	approval.Explanation
 	Confinement
