@@ -9,6 +9,7 @@ import (
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
+	"mcphub/validate/declare"
 	"mcphub/validate/policy"
 )
 
@@ -41,6 +42,21 @@ func BenchmarkNoPathWithCostlySchema(b *testing.B) {
 	benchScan(b, `{"name":"echo","inputSchema":{"type":"object","properties":{
 		"message":{"type":"string"},"count":{"anyOf":[{"type":"number"},{"type":"null"}]},"verbose":{"type":"boolean"},"name":{"type":"string","pattern":"^[a-z]+$"},
 		"tags":{"type":"array","items":{"$ref":"#/$defs/tag"}}},"required":["message"],"$defs":{"tag":{"type":"string"}}}}`, smallArgs)
+}
+
+// BenchmarkLenient: what a call costs that fits by a lenient reading alone.
+func BenchmarkLenient(b *testing.B) {
+	w := newWorld(b)
+	c := w.demanding(declare.DemandLenient, declare.ModeStrict, nil)
+	t := w.tool(c, "", `{"name":"echo","inputSchema":{"type":"object","properties":{"message":{"type":"string"},"count":{"type":"number"},"tags":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}}`)
+	raw := []byte(`{"message":"hello there","count":"3","tags":"[\"a\",\"b\"]","more":null}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, raw)
+		if err != nil || s.NeedsBoundary() {
+			b.Fatal(err, s.Findings())
+		}
+	}
 }
 
 func BenchmarkContent1MiB(b *testing.B) {

@@ -4,7 +4,8 @@
 //
 //  1. [Checker.Scan] parses the arguments strictly, checks them against the tool's schema, and finds the strings that may be
 //     paths (package detect). It needs no roots, so a call without paths never waits for them. The bytes that were scanned
-//     are the bytes to send.
+//     are the bytes to send. Arguments that fit the schema by a lenient reading alone are searched in both readings, and judged in
+//     both, each as if the other were not there.
 //  2. [Checker.Judge] takes each finding in every reading that the child or the kernel may give it. Protected paths (the hub's
 //     own configuration and records) are denied first. Every reading must then lie inside the boundary.
 //  3. The rules of the policy (package policy) are applied to the result.

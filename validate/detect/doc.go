@@ -9,6 +9,9 @@
 // search, which has a file for each kind of string (uri.go for URIs, as package uri reads them). The name of an argument, declarations in hub.json and the schema tell whether a string is prose, a query, a shell
 // command or a path. Two names that differ only in letter case are refused if the tool declares one of them.
 //
+// A lenient reading of the arguments is a second set of them, which is searched beside the first. What it reads otherwise is marked in the
+// first: the schema does not say of such a string that it is no path, and a member that the schema forbids is searched as in strict mode.
+//
 // # Words inside other strings
 //
 // A string that is neither prose nor a path is read for words that name something outside. The search knows no language and

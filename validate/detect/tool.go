@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 
@@ -208,13 +209,15 @@ func (d *detector) reread(v any) (resources []Finding, err error) {
 
 // search searches other arguments of the same call.
 func (d *detector) search(v any, found func(in *detector) error) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var raw bytes.Buffer
+	w := json.NewEncoder(&raw)
+	w.SetEscapeHTML(false) // it is read by nobody else, and may be large
+	if err := w.Encode(v); err != nil {
 		return err
 	}
 	t := strictjson.New(d.s.Depth)
 	defer t.Free()
-	if err := t.Parse(raw, d.s.Size); err != nil {
+	if err := t.Parse(raw.Bytes(), d.s.Size); err != nil {
 		return err
 	}
 	in := detector{t: t, s: d.s, m: d.m, tool: d.tool, roleKey: -1, work: d.work, keys: d.keys}

@@ -8,6 +8,10 @@
 // A call first asks [Schema.Plainly], which can only say yes. In every other case [Schema.Validate] decides. The call's
 // budget pays for that, because schema and arguments are both untrusted and may be expensive together.
 //
+// [Schema.Read] also finds out whether arguments fit once they are read as many servers read them, and where they are read otherwise.
+// It proposes readings where the schema is violated, and the whole schema decides about the result, so no keyword is interpreted twice.
+// The readings are lossless: what is written in a string is strict JSON, and fits as it is.
+//
 // If alternatives of a schema disagree about a string, the one that leaves it a path counts.
 //
 // A Schema is immutable and safe for concurrent use. A call is denied if checking it exceeds a limit.
