@@ -162,7 +162,7 @@ func defaultOf(sub *jsonschema.Schema) any {
 	return nil
 }
 
-// fit holds decoded arguments against the schema, as far as they have to fit it. The reading is nil where they fit as they stand.
+// fit holds decoded arguments against the schema, as far as they have to fit it. The reading is nil if they fit as they stand.
 func (t *Tool) fit(v any, work *budget.Budget) (*schema.Reading, error) {
 	if t.Demand == declare.DemandLenient {
 		return t.schema.Read(v, work)

@@ -67,7 +67,7 @@ type Reading struct {
 // maxRounds is how often a reading goes on: what is wrong inside an alternative may only show once that alternative is taken.
 const maxRounds = 4
 
-// Read judges decoded arguments as they stand, and then by a lenient reading, which is nil where they fit as they stand. What does
+// Read judges decoded arguments as they stand, and then by a lenient reading, which is nil if they fit as they stand. What does
 // not fit by it either is refused for what is wrong with it as it stands.
 func (s *Schema) Read(v any, work *budget.Budget) (*Reading, error) {
 	if s == nil {
