@@ -26,7 +26,7 @@ var hostileTexts = []string{
 // ownKeys are the keys of an entry that hub.json has and no client, with a value each.
 var ownKeys = map[string]string{
 	"sandbox": `"off"`, "paths": `{"mode": "off"}`, "local": `true`, "inherit": `["HOME"]`, "roots": `"none"`, "share": `"all"`, "start": `"eager"`,
-	"era": `"legacy"`, "prefix": `"x"`, "envFile": `"/home/.env"`, "builtin": `"files"`, "limits": `{"memory": "1GiB"}`, "results": `{"max": "off"}`,
+	"era": `"legacy"`, "prefix": `"x"`, "envFile": `"/home/.env"`, "builtin": `"files"`, "limits": `{"memory": "1GiB"}`, "results": `{"max": "off"}`, "arguments": `"off"`,
 }
 
 // resolved are the references of an entry as config reads it.
