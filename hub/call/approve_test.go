@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcphub/children/childtest"
+	"mcphub/children/link"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/internal/jsonrpc"
@@ -95,7 +96,36 @@ func TestAnApprovalThatCameTooLongAgo(t *testing.T) {
 		}
 		s.want(s.tool(echo(reading(filepath.Join(s.outside, "a.txt")))), "the approval came too long ago", `"isError":true`)
 		s.reached("tools/call", 0)
+		s.recorded("kid echo asked by client", "kid echo allowed by client", "kid echo deny approval")
 		s.free()
+	}, func(with *staging) { with.recorded = true })
+}
+
+// An approval is of what is sent next. A call that its server refuses until a person has logged in is asked about once more.
+func TestAnApprovalIsNotKeptOverALogin(t *testing.T) {
+	asking(t, func(s *stage) {
+		s.Logins.Start(s.Context())
+		defer s.Logins.Stop()
+		s.client.url = true
+		s.children.refuse = func(string) error {
+			s.children.refuse = nil
+			return &link.StatusError{LogIn: true}
+		}
+		answers := []string{yesCall, `{"action":"accept"}`, no} // to the approval, the login and the second approval
+		s.client.peer.answers = func(string, string) (answer string) {
+			answer, answers = answers[0], answers[1:]
+			return answer
+		}
+		s.want(s.tool(echo(`{}`)), "the person said no")
+		s.reached("tools/call", 1)
+		s.free()
+	}, func(with *staging) {
+		with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}}
+		with.options = func(set *configuration.Settings) {
+			set.StartLogin = func(_ context.Context, _, _ string, page func(address, code string) error) error {
+				return page("https://login.example/", "")
+			}
+		}
 	})
 }
 

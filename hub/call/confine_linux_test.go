@@ -58,6 +58,34 @@ func TestARootThatWasReplaced(t *testing.T) {
 	})
 }
 
+// A call that another process serves, since something else has come to the place of a root, is judged again: its path may lead out of the
+// roots by then.
+func TestARootThatWasReplacedIsLookedAtAgain(t *testing.T) {
+	held(t, sandbox.Settings{}, func(s *stage) {
+		file := filepath.Join(s.root, "a.txt")
+		s.want(s.tool(echo(reading(file))), "!isError")
+		if err := os.Rename(s.root, s.root+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		put(t, file)
+		elsewhere := filepath.Join(s.base, "elsewhere")
+		put(t, elsewhere)
+		leases := 0
+		s.instances.tried = func() {
+			if leases++; leases == 2 {
+				for _, err := range []error{os.Remove(file), os.Symlink(elsewhere, file)} {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		s.want(s.tool(echo(reading(file))), "is outside")
+		s.reached("tools/call", 1)
+		s.free()
+	})
+}
+
 // A server that is not started again for a wider boundary is not called about what the rules allow and the kernel does not open to it. Control: one
 // that is, and a path that is open.
 func TestAServerThatKeepsRunning(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
 	"mcphub/validate/policy"
 )
 
@@ -226,6 +227,51 @@ func TestOlderRootsDenyNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// If the session moves to another process while the client is asked for its roots, the call starts again with that process. Control: the
+// session stays.
+func TestTheSessionMovesWhileRootsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, moves := range []bool{true, false} {
+		with := kid(childtest.Script{})
+		with.silent = true
+		on(t, with, func(s *stage) {
+			s.want(s.tool(echo(reading(s.root))), "!isError") // the roots are known
+			time.Sleep(time.Minute)
+			s.roots.Script(func(string) (rootsmgr.Page, error) {
+				if moves {
+					s.instances.other = "-other"
+					s.instances.Start()
+				}
+				s.client.after = errors.New("its own roots are needed first")
+				return rootstest.Page(platform.Host().FormatURI(s.root), platform.Host().FormatURI(s.outside)), nil
+			})
+			got := s.tool(echo(reading(filepath.Join(s.outside, "a.txt"))))
+			if moves {
+				s.want(got, "its own roots are needed first")
+				s.reached("tools/call", 1)
+			} else {
+				s.want(got, "!isError")
+				s.reached("tools/call", 2)
+			}
+			s.free()
+		})
+	}
+}
+
+// A relative path starts from the roots that are directories, and not from one that is a file: its call is let through, and waits for its child.
+func TestARelativePathStartsFromNoFile(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		file := filepath.Join(s.outside, "a.txt")
+		s.roots.Always(platform.Host().FormatURI(s.root), platform.Host().FormatURI(file))
+		s.Roots.Changed()
+		s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root, file}, true }
+		s.instances.busy, s.instances.acquire = 2, func() error { return errors.New("it does not start") }
+		s.want(s.tool(echo(reading("new.txt"))), "it does not start")
+		s.free()
+	})
 }
 
 // A root that comes into being makes a call pass that would have been denied.

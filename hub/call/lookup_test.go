@@ -2,11 +2,13 @@ package call_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -222,6 +224,26 @@ func TestAResourceThatAReloadOvertakes(t *testing.T) {
 			}
 			s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"note://1"}`))), "note://1", "!error")
 			s.reached("resources/read", 1)
+			s.free()
+		})
+	}
+}
+
+// What is asked just before a request is sent has the last word: its error is the answer, and nothing is sent. Control: it has none.
+func TestWhatIsAskedBeforeARequestIsSent(t *testing.T) {
+	t.Parallel()
+	for sent, err := range []error{errors.New("the table is full"), nil} {
+		with := kid(childtest.Script{Library: true})
+		with.recorded = true
+		on(t, with, func(s *stage) {
+			m := request(t, "resources/subscribe", `{"uri":"note://1"}`)
+			list, _ := s.Sources(s.Context(), "note://1")
+			a, _ := s.AboutResource(s.Context(), m, list[0], m.Param("uri"), func(*children.Lease) error { return err })
+			if err != nil {
+				s.want(said(a), "error", "the table is full")
+				s.recorded("kid  allow not-sent")
+			}
+			s.reached("resources/subscribe", sent)
 			s.free()
 		})
 	}

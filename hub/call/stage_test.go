@@ -557,6 +557,7 @@ type scriptedInstances struct {
 	byRoots    bool                   // the roots decide which process it is
 	stale      bool                   // the children have other roots than the client
 	moved      atomic.Pointer[string] // a child whose process has not listed its tools yet
+	other      string                 // another instance that serves the session now; "": the first one does
 	busy       int                    // how often TryAcquire gives none before it does
 	tried      func()                 // is called by TryAcquire
 	plan       func(*rootsmgr.View) (served []string, ok bool)
@@ -567,7 +568,7 @@ type scriptedInstances struct {
 }
 
 func (i *scriptedInstances) key(child string) spec.Key {
-	return spec.Key{Child: child, Instance: i.s.ID}
+	return spec.Key{Child: child, Instance: i.s.ID + i.other}
 }
 
 // Start has the children run.
@@ -646,6 +647,7 @@ type theater struct {
 	heard   []string // child, method and params
 	running int
 	played  []*played
+	refuse  func(method string) error // what a request fails with in the place of its answer; nil: none does
 }
 
 func newTheater() *theater { return &theater{scripts: map[string]child{}} }
@@ -748,6 +750,11 @@ func (p *played) note(method string, params [][]byte) {
 
 func (p *played) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	p.note(method, params)
+	if refuse := p.theater.refuse; refuse != nil {
+		if err := refuse(method); err != nil {
+			return nil, err
+		}
+	}
 	return p.conn.Call(ctx, method, params...)
 }
 
