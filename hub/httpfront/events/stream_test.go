@@ -59,6 +59,21 @@ func TestAStreamGoesOn(t *testing.T) {
 	})
 }
 
+// A connection that does not start gets nothing of the stream, and follows it no more.
+func TestAConnectionThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	var waiting atomic.Int64
+	st := New("7", &waiting)
+	st.Put(Event{Parts: [][]byte{[]byte("1")}}, Reply)
+	st.End()
+	for starts, want := range map[bool]string{false: "", true: "id: 7-0\nretry: 1000\ndata: \n\nevent: message\nid: 7-1\ndata: 1\n\n"} {
+		w := httptest.NewRecorder()
+		if done := st.Follow(context.Background(), w, 1, true, func() bool { return starts }); done != starts || w.Body.String() != want || st.HasFollower() {
+			t.Errorf("starts %t: done %t, followed %t, %q", starts, done, st.HasFollower(), w.Body)
+		}
+	}
+}
+
 // Where a client does not read, notifications are dropped first, then questions fail, and answers are kept. Control: one that reads.
 func TestWhatThereIsRoomFor(t *testing.T) {
 	t.Parallel()
