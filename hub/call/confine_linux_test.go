@@ -1,6 +1,7 @@
 package call_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,15 @@ func TestARootThatWasReplaced(t *testing.T) {
 		if got, ok := s.quick(call); ok {
 			t.Error("it is made on the fast path: ", got)
 		}
+		leases := 0
+		s.instances.tried = func() {
+			if leases++; leases == 2 {
+				s.instances.busy = 1
+			}
+		}
+		s.instances.acquire = func() error { return errors.New("it does not start") }
+		s.want(s.tool(call), "it does not start")
+		s.instances.tried, s.instances.acquire = nil, nil
 		s.want(s.tool(call), "!isError")
 		if n := s.children.launched(); n != 2 {
 			t.Errorf("%d processes: it was served by one that is held to what has left its place", n)

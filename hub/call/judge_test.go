@@ -142,7 +142,11 @@ func TestTheClientEndsACall(t *testing.T) {
 	t.Parallel()
 	why := errors.New("roots are needed first")
 	for name, set := range map[string]func(s *stage){
-		"before":  func(s *stage) { s.client.before = why },
+		"before": func(s *stage) { s.client.before = why },
+		"before, with other roots": func(s *stage) {
+			s.client.otherRoots, s.client.before = true, why
+			s.instances.plan = func(*rootsmgr.View) ([]string, bool) { return []string{s.root}, true }
+		},
 		"after":   func(s *stage) { s.client.after = why },
 		"verdict": func(s *stage) { s.client.verdict = why },
 		"acquire": func(s *stage) { s.instances.busy, s.instances.acquire = 2, func() error { return why } },

@@ -205,6 +205,23 @@ func TestWhatIsSaidOfAResource(t *testing.T) {
 		s.reached("resources/read", 2)
 		s.free()
 	})
+	on(t, two(childtest.Script{Library: true}, childtest.Script{Offers: `{"resources":{}}`}), func(s *stage) {
+		s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"gone:x"}`))), "-32002", "not here")
+		s.reached("resources/read", 2)
+		s.free()
+	})
+}
+
+// A completion of a template waits until what the children offer is known.
+func TestATemplateWaitsForItsChild(t *testing.T) {
+	t.Parallel()
+	with := kid(childtest.Script{StartDelay: 3 * time.Second, Library: true})
+	with.unknown = true
+	on(t, with, func(s *stage) {
+		ref := `{"ref":{"type":"ref/resource","uri":"note://{id}"},"argument":{"name":"id","value":""}}`
+		s.want(said(s.ServeCompletion(s.Context(), request(t, "completion/complete", ref))), `"completion"`)
+		s.free()
+	})
 }
 
 // A reload that comes while resources are asked for is followed: what it denies is not sent.
@@ -346,7 +363,8 @@ func TestExtensionsByURI(t *testing.T) {
 			return said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", fmt.Sprintf(`{"uri":%q}`, uri))))
 		}
 		s.want(read("skill://b"), "skill://b/SKILL.md")
-		s.want(read("skill://none"), "error")
+		s.want(read("skill://none"), "error", "!may belong to several servers")
+		s.want(said(s.ServeExtension(s.Context(), request(t, "resources/directory/read", `{}`))), "may belong to several servers")
 		s.free()
 	})
 }
