@@ -38,7 +38,7 @@ func TestARootThatWasReplaced(t *testing.T) {
 	held(t, sandbox.Settings{}, func(s *stage) {
 		call := echo(reading(filepath.Join(s.root, "a.txt")))
 		s.want(s.tool(call), "!isError")
-		if got, ok := s.quick(call); !ok {
+		if got, ok := s.quickly(call); !ok {
 			t.Error("the control is left to the waiting path: ", got)
 		}
 		if n := s.children.launched(); n != 1 {
