@@ -255,15 +255,18 @@ func FoldRune(r rune) rune {
 // FoldName is a name as it is under Unicode case folding.
 func FoldName(s string) string { return strings.Map(FoldRune, s) }
 
-// Squeeze is what is left of a name without its case, hyphens and underscores.
-func Squeeze(s string) string {
+// Squeeze returns a name without its letter case and without these separators.
+func Squeeze(s, separators string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' {
+		if strings.ContainsRune(separators, r) {
 			return -1
 		}
 		return FoldRune(r)
 	}, s)
 }
+
+// NameSeparators are what some servers leave out of the name of an argument.
+const NameSeparators = "-_"
 
 // Quote prints untrusted text in a message: quoted, control characters escaped, clipped.
 func Quote(s string) string {

@@ -183,10 +183,10 @@ func (at Cursor) Spelling(member string) (declared string, ok bool) {
 	if at.Names(member) {
 		return "", false
 	}
-	squeezed := chars.Squeeze(member)
+	squeezed := chars.Squeeze(member, chars.NameSeparators)
 	for _, p := range at {
 		for name := range p.node.kids {
-			if chars.Squeeze(name) == squeezed {
+			if chars.Squeeze(name, chars.NameSeparators) == squeezed {
 				return name, true
 			}
 		}

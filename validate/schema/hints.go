@@ -20,12 +20,7 @@ var pathFormats = chars.WordSet("path paths filepath filepaths file files filena
 
 // isPathFormat reports such a format, in any letter case.
 func isPathFormat(format string) bool {
-	return pathFormats[strings.Map(func(r rune) rune {
-		if r == '-' || r == '_' || r == ' ' || r == '.' {
-			return -1
-		}
-		return chars.FoldRune(r)
-	}, format)]
+	return pathFormats[chars.Squeeze(format, "-_ .")]
 }
 
 // formatsOf are the formats of paths and URIs that a schema names, as it spells them.

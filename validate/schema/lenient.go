@@ -53,7 +53,7 @@ func (p *Place) IsExtra() bool { return p != nil && p.How == AsExtra }
 
 // Spelling is the declared name of an object's member that another name differs from by case, hyphens and underscores alone.
 func (p *Place) Spelling(name string) (declared string, ok bool) {
-	declared, ok = p.spelling[chars.Squeeze(name)]
+	declared, ok = p.spelling[chars.Squeeze(name, chars.NameSeparators)]
 	return declared, ok
 }
 
@@ -257,8 +257,8 @@ func (r *reader) learn(object *Place, steps []step) bool {
 	for sub := range at {
 		for name := range sub.Properties {
 			object.names[name] = true
-			if same, ok := object.spelling[chars.Squeeze(name)]; !ok || name < same {
-				object.spelling[chars.Squeeze(name)] = name
+			if same, ok := object.spelling[chars.Squeeze(name, chars.NameSeparators)]; !ok || name < same {
+				object.spelling[chars.Squeeze(name, chars.NameSeparators)] = name
 			}
 		}
 	}
