@@ -55,7 +55,7 @@ func call(w *world.World, n world.Node, command string, args []string, calls []o
 	return all
 }
 
-// What becomes of a call at the hub, where the entry says nothing of arguments.
+// What the hub does with a call if the entry has no key arguments.
 const (
 	passes  = ""                          // and the server gets what the client sent
 	denied  = "Access denied: Path '"     // what the arguments may be read as is outside
@@ -63,7 +63,7 @@ const (
 	twice   = "differs from that of"      // a second spelling of a declared name
 )
 
-// An argumentCase is a call of the server that reads much, and what the hub has to say of it.
+// An argumentCase is a call of the lenient server, and what the hub does with it.
 type argumentCase struct {
 	tool, args string
 	hub        string // one of the above
@@ -206,14 +206,14 @@ func TestArgumentsThatServersRead(t *testing.T) {
 				t.Errorf("%s, %s: %+v, want %q", sdk, name, usual, c.hub)
 			}
 			if strict.passed() != (c.strictly && c.hub == passes) || !c.strictly && c.hub != twice && !strings.Contains(strict.Text, misfits) {
-				t.Errorf("%s, %s: where arguments have to fit: %+v", sdk, name, strict)
+				t.Errorf("%s, %s: if arguments have to fit: %+v", sdk, name, strict)
 			}
 			// Without the schema nothing is known of its defaults; a list of paths with slashes is a pattern that may match anything.
 			if strings.Contains(name, "default") || strings.Contains(c.args, `"paths":"[`) || strings.Contains(c.args, `"steps":"[`) {
 				continue
 			}
 			if want := c.hub != denied && !c.refused; off.passed() != want || want && cmp.Diff(alone, off) != "" {
-				t.Errorf("%s, %s: where the schema is the server's business: %+v", sdk, name, off)
+				t.Errorf("%s, %s: if the schema is the server's business: %+v", sdk, name, off)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ type authServer struct {
 	// How it is bent, before anybody asks.
 	challenge  string              // of a 401, URL being its address; "": none is sent
 	resource   func(m obj) string  // changes the metadata of the server; a text that it returns is sent instead
-	metadata   func(m obj) string  // those of the authorization server, likewise
+	metadata   func(m obj) string  // the metadata of the authorization server, likewise
 	moved      map[string]string   // to which path a document has moved; "": it is gone
 	status     map[string]int      // of a document or endpoint
 	registers  func(m obj)         // changes the answer to a registration

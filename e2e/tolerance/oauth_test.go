@@ -27,7 +27,7 @@ type loginCase struct {
 	stands string // what the hub says if it refuses what works directly, to keep what a login promises
 }
 
-// Logins at servers as they are: what the official clients can do is done through the hub. Those of which the hub is stricter say why.
+// Logins at servers as they are: the hub logs in if the official clients do. If the hub is stricter, the case gives the reason.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)

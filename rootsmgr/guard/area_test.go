@@ -66,7 +66,7 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// TestAreasThatMayBeOne: of directories that are not there nobody can say whether two spellings are one. What must not be missed is in both.
+// TestAreasThatMayBeOne: if a directory is not there, the file system cannot tell whether two spellings name it. What must not be missed is in both.
 func TestAreasThatMayBeOne(t *testing.T) {
 	t.Parallel()
 	fsys := rootstest.NewFS(t, platform.Darwin, []string{"/u/x"}, rootstest.Folding())
