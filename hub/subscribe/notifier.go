@@ -153,9 +153,9 @@ func (n *Notifier) Initialized() (first bool) {
 }
 
 // Seen notes that the client of the handshake sees a list, by its place among
-// Lists. take takes the list and returns its digest. The client is told of each change
-// after the first list that it sees, also if it was shown the change before. Only a
-// notification reaches everything in a client that keeps the list. An answer goes to what
+// Lists. take takes the list and returns its digest. The client gets a notification
+// for each change after the first list that it sees, also if it was shown the change before.
+// Only a notification reaches everything in a client that keeps the list. An answer goes to what
 // asked, and it may be cancelled, lost, or refuse a cursor of the former list.
 func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.mu.Lock()

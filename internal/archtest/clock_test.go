@@ -169,7 +169,7 @@ func called(c *ast.CallExpr) string {
 
 var unit = regexp.MustCompile(`\btime\.(Nanosecond|Microsecond|Millisecond|Second|Minute|Hour)\b`)
 
-// own says whether an expression is a time that a test has made up: a number of seconds, or a constant that is one, which does not
+// own reports whether an expression is a time that a test has made up: a number of seconds, or a constant that is one, which does not
 // go through the bounds package.
 func (p *timed) own(e ast.Expr) bool {
 	text := types.ExprString(e)
@@ -187,7 +187,7 @@ func (p *timed) own(e ast.Expr) bool {
 	return made
 }
 
-// long says whether a time is one that only a test that fails waits for: a second or more, and not what is over.
+// long reports whether a time is one that only a test that fails waits for: a second or more, and not what is over.
 func (p *timed) long(e ast.Expr) bool {
 	text := types.ExprString(e)
 	return p.own(e) && !strings.Contains(text, "(-") && !regexp.MustCompile(`time\.(Nano|Micro|Milli)second\b`).MatchString(text)

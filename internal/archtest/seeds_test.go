@@ -120,7 +120,7 @@ func importsOf(f *ast.File) (paths []string) {
 	return paths
 }
 
-// unseeded tells, by their places, what in a test file draws at random and not by a seed.
+// unseeded returns what in a test file draws at random and not by a seed, by its place.
 func unseeded(f *ast.File) map[token.Pos]string {
 	found := map[token.Pos]string{}
 	names := map[string]string{} // of packages in this file

@@ -5,7 +5,8 @@
 // an error. The same holds for anything else that a machine may lack: Missing skips, or fails in CI.
 //
 // The file debian lists every program that a test may need, with its package. .ci/run installs what the list names. A program that is not
-// listed is an error on every machine, so the list is complete.
+// listed is an error on every machine if a test asks for it by name. Line reads a whole line of shell: it asks for the words that are listed
+// and passes over the others, so it finds no program that the list lacks.
 //
 // The package owns no state, and a test may call it from any goroutine that may end the test. It installs nothing.
 package needs

@@ -11,8 +11,8 @@ import (
 	"mcphub/rootsmgr/rootstest"
 )
 
-// The texts that people read say what, where and why, and are fit for a
-// terminal whatever the path holds.
+// TestErrorTexts: the texts that people read name the path and the reason, and
+// are fit for a terminal whatever the path holds.
 func TestErrorTexts(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "r/l => ../out", "r/loop => loop", "out/x")
