@@ -18,7 +18,7 @@ func TestBrowser(t *testing.T) {
 	landlocked(t)
 	needs.Program(t, "chromium")
 	if os.Getuid() == 0 {
-		childtest.AsAnotherUser(t, "^TestBrowser$")
+		childtest.AsAnotherUser(t, "TestBrowser")
 		return
 	}
 	for _, attributes := range []bool{false, true} {

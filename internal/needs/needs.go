@@ -31,9 +31,6 @@ func InCI() bool { return os.Getenv("CI") == "true" }
 // Unproved begins the reason of each test that Missing ends.
 const Unproved = "NOT PROVED HERE: "
 
-// program follows Unproved if the machine lacks a program.
-const program = "needs "
-
 // Missing ends a test of what this machine lacks: the test skips, and fails in CI.
 func Missing(t testing.TB, why ...any) {
 	t.Helper()
@@ -53,7 +50,7 @@ func Program(t testing.TB, name string) string {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		Missing(t, program+name+": apt-get install "+pkg)
+		Missing(t, "needs "+name+": apt-get install "+pkg)
 	}
 	return path
 }
@@ -76,11 +73,30 @@ func Line(t testing.TB, line string) {
 
 var words = lazyregexp.New(`[\w./~{}-]+`)
 
-// Within ends a test that ran tests in another process as by Missing, if one of them lacked a program. said is what they wrote.
-func Within(t testing.TB, said string) {
+// Ran holds that another process ran these tests to their ends: each passed, or Missing ended it. said is what they wrote (-test.v). If one
+// of them, or of the tests within them, lacked anything, this test ends as by Missing.
+func Ran(t testing.TB, said string, tests ...string) {
 	t.Helper()
-	if _, why, ok := strings.Cut(said, Unproved+program); ok {
-		why, _, _ = strings.Cut(why, "\n")
-		Missing(t, program+why)
+	lacked, last, speaks := map[string]bool{}, "", ""
+	for line := range strings.Lines(said) {
+		line = strings.TrimRight(line, "\n")
+		if m := turn.FindStringSubmatch(line); m != nil {
+			speaks = m[1]
+		}
+		if _, why, ok := strings.Cut(line, Unproved); ok {
+			lacked[speaks], last = true, why
+		}
+	}
+	for _, test := range tests {
+		end := func(how string) bool { return strings.Contains("\n"+said, "\n--- "+how+": "+test+" (") }
+		if !end("PASS") && !(end("SKIP") && lacked[test]) {
+			t.Errorf("%s did not run to its end, so nothing is shown of it:\n%.2000s", test, said)
+		}
+	}
+	if last != "" {
+		Missing(t, last)
 	}
 }
+
+// turn is a line that names the test that speaks from there on. A test within another speaks for itself: its parent passes.
+var turn = lazyregexp.New(`^=== (?:RUN|CONT|NAME) +(\S+)$`)

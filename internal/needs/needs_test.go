@@ -12,13 +12,16 @@ import (
 // ended is a test that notes how it ends.
 type ended struct {
 	testing.TB
-	how string
+	how, wrong string
 }
 
 func (e *ended) Helper()          {}
 func (e *ended) Skip(args ...any) { panic("skip: " + fmt.Sprint(args...)) }
 func (e *ended) Fatal(args ...any) {
 	panic("fail: " + fmt.Sprint(args...))
+}
+func (e *ended) Errorf(format string, args ...any) {
+	e.wrong += fmt.Sprintf(format, args...) + "\n"
 }
 func (e *ended) Fatalf(format string, args ...any) { e.Fatal(fmt.Sprintf(format, args...)) }
 
@@ -81,18 +84,40 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWithin: a test lacks what one lacked that it ran.
-func TestWithin(t *testing.T) {
+// TestRan: a test lacks what one lacked that it ran, and each that it ran has passed or lacked something.
+func TestRan(t *testing.T) {
 	t.Setenv("CI", "")
-	for said, want := range map[string]string{
-		"--- PASS: TestA\n    NOT PROVED HERE: no root\n":                          "",
-		"    x.go:1: NOT PROVED HERE: needs x: apt-get install y\n--- SKIP: TestA": "skip: NOT PROVED HERE: needs x: apt-get install y",
+	const (
+		passes = "=== RUN   TestA\n--- PASS: TestA (0.00s)\n"
+		lacks  = "=== RUN   TestB\n    x.go:1: NOT PROVED HERE: no Landlock\n--- SKIP: TestB (0.00s)\n"
+		inner  = "=== RUN   TestB\n=== RUN   TestB/x\n    x.go:1: NOT PROVED HERE: needs x: apt-get install y\n    --- SKIP: TestB/x (0.00s)\n--- PASS: TestB (0.00s)\n"
+		beside = "=== RUN   TestB\n=== PAUSE TestB\n=== CONT  TestB\nits log\n=== NAME  TestB\n    x.go:1: NOT PROVED HERE: no queues\n--- SKIP: TestB (0.00s)\n"
+		skips  = "=== RUN   TestB\n    x.go:1: not today\n--- SKIP: TestB (0.00s)\n"
+		ends   = "=== RUN   TestB\n" // the process has ended
+		longer = "=== RUN   TestBC\n--- PASS: TestBC (0.00s)\n"
+	)
+	for said, want := range map[string]struct{ how, wrong string }{
+		passes + strings.ReplaceAll(passes, "TestA", "TestB"): {},
+		passes + lacks:           {how: "skip: NOT PROVED HERE: no Landlock"},
+		passes + inner:           {how: "skip: NOT PROVED HERE: needs x: apt-get install y"},
+		passes + beside + passes: {how: "skip: NOT PROVED HERE: no queues"},
+		passes + skips:           {wrong: "TestB did not run to its end"},
+		passes + ends:            {wrong: "TestB did not run to its end"},
+		passes + longer:          {wrong: "TestB did not run to its end"},
+		passes:                   {wrong: "TestB did not run to its end"},
+		strings.ReplaceAll(lacks, "TestB", "TestA") + skips: {how: "skip: NOT PROVED HERE: no Landlock", wrong: "TestB did not run to its end"},
 	} {
 		e := &ended{}
-		e.run(func(t testing.TB) { Within(t, said) })
-		if e.how != want {
-			t.Errorf("%q: %q, want %q", said, e.how, want)
+		e.run(func(t testing.TB) { Ran(t, said, "TestA", "TestB") })
+		if e.how != want.how || (e.wrong == "") != (want.wrong == "") || !strings.HasPrefix(e.wrong, want.wrong) {
+			t.Errorf("%q: %q, %q, want %q", said, e.how, e.wrong, want)
 		}
+	}
+	t.Setenv("CI", "true")
+	e := &ended{}
+	e.run(func(t testing.TB) { Ran(t, lacks, "TestB") })
+	if e.how != "fail: NOT PROVED HERE: no Landlock" {
+		t.Errorf("in CI: %q", e.how)
 	}
 }
 
