@@ -25,7 +25,7 @@ import (
 func dialogue(t *testing.T, answers string, run func(w *clientWork) error) (home, said string, err error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("NOT PROVED HERE: the places are those of Linux")
+		t.Skip("the places are those of Linux")
 	}
 	home = t.TempDir()
 	for _, name := range []string{"MCPHUB_CONFIG", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME"} {

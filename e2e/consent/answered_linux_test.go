@@ -28,7 +28,7 @@ func TestARealClientIsAnswered(t *testing.T) {
 			t.Skip("MCPHUB_E2E_LONG is not set: the client is large")
 		}
 		if runtime.GOARCH != "amd64" {
-			t.Skip("NOT PROVED HERE: the client is pinned for x64")
+			t.Skip("the client is pinned for x64")
 		}
 		codex := ofCodex(n.Agents(t))
 		answersReach(t, codex, "terminal", "console")

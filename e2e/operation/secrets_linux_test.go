@@ -259,7 +259,7 @@ func TestCanary(t *testing.T) {
 		holds := strings.HasPrefix(p.Command, world.Bin.Recorder) && (strings.Contains(p.Command, "positional") || p.PID == w.Starts("holder")[0].PID)
 		switch {
 		case err != nil:
-			t.Logf("NOT PROVED HERE: the memory of %s: %v", p.Command, err)
+			t.Logf("not tried here: the memory of %s: %v", p.Command, err)
 		case found != holds: // that of the servers that are given secrets is the control
 			t.Errorf("a secret in the memory of process %d, %s: %v, want %v", p.PID, p.Command, found, holds)
 		}

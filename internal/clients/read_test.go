@@ -83,7 +83,7 @@ func clientOf(t testing.TB, file string) *Profile {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("NOT PROVED HERE: the places are those of Linux")
+		t.Skip("the places are those of Linux")
 	}
 	for file, archive := range archives(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {

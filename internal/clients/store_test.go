@@ -82,7 +82,7 @@ func takeOver(t testing.TB, c *Profile, e Env, s *Store) {
 func onLinux(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("NOT PROVED HERE: the places are those of Linux")
+		t.Skip("the places are those of Linux")
 	}
 }
 

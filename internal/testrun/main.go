@@ -15,10 +15,11 @@ import (
 
 func main() {
 	missed := flag.String("missed", "", "a file for the arguments of a second run")
+	prove := flag.Bool("prove", false, "fail if the machine lacks what a test needs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := run(ctx, os.Stdout, ".", *missed, flag.Args())
+	code, err := run(ctx, os.Stdout, ".", *missed, *prove, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		code = max(code, 1)
@@ -28,7 +29,7 @@ func main() {
 }
 
 // run runs go test in a folder, and gives the code to exit with.
-func run(ctx context.Context, w io.Writer, dir, missed string, args []string) (code int, err error) {
+func run(ctx context.Context, w io.Writer, dir, missed string, prove bool, args []string) (code int, err error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test ends its tests then, and says so
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
@@ -43,6 +44,9 @@ func run(ctx context.Context, w io.Writer, dir, missed string, args []string) (c
 	err = r.read(out)
 	ended := cmd.Wait()
 	r.end()
+	if prove {
+		r.refuse()
+	}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(ended, &exit):

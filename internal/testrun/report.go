@@ -34,6 +34,9 @@ type ended struct {
 // name is how a test is printed.
 func (e ended) name() string { return e.pkg + " " + e.test }
 
+// lacked reports whether internal/needs skipped the test.
+func (e ended) lacked() bool { return strings.HasPrefix(e.reason, needs.Unproved) }
+
 // suite is a package of tests that has not ended.
 type suite struct {
 	out   []said
@@ -188,11 +191,21 @@ func (r *report) end() {
 	}
 }
 
+// refuse has the run fail if a test lacked something.
+func (r *report) refuse() {
+	for _, t := range r.skips {
+		if t.lacked() {
+			r.failed++
+			r.print("FAIL  " + t.name() + ": " + t.reason + "\n")
+		}
+	}
+}
+
 // again gives the arguments of go test, one a line, that run each test again that lacked something: with CI set, it fails.
 func (r *report) again() (args []string) {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, t := range r.skips {
-		if strings.HasPrefix(t.reason, needs.Unproved) {
+		if t.lacked() {
 			top, _, _ := strings.Cut(t.test, "/")
 			tests[regexp.QuoteMeta(top)], pkgs[t.pkg] = true, true
 		}

@@ -72,7 +72,7 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 			if name == "takes too long" {
 				limit = "1s"
 			}
-			code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, []string{"-timeout", limit, "-count=1", "./..."})
+			code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, false, []string{"-timeout", limit, "-count=1", "./..."})
 			none := name == "no test" || name == "only skips"
 			if code != c.code || (err != nil) != none || none && !strings.Contains(err.Error(), "no test ran") {
 				t.Errorf("%d, %v", code, err)
@@ -92,6 +92,25 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 				t.Log(out.String())
 			}
 		})
+	}
+}
+
+// TestProve: in the run that has to prove all, a test that lacks something fails it, though go test passes. Other skips are the control.
+func TestProve(t *testing.T) {
+	t.Parallel()
+	const other = "\nfunc TestOther(t *testing.T) { t.Skip(\"another system\") }\n"
+	const lacks = "\nfunc TestTool(t *testing.T) {\n\tt.Run(\"a\", func(t *testing.T) { t.Skip(\"NOT PROVED HERE: needs x: apt-get install y\") })\n}\n"
+	for _, c := range []struct {
+		tests string
+		prove bool
+		code  int
+	}{{passes + other, true, 0}, {passes + other + lacks, true, 1}, {passes + other + lacks, false, 0}} {
+		var out bytes.Buffer
+		code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), "", c.prove, []string{"-count=1", "./..."})
+		const line = "\nFAIL  m/p TestTool/a: NOT PROVED HERE: needs x: apt-get install y\n"
+		if code != c.code || err != nil || strings.Contains(out.String(), line) != (c.code != 0) {
+			t.Errorf("%v: %d, %v: %s", c.prove, code, err, &out)
+		}
 	}
 }
 
