@@ -20,6 +20,9 @@ var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{
 	"e2e/opener/attacks_linux.go speak":                             "an attacker, who waits for no answer for ever",
+	"e2e/opener/main.go shell":                                      "longer than the test waits for it, so that no slow attack looks refused",
+	"e2e/clients/stacks_test.go TestElicitationTakesItsTime":        "so long a person thinks: it fails nothing",
+	"e2e/ide/client.go Close":                                       "the rest of a client that was killed: what outlives it is looked for afterwards",
 	"e2e/operation/drain_linux_test.go balance":                     "how often a balancer looks whether a hub is ready",
 	"e2e/operation/drain_linux_test.go endsAtOnce":                  "a call that the first signal must not cut: it passes if nothing comes",
 	"e2e/operation/yardstick_linux_test.go TestSystemCallsOfAStart": "so late the list may be written: it excuses, and fails nothing",
@@ -28,9 +31,63 @@ var ownTimes = map[string]string{
 	"rootsmgr/session_test.go question":                             "in a bubble: the client that never answers",
 }
 
+// awake are functions that sleep outside of a bubble, and why.
+var awake = map[string]string{
+	"children/childtest/calls.go call":                           "a scripted child: its script sets the time",
+	"children/childtest/calls.go freeze":                         "a scripted child that hangs",
+	"children/childtest/modern.go discover":                      "a scripted child: its script sets the time",
+	"children/childtest/script.go Serve":                         "a scripted child: its script sets the time, or it waits for a file",
+	"children/childtest/script.go askRoots":                      "a scripted child: its script sets the time",
+	"children/childtest/script.go holdForEver":                   "a scripted child that hangs",
+	"children/limits/places_test.go Yield":                       "in a bubble: the places call it",
+	"children/orphan_linux_test.go hub":                          "in a process of its own, which is killed",
+	"children/process/bounds_linux_test.go forkBomb":             "in processes of their own, which are killed",
+	"children/process/bounds_linux_test.go memoryBomb":           "in a process of its own, which is killed",
+	"e2e/opener/again_linux.go left":                             "an attack at a moment that the test varies",
+	"e2e/recorder/main.go forever":                               "a server that has to be killed",
+	"e2e/recorder/main.go run":                                   "a server: its test sets the time",
+	"hub/call/stage_test.go decisions":                           "in a bubble: a method of its stage",
+	"hub/client_test.go ServeRequest":                            "the scripted client, which is used in bubbles",
+	"hub/isolation_property_test.go calm":                        "in a bubble: a method of the model",
+	"hub/isolation_property_test.go do":                          "in a bubble: a step of the model",
+	"hub/share_property_test.go do":                              "in a bubble: a step of the model",
+	"rootsmgr/with_call_test.go TestHandshakeAfterRootsWithCall": "in a bubble: a source that the bubble calls",
+}
+
+// TestNoTestSleeps: a test that waits for the clock is slow, and wrong on a busy machine.
+func TestNoTestSleeps(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	eachTimed(t, func(_ string, p *timed) {
+		for _, f := range p.funcs {
+			name := p.in[f].path + " " + f.Name.Name
+			p.sleeps(f, func(at token.Pos) {
+				if found[name] = true; awake[name] == "" {
+					t.Errorf("%s %s sleeps outside of a bubble (testing/synctest): wait for an event", p.in[f].set.Position(at), f.Name.Name)
+				}
+			})
+		}
+	})
+	for name := range awake {
+		if !found[name] {
+			t.Errorf("%s does not sleep: take it out of the list", name)
+		}
+	}
+}
+
+// sleeps gives each sleep of a function outside of a bubble.
+func (p *timed) sleeps(f *ast.FuncDecl, each func(at token.Pos)) {
+	p.walk(f, func(n ast.Node, in bool) {
+		if s, ok := n.(*ast.SelectorExpr); ok && !in && types.ExprString(s) == "time.Sleep" {
+			each(n.Pos())
+		}
+	})
+}
+
 // A timed is the code of a package of tests: what is said of time in it.
 type timed struct {
 	consts  map[string]ast.Expr
+	locals  map[string]ast.Expr // of the function that find looks at
 	funcs   []*ast.FuncDecl
 	in      map[*ast.FuncDecl]source
 	runners map[string]bool // functions that run what they are given in a bubble
@@ -59,17 +116,30 @@ func newTimed(files ...source) *timed {
 	return p
 }
 
-// note keeps the constants of a declaration.
+// note keeps the constants of a declaration, and the variables that begin as one.
 func (p *timed) note(d *ast.GenDecl) {
 	for _, s := range d.Specs {
-		if v, ok := s.(*ast.ValueSpec); ok && d.Tok == token.CONST {
+		if v, ok := s.(*ast.ValueSpec); ok {
 			for i, n := range v.Names {
-				if i < len(v.Values) {
+				if i < len(v.Values) && (d.Tok == token.CONST || written(v.Values[i])) {
 					p.consts[n.Name] = v.Values[i]
 				}
 			}
 		}
 	}
+}
+
+// written reports whether a value is written out: nothing calculates it, at most of constants.
+func written(e ast.Expr) bool {
+	plain := unit.MatchString(types.ExprString(e))
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.CallExpr, *ast.FuncLit, *ast.CompositeLit:
+			plain = false
+		}
+		return plain
+	})
+	return plain
 }
 
 // spread finds more functions that run, or are run, in bubbles; false: there are no more.
@@ -169,6 +239,14 @@ func called(c *ast.CallExpr) string {
 
 var unit = regexp.MustCompile(`\btime\.(Nanosecond|Microsecond|Millisecond|Second|Minute|Hour)\b`)
 
+// value is what a name stands for: a variable of the function, or a constant; else nil.
+func (p *timed) value(name string) ast.Expr {
+	if e := p.locals[name]; e != nil {
+		return e
+	}
+	return p.consts[name]
+}
+
 // own reports whether an expression is a time that a test has made up: a number of seconds, or a constant that is one, which does not
 // go through the bounds package.
 func (p *timed) own(e ast.Expr) bool {
@@ -178,8 +256,8 @@ func (p *timed) own(e ast.Expr) bool {
 	}
 	made := unit.MatchString(text)
 	ast.Inspect(e, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && p.consts[id.Name] != nil {
-			value := types.ExprString(p.consts[id.Name])
+		if id, ok := n.(*ast.Ident); ok && p.value(id.Name) != nil {
+			value := types.ExprString(p.value(id.Name))
 			made = made || unit.MatchString(value) && !strings.Contains(value, "bounds.")
 		}
 		return true
@@ -195,24 +273,40 @@ func (p *timed) long(e ast.Expr) bool {
 
 // waits are calls that wait for a time, and which argument it is.
 var waits = map[string]int{
-	"context.WithTimeout": 1, "context.WithTimeoutCause": 1, "time.After": 0, "time.AfterFunc": 0, "time.NewTimer": 0,
+	"context.WithTimeout": 1, "context.WithDeadline": 1, "DialTimeout": 2, "context.WithTimeoutCause": 1, "time.After": 0, "time.AfterFunc": 0, "time.NewTimer": 0,
 	"SetDeadline": 0, "SetReadDeadline": 0, "SetWriteDeadline": 0, "bounds.Within": 0, "Within": 0,
 }
 
 // ends are the methods that compare with a moment.
 var ends = []string{"After", "Before"}
 
-// find gives what a function says of time that it should not: an upper bound of its own, or a wait.
+// find gives what a function says of time that it should not: an upper bound of its own, or a wait. It does not follow a bound through a
+// field of a table or an argument, and does not count the ticks of a ticker. WaitDelay is left out: it is how long what a killed program
+// has started may keep its output open.
 func (p *timed) find(f *ast.FuncDecl, each func(at token.Pos, what string)) {
 	moments := map[string]bool{}
+	p.locals = map[string]ast.Expr{}
 	p.walk(f, func(n ast.Node, in bool) {
 		switch n := n.(type) {
 		case *ast.GenDecl:
 			p.note(n)
 		case *ast.AssignStmt:
 			for i, value := range n.Rhs {
-				if call, ok := value.(*ast.CallExpr); ok && i < len(n.Lhs) && strings.HasPrefix(types.ExprString(call), "time.Now().Add(") && p.own(call) {
+				if i >= len(n.Lhs) {
+					break
+				}
+				if id, ok := n.Lhs[i].(*ast.Ident); ok && written(value) {
+					p.locals[id.Name] = value
+				}
+				if call, ok := value.(*ast.CallExpr); ok && strings.HasPrefix(types.ExprString(call), "time.Now().Add(") && p.own(call) {
 					moments[types.ExprString(n.Lhs[i])] = true
+				}
+			}
+		case *ast.CompositeLit:
+			for _, e := range n.Elts {
+				kv, ok := e.(*ast.KeyValueExpr)
+				if ok && !in && n.Type != nil && slices.Contains(clients, types.ExprString(n.Type)) && types.ExprString(kv.Key) == "Timeout" && p.long(kv.Value) {
+					each(kv.Pos(), "a test has a patience of its own: wait for bounds.Patience")
 				}
 			}
 		case *ast.BinaryExpr:
@@ -222,7 +316,11 @@ func (p *timed) find(f *ast.FuncDecl, each func(at token.Pos, what string)) {
 			} else if n.Op != token.GTR && n.Op != token.GEQ {
 				return
 			}
-			if !in && p.own(most) && !(p.own(n.X) && p.own(n.Y)) {
+			measured := n.X
+			if most == n.X {
+				measured = n.Y
+			}
+			if !in && (p.own(most) && !(p.own(n.X) && p.own(n.Y)) || number(most) && counted(measured)) {
 				each(n.Pos(), "a measured time is compared with a bound of this test: bounds.Of gives it ten times as much, and .ci/long none")
 			}
 		case *ast.CallExpr:
@@ -236,6 +334,25 @@ func (p *timed) find(f *ast.FuncDecl, each func(at token.Pos, what string)) {
 			}
 		}
 	})
+}
+
+// clients are the types whose Timeout is what something waits for.
+var clients = []string{"http.Client", "net.Dialer"}
+
+// counted reports whether an expression is a time as a number of units.
+func counted(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok || len(call.Args) > 0 {
+		return false
+	}
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Nanoseconds", "Microseconds", "Milliseconds", "Seconds", "Minutes", "Hours"}, s.Sel.Name)
+}
+
+// number reports whether an expression is a number that is written out, and not 0.
+func number(e ast.Expr) bool {
+	n, ok := e.(*ast.BasicLit)
+	return ok && n.Value != "0"
 }
 
 // timedPackages are the packages of tests, by their folders.
@@ -304,6 +421,21 @@ func TestTimesOfTheirOwnAreFound(t *testing.T) {
 		`if e.Took > most { t.Error() }`:                                                    1,
 		`if took := spent() - begin; took > 2*most { t.Error() }`:                           1,
 		`const least = time.Minute; if took > least { t.Error() }`:                          1,
+		`limit := 5*time.Second; if time.Since(began) > limit { t.Error() }`:                1,
+		`var limit = 5*time.Second; if time.Since(began) > limit { t.Error() }`:             1,
+		`if time.Since(began).Seconds() > 5 { t.Error() }`:                                  1,
+		`if 500 <= took.Milliseconds() { t.Error() }`:                                       1,
+		`if 500 < took.Seconds() || took.Milliseconds() >= 7 { t.Error() }`:                 2,
+		`if took.Seconds() > 0 { t.Log() }`:                                                 0,
+		`took := time.Since(began).Round(time.Millisecond); if took > least { t.Error() }`:  0,
+		`limit := bounds.Of(5*time.Second); if time.Since(began) > limit { t.Error() }`:     0,
+		`limit := time.Minute; ctx, _ := context.WithTimeout(t.Context(), limit)`:           1,
+		`ctx, _ := context.WithDeadline(t.Context(), time.Now().Add(time.Minute))`:          1,
+		`ctx, _ := context.WithDeadline(t.Context(), time.Now().Add(bounds.Patience))`:      0,
+		`c, err := net.DialTimeout("tcp", address, time.Second)`:                            1,
+		`c := &http.Client{Timeout: 10*time.Second}`:                                        1,
+		`c := &http.Client{Timeout: bounds.Patience}`:                                       0,
+		`c := Options{Timeout: 10*time.Second}`:                                             0,
 		`ok := a && time.Since(began) <= 5*time.Second`:                                     0, // it is no bound that fails
 		`if time.Since(began) > bounds.Of(5*time.Second) { t.Error() }`:                     0,
 		`if took > late || took < 5*time.Second { t.Error() }`:                              0,

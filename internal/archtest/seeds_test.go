@@ -33,6 +33,7 @@ var ofChance = map[string]struct {
 var drawsByItself = []string{"Check", "MakeCheck"}
 
 // clocks are methods of a time whose last digits differ in each run.
+// Unix is a stamp in most tests, and a duration in Nanoseconds is what a test prints: if they serve as a seed, they are not found.
 var clocks = []string{"UnixNano", "UnixMicro", "UnixMilli", "Nanosecond"}
 
 // owned are texts that only the owner of seeds needs: variables, and the flags of rapid.

@@ -2,7 +2,6 @@ package archtest
 
 import (
 	"cmp"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -104,26 +103,6 @@ func receiver(d *ast.FuncDecl) string {
 	return ""
 }
 
-// bubbles begin the tests in which time is not the machine's.
-var bubbles = []string{"synctest.Test", "hostile(", "modernWays(", "play(", "playWith(", "both(", "bubble(", "approving(", "on(t, kid(", "on(t, with, ", "asking(t, func(s *stage)", "defining(t, func(s *stage)"}
-
-// awake are test files that sleep without a bubble, and why.
-var awake = map[string]string{
-	"children/orphan_linux_test.go":         "in a process of its own, which is killed",
-	"children/process/bounds_linux_test.go": "in processes of their own, which are killed",
-	"hub/client_test.go":                    "the scripted client, which is used in bubbles",
-}
-
-// TestNoTestSleeps: a test that waits for the clock is slow, and wrong on a busy machine.
-func TestNoTestSleeps(t *testing.T) {
-	t.Parallel()
-	eachTestFunc(t, func(s source, at, body string) {
-		if strings.Contains(body, "time.Sleep(") && awake[s.path] == "" && !containsAny(s.text, bubbles) {
-			t.Errorf("%s sleeps, and the file has no bubble (testing/synctest): wait for an event", at)
-		}
-	})
-}
-
 // TestNoOrderByChance holds that a list written out is gone through in the order in which it stands, so that the same call has
 // the same answer every time.
 func TestNoOrderByChance(t *testing.T) {
@@ -139,50 +118,5 @@ func TestNoOrderByChance(t *testing.T) {
 			}
 			return true
 		})
-	})
-}
-
-// excuses are what a test may look at before it skips: the system, the race
-// detector, what it was asked to compare with, or whether this is CI, where it has to fail.
-var excuses = []string{`baseline == ""`, "runtime.GOOS", "Host() != platform.Linux", "InCI()", "raceEnabled", "world.RaceDetector", "!world.Long", "!bounds.Strict()", "f.Fuzz(", "rt *rapid.T"}
-
-// TestNoSkipHidesInCI: a test that skips because something went wrong tests nothing, and nobody sees it.
-func TestNoSkipHidesInCI(t *testing.T) {
-	t.Parallel()
-	skips := 0
-	eachTestFunc(t, func(s source, at, body string) {
-		if !containsAny(body, []string{"t.Skip(", "t.Skipf(", "t.SkipNow("}) || strings.HasPrefix(s.path, "internal/testrun/") { // which writes such tests
-			return
-		}
-		skips++
-		if strings.Contains(body, "exec.LookPath(") {
-			t.Errorf("%s looks for a program and skips: internal/needs does that, and names its package", at)
-		}
-		if !containsAny(body, excuses) && !strings.HasSuffix(s.path, "_other_test.go") {
-			t.Errorf("%s skips whatever the reason: ask for the system, or use internal/needs", at)
-		}
-	})
-	if skips < 20 {
-		t.Errorf("%d functions skip; is it written otherwise now?", skips)
-	}
-}
-
-func containsAny(text string, any []string) bool {
-	return slices.ContainsFunc(any, func(s string) bool { return strings.Contains(text, s) })
-}
-
-// eachTestFunc gives the source of every function in a test file.
-func eachTestFunc(t *testing.T, each func(s source, at, body string)) {
-	t.Helper()
-	eachSource(t, func(s source) {
-		if !strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/archtest/") {
-			return
-		}
-		for _, d := range s.file.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok {
-				from, to := s.set.Position(fn.Pos()), s.set.Position(fn.End())
-				each(s, fmt.Sprintf("%s:%d %s", s.path, from.Line, fn.Name.Name), s.text[from.Offset:to.Offset])
-			}
-		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"mcphub/internal/needs"
 )
 
 // TestMake: hubs that start together agree on one token, which is the same later, and is
@@ -134,7 +136,7 @@ func TestBad(t *testing.T) {
 		}, "is no regular file"},
 		"another user's": {func(t *testing.T, file string) {
 			if os.Geteuid() != 0 {
-				t.Skip("only root can give a file away")
+				needs.Missing(t, "only root can give a file away")
 			}
 			if err := os.Chown(file, 65534, 0); err != nil {
 				t.Fatal(err)
