@@ -132,9 +132,9 @@ func (s *shared) attacks() string {
 	}
 	const script = `
 case "$1" in -i) how=-i;; *) how=;; esac
-echo "== serve"; cat %[1]s | %[2]s timeout 20 %[3]s serve --config %[4]s 2>&1
-echo "== start"; %[2]s timeout 20 %[3]s serve --start-shared --config %[4]s 2>&1; echo "ended with $?"
-echo "== shared"; %[2]s timeout 20 %[3]s serve --shared --config %[4]s 2>&1
+echo "== serve"; cat %[1]s | %[2]s timeout 600 %[3]s serve --config %[4]s 2>&1
+echo "== start"; %[2]s timeout 600 %[3]s serve --start-shared --config %[4]s 2>&1; echo "ended with $?"
+echo "== shared"; %[2]s timeout 600 %[3]s serve --shared --config %[4]s 2>&1
 echo "== door"; %[2]s %[5]s do door %[6]s %[7]s 2>&1
 for request in "GET /status" "POST /reload" "GET /approvals" "POST /approvals/code" "POST /approvals/answer"
 do echo "== $request"; %[2]s %[5]s do connect %[8]s $request 2>&1; done

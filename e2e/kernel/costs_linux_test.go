@@ -50,7 +50,7 @@ func TestWhatTheKernelCosts(t *testing.T) {
 	opener := w.Write("tools/node_modules/@playwright/mcp/opener", string(text)) // what a browser needs is given by this name
 	world.Must(t, os.Chmod(opener, 0o700))
 	entry := func(program string, more obj) obj {
-		e := obj{"command": program, "args": []string{}, "paths": obj{"mode": "off"}, "env": obj{"OPENER_PATIENT": "1"}}
+		e := obj{"command": program, "args": []string{}, "paths": obj{"mode": "off"}}
 		for key, value := range more {
 			e[key] = value
 		}

@@ -238,7 +238,7 @@ setsid -w bash -c {q}
 setsid bash -c "setsid bash -c {q2} & exit" & wait
 perl -e 'use POSIX; exit if fork; POSIX::setsid(); exit if fork; exec "bash", "-c", $ARGV[0]' {q}
 nohup bash -c {q}
-timeout 9 bash -c {q}
+timeout 600 bash -c {q}
 nice bash -c {q}
 script -qc {q} /dev/null
 unshare -Ur bash -c {q}

@@ -3,6 +3,7 @@
 //
 // It has two tools. open takes any arguments and answers with a JSON array of what it could open: the real path, as the kernel
 // tells it, and what it could do there. shell runs a command line with /bin/bash and answers with what that writes.
+// It does not start if that is missing.
 //
 // The environment says what to do with care, for the runs that no sandbox holds: OPENER_ZONE lists the directories in which it
 // may change something, and OPENER_FREE says that it is free, and is to open nothing for writing elsewhere. OPENER_NEEDLE is a

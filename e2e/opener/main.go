@@ -15,6 +15,9 @@ import (
 const tools = `{"tools":[{"name":"open","description":"Opens whatever the arguments name.","inputSchema":{"type":"object"}},` +
 	`{"name":"shell","description":"Runs a command line.","inputSchema":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}]}`
 
+// bash is named by its path, since the environment of a server is a subject of tests.
+const bash = "/bin/bash"
+
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == "do" {
 		said, err := attack(os.Args[2], os.Args[3:])
@@ -24,6 +27,10 @@ func main() {
 		}
 		fmt.Println("done:", said)
 		return
+	}
+	if _, err := os.Stat(bash); err != nil { // each attack of a shell would look refused
+		fmt.Fprintln(os.Stderr, "opener: the shell is missing, apt-get install bash:", err)
+		os.Exit(1)
 	}
 	serve()
 }
@@ -73,21 +80,19 @@ func serve() {
 	}
 }
 
-// shell runs a command line, and waits for all that it has started and that still holds its output; not for ever.
+// shell runs a command line, and waits for all that it has started and that still holds its output; not for ever. It waits for longer than
+// a test waits for it: an attack that a busy machine slows down must fail the test, and not look refused.
 func shell(arguments []byte) string {
 	var a struct{ Command string }
 	if err := json.Unmarshal(arguments, &a); err != nil {
 		return err.Error()
 	}
 	var out limited
-	most := 20 * time.Second
-	if os.Getenv("OPENER_PATIENT") != "" {
-		most = 10 * time.Minute
-	}
+	const most = 10 * time.Minute
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/bin/bash", "-c", a.Command)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, 5*time.Second
+	cmd := exec.CommandContext(ctx, bash, "-c", a.Command)
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, most
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintf(&out, "\n%v", err)
 	}
