@@ -47,7 +47,7 @@ func Source(elem ...string) string { return filepath.Join(append([]string{root},
 func Main(m *testing.M) {
 	flag.Parse()
 	waitTogether()
-	heedHangUps()
+	heedSignals()
 	os.Exit(run(m))
 }
 
@@ -61,11 +61,13 @@ func waitTogether() {
 	}
 }
 
-// heedHangUps undoes nohup, under which a hub takes no SIGHUP: a signal that
-// is handled here is at its default in whatever is started.
-func heedHangUps() {
-	if signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+// heedSignals undoes nohup and a shell's &, under which a hub takes no SIGHUP or no SIGINT: a signal that is handled here is
+// at its default in each program that a test starts.
+func heedSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }
 
