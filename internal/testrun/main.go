@@ -14,8 +14,8 @@ import (
 )
 
 func main() {
-	missed := flag.String("missed", "", "a file for the arguments of a second run")
-	prove := flag.Bool("prove", false, "fail if the machine lacks what a test needs")
+	missed := flag.String("missed", "", "a file for the tests that lacked something")
+	prove := flag.String("prove", "", "such a file: run its tests, and fail if one lacks something or does not run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -29,7 +29,18 @@ func main() {
 }
 
 // run runs go test in a folder, and gives the code to exit with.
-func run(ctx context.Context, w io.Writer, dir, missed string, prove bool, args []string) (code int, err error) {
+func run(ctx context.Context, w io.Writer, dir, missed, prove string, args []string) (code int, err error) {
+	var lines []string
+	if prove != "" {
+		text, err := os.ReadFile(prove)
+		if err != nil {
+			return 1, err
+		}
+		if lines = strings.Split(strings.TrimSpace(string(text)), "\n"); lines[0] == "" {
+			return 0, nil
+		}
+		args = append(args, again(lines)...)
+	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test ends its tests then, and says so
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
@@ -44,8 +55,8 @@ func run(ctx context.Context, w io.Writer, dir, missed string, prove bool, args 
 	err = r.read(out)
 	ended := cmd.Wait()
 	r.end()
-	if prove {
-		r.refuse()
+	if prove != "" {
+		r.prove(lines)
 	}
 	var exit *exec.ExitError
 	switch {
@@ -59,7 +70,7 @@ func run(ctx context.Context, w io.Writer, dir, missed string, prove bool, args 
 		return 1, errors.Join(err, errors.New("no test ran"))
 	}
 	if missed != "" {
-		err = errors.Join(err, os.WriteFile(missed, []byte(strings.Join(r.again(), "")), 0o600))
+		err = errors.Join(err, os.WriteFile(missed, []byte(r.missed()), 0o600))
 	}
 	return code, err
 }

@@ -47,10 +47,13 @@ type report struct {
 	w           io.Writer
 	suites      map[string]*suite // by package
 	skips, ends []ended           // ends has the tests of the top level that ran
+	passed      map[string]bool   // by package and test
 	ran, failed int
 }
 
-func newReport(w io.Writer) *report { return &report{w: w, suites: map[string]*suite{}} }
+func newReport(w io.Writer) *report {
+	return &report{w: w, suites: map[string]*suite{}, passed: map[string]bool{}}
+}
 
 // read takes the events of go test until it ends. A line that is no event is printed as it is.
 func (r *report) read(in io.Reader) error {
@@ -108,6 +111,7 @@ func (r *report) endTest(s *suite, e event) {
 	if e.Action == "fail" {
 		r.failed++
 	}
+	r.passed[t.name()] = e.Action == "pass"
 	r.ran++
 	if !strings.Contains(e.Test, "/") {
 		r.ends = append(r.ends, t)
@@ -191,8 +195,14 @@ func (r *report) end() {
 	}
 }
 
-// refuse has the run fail if a test lacked something.
-func (r *report) refuse() {
+// prove has the run fail if one of such lines did not run, or if a test lacked something.
+func (r *report) prove(lines []string) {
+	for _, line := range lines {
+		if !r.passed[line] {
+			r.failed++
+			r.print("FAIL  " + line + ": did not pass\n")
+		}
+	}
 	for _, t := range r.skips {
 		if t.lacked() {
 			r.failed++
@@ -201,23 +211,24 @@ func (r *report) refuse() {
 	}
 }
 
-// again gives the arguments of go test, one a line, that run each test again that lacked something: with CI set, it fails.
-func (r *report) again() (args []string) {
-	tests, pkgs := map[string]bool{}, map[string]bool{}
+// missed gives the tests that lacked something, a package and a test a line.
+func (r *report) missed() (lines string) {
 	for _, t := range r.skips {
 		if t.lacked() {
-			top, _, _ := strings.Cut(t.test, "/")
-			tests[regexp.QuoteMeta(top)], pkgs[t.pkg] = true, true
+			lines += t.name() + "\n"
 		}
 	}
-	if len(tests) == 0 {
-		return nil
+	return lines
+}
+
+// again gives the arguments of go test that run the tests of such lines, and no other of their subtests.
+func again(lines []string) []string {
+	tests, pkgs := map[string]bool{}, map[string]bool{}
+	for _, line := range lines {
+		pkg, test, _ := strings.Cut(line, " ")
+		tests["^"+strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")+"$"], pkgs[pkg] = true, true
 	}
-	args = []string{"-run=^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$\n"}
-	for _, p := range slices.Sorted(maps.Keys(pkgs)) {
-		args = append(args, p+"\n")
-	}
-	return args
+	return append([]string{"-run=" + strings.Join(slices.Sorted(maps.Keys(tests)), "|")}, slices.Sorted(maps.Keys(pkgs))...)
 }
 
 func (r *report) print(text string) { _, _ = io.WriteString(r.w, text) }

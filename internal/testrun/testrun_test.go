@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func TestWhatIsPrinted(t *testing.T) {
 		code    int
 		want    []string
 		unsaid  string
-		missing []string // the second run
+		missing []string // for the second run
 	}{
 		"passes": {tests: passes, want: []string{"ok   ", " m/p\n", "the slowest tests:\n", "m/p TestGood"}, unsaid: "what a good test says"},
 		"skips": {
@@ -52,7 +53,7 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 `,
 			want: []string{"ok   ", "\n5 tests were skipped:\n", "  NOT PROVED HERE: needs v: apt-get install w\n    m/p TestTool/d\n", "  NOT PROVED HERE: needs x: apt-get install y\n    m/p TestTool/a\n", "  another system\n    m/p TestTool/b\n",
 				"  no reason was given\n    m/p TestTool/c\n", "  NOT PROVED HERE: no root\n    m/p TestOther\n"},
-			missing: []string{"-run=^(TestOther|TestTool)$\n", "m/p\n"},
+			missing: []string{"m/p TestTool/d\n", "m/p TestTool/a\n", "m/p TestOther\n"},
 		},
 		"fails":          {tests: passes + "\nfunc TestBad(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Error(\"what is wrong\") }) }\n", code: 1, want: []string{"what is wrong", "--- FAIL: TestBad/sub", "FAIL ", " m/p\n"}, unsaid: "what a good test says"},
 		"does not build": {tests: "import \"testing\"\n\nfunc TestBad(t *testing.T) { nothing() }\n", code: 1, want: []string{"undefined: nothing", "FAIL ", " m/p"}},
@@ -72,7 +73,7 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 			if name == "takes too long" {
 				limit = "1s"
 			}
-			code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, false, []string{"-timeout", limit, "-count=1", "./..."})
+			code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), missed, "", []string{"-timeout", limit, "-count=1", "./..."})
 			none := name == "no test" || name == "only skips"
 			if code != c.code || (err != nil) != none || none && !strings.Contains(err.Error(), "no test ran") {
 				t.Errorf("%d, %v", code, err)
@@ -95,21 +96,30 @@ func TestOther(t *testing.T) { t.Skip("NOT PROVED HERE: no root") }
 	}
 }
 
-// TestProve: in the run that has to prove all, a test that lacks something fails it, though go test passes. Other skips are the control.
+// TestProve: the second run runs the tests that lacked something and nothing beside them. It fails if one of them lacks something
+// there too or does not run, though go test passes. Other skips are the control.
 func TestProve(t *testing.T) {
 	t.Parallel()
 	const other = "\nfunc TestOther(t *testing.T) { t.Skip(\"another system\") }\n"
-	const lacks = "\nfunc TestTool(t *testing.T) {\n\tt.Run(\"a\", func(t *testing.T) { t.Skip(\"NOT PROVED HERE: needs x: apt-get install y\") })\n}\n"
+	const tool = "\nfunc TestTool(t *testing.T) {\n\tt.Run(\"a.b (c)\", func(t *testing.T) { %s })\n\tt.Run(\"d\", func(t *testing.T) { t.Error(\"beside\") })\n}\n"
+	has, lacks := fmt.Sprintf(tool, ""), fmt.Sprintf(tool, "t.Skip(\"NOT PROVED HERE: needs x: apt-get install y\")")
 	for _, c := range []struct {
-		tests string
-		prove bool
-		code  int
-	}{{passes + other, true, 0}, {passes + other + lacks, true, 1}, {passes + other + lacks, false, 0}} {
+		tests, lines, want string
+	}{
+		{passes + other + has, "m/p TestGood\nm/p TestTool/a.b_(c)\n", ""},
+		{passes + other + lacks, "m/p TestGood\nm/p TestTool/a.b_(c)\n", "\nFAIL  m/p TestTool/a.b_(c): NOT PROVED HERE: needs x: apt-get install y\n"},
+		{passes + other + has, "m/p TestGood\nm/p TestGone\n", "\nFAIL  m/p TestGone: did not pass\n"},
+		{passes + other + has, "m/p TestGood\nm/p TestOther\n", "\nFAIL  m/p TestOther: did not pass\n"},
+		{"no Go", "", ""},
+	} {
 		var out bytes.Buffer
-		code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), "", c.prove, []string{"-count=1", "./..."})
-		const line = "\nFAIL  m/p TestTool/a: NOT PROVED HERE: needs x: apt-get install y\n"
-		if code != c.code || err != nil || strings.Contains(out.String(), line) != (c.code != 0) {
-			t.Errorf("%v: %d, %v: %s", c.prove, code, err, &out)
+		file := filepath.Join(t.TempDir(), "missed")
+		if err := os.WriteFile(file, []byte(c.lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, err := run(t.Context(), &out, module(t, map[string]string{"p": c.tests}), "", file, []string{"-count=1"})
+		if (code != 0) != (c.want != "") || err != nil || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q: %d, %v: %s", c.lines, code, err, &out)
 		}
 	}
 }
