@@ -107,6 +107,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	if _, set := prog.Env["PYTHONSAFEPATH"]; precautions.SafePath && !set && !h.PythonLoads(prog) {
 		env.Set("PYTHONSAFEPATH", "1")
 	}
+	joinFolder(prog, env, roots, h)
 	skipped, err := trimSearch(prog, env, roots, h)
 	if err != nil {
 		return Launch{}, err
@@ -248,6 +249,22 @@ func trimSearch(prog program.Program, env *program.Environment, roots []guard.Ro
 		}
 	}
 	return skipped, nil
+}
+
+// joinFolder puts the folder of an absolute command first on PATH, if it is not there. A script of nvm, fnm or Homebrew starts by
+// "env node", and that node lies beside it. An entry that sets PATH itself means what it wrote. A folder inside a root joins only for
+// a Local program.
+func joinFolder(prog program.Program, env *program.Environment, roots []guard.Root, h Machine) {
+	for name := range prog.Env {
+		if env.Key(name) == "PATH" {
+			return
+		}
+	}
+	dir := filepath.Dir(prog.Command)
+	path, ok := env.Get("PATH")
+	if ok && filepath.IsAbs(prog.Command) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
+		env.Set("PATH", dir+string(filepath.ListSeparator)+path)
+	}
 }
 
 // projects are the roots that somebody else's project may be, as a system that ignores

@@ -168,12 +168,32 @@ func TestPathInsideARootIsSkipped(t *testing.T) {
 	if _, err := Plan(program.Program{Command: "none"}, roots, h); err == nil || strings.Contains(err.Error(), "/bin") {
 		t.Errorf("an error prints PATH: %v", err)
 	}
-	o.Environ = []string{"PATH=/home/u/p/bin:.:"}
-	h = on(o)
-	if l, err := Plan(program.Program{Command: "/bin/kid"}, roots, h); err != nil {
+	if l, err := Plan(program.Program{Command: "/bin/kid", Env: map[string]string{"PATH": "/home/u/p/bin:.:"}}, roots, h); err != nil {
 		t.Error(err)
 	} else if v, ok := envOf(l, "PATH"); ok {
 		t.Errorf("PATH=%q, which means the working directory", v)
+	}
+}
+
+// The folder of an absolute command is searched first, since the interpreter of a script lies beside it.
+func TestTheFolderOfACommandIsSearched(t *testing.T) {
+	t.Parallel()
+	h := fakeHost([]string{"/home/u/p"}, "/bin/kid", "/opt/node/bin/npx", "/home/u/p/bin/own")
+	for _, c := range []struct {
+		prog program.Program
+		path string
+	}{
+		{program.Program{Command: "/opt/node/bin/npx"}, "/opt/node/bin:/bin"},
+		{program.Program{Command: "/opt/node/bin/npx", Env: map[string]string{"PATH": "/x:/bin"}}, "/x:/bin"},
+		{program.Program{Command: "/bin/kid"}, "/bin"},
+		{program.Program{Command: "kid"}, "/bin"},
+		{program.Program{Command: "/home/u/p/bin/own"}, "/bin"}, // a clone could put other programs there
+		{program.Program{Command: "/home/u/p/bin/own", Local: true}, "/home/u/p/bin:/bin:.:rel"},
+	} {
+		l, err := Plan(c.prog, rootsAt("/home/u/p"), h)
+		if p, _ := envOf(l, "PATH"); err != nil || p != c.path {
+			t.Errorf("%+v: PATH=%s, %v", c.prog, p, err)
+		}
 	}
 }
 
