@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	_ "mcphub/internal/guardian" // runs before main
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/rundir"
 	"mcphub/internal/service"
 	"mcphub/internal/stdio"
 )
@@ -21,6 +24,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	withoutCore()
 	service.TuneCollector()
+	substituteFolders()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	pipe := make(chan os.Signal, 1)
@@ -47,6 +51,19 @@ func run(args []string) int {
 		layout.Printf(stderr, "Run '%s --help' to see what there is.\n", used.CommandPath())
 	}
 	return code
+}
+
+// substituteFolders has the hub keep its files in the temporary folder if the home folder takes none, and says so. All that looks for
+// the hub's files looks at the same variables, and so do the servers.
+func substituteFolders() {
+	vars, err := rundir.Substitute(os.Getenv)
+	if err != nil {
+		layout.Printf(stderr, "mcphub: the home folder %s cannot be written: %v; set HOME, or XDG_STATE_HOME and XDG_CACHE_HOME, to folders that can\n", os.Getenv("HOME"), err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		_ = os.Setenv(name, vars[name])
+		layout.Printf(stderr, "mcphub: the home folder %s cannot be written, so %s is %s, which may not last; set it, or HOME\n", os.Getenv("HOME"), name, vars[name])
+	}
 }
 
 func rootCommand() *cobra.Command {

@@ -6,6 +6,8 @@
 // takes the first that belongs to its user alone and whose paths are short enough for a
 // socket. Who looks for hubs looks in all of them.
 //
+// [Substitute] moves state and cache into mcphub-UID of the temporary folder if the home folder takes neither.
+//
 // Concurrency: it keeps nothing. It refuses to use a folder that is a link, belongs to
 // somebody else, or that others may look into.
 package rundir

@@ -1,10 +1,12 @@
 package rundir
 
 import (
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -60,5 +62,51 @@ func TestLongestFolder(t *testing.T) {
 	}
 	if bind(filepath.Join(fits+"xx", "mcphub")) == nil {
 		t.Error("control: a longer path can be bound")
+	}
+}
+
+// TestSubstitute: the folders move only if the home folder takes none, each by itself, and only into a folder that is this user's.
+func TestSubstitute(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are none on Windows")
+	}
+	top := t.TempDir()
+	t.Setenv("TMPDIR", filepath.Join(top, "tmp"))
+	own := filepath.Join(os.TempDir(), "mcphub-"+strconv.Itoa(os.Geteuid()))
+	file := filepath.Join(top, "file") // nothing can be made below it, by root either
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state, cache := filepath.Join(own, "state"), filepath.Join(own, "cache")
+	for _, c := range []struct {
+		env  map[string]string
+		want map[string]string
+	}{
+		{map[string]string{"HOME": filepath.Join(top, "home")}, nil},
+		{map[string]string{"HOME": "relative"}, nil},
+		{nil, nil},
+		{map[string]string{"HOME": file}, map[string]string{"XDG_STATE_HOME": state, "XDG_CACHE_HOME": cache}},
+		{map[string]string{"HOME": file, "XDG_STATE_HOME": "/s"}, map[string]string{"XDG_CACHE_HOME": cache}},
+		{map[string]string{"HOME": file, "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c"}, nil},
+	} {
+		vars, err := Substitute(func(name string) string { return c.env[name] })
+		if err != nil || !maps.Equal(vars, c.want) {
+			t.Errorf("%v: %v, %v", c.env, vars, err)
+		}
+	}
+	if err := os.Chmod(own, 0o700); err != nil { // it was claimed
+		t.Fatal(err)
+	}
+	if err := os.Remove(own); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(top, own); err != nil {
+		t.Fatal(err)
+	}
+	if vars, err := Substitute(func(string) string { return file }); err != nil || vars != nil {
+		t.Errorf("control, nothing is to be moved: %v, %v", vars, err)
+	}
+	if vars, err := Substitute(func(name string) string { return map[string]string{"HOME": file}[name] }); err == nil || vars != nil {
+		t.Errorf("through a link: %v, %v", vars, err)
 	}
 }

@@ -1,0 +1,56 @@
+package rundir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+)
+
+// Substitute gives the variables by which the hub keeps its state and its cache in its folder of the temporary folder, if the home
+// folder takes neither: a container that runs as any user often has / for a home. A folder of the hub that exists is used as it is,
+// and so is one that a variable names. The temporary folder is claimed, so the error tells whose it is. There are none on Windows.
+func Substitute(env func(string) string) (vars map[string]string, err error) {
+	home := env("HOME")
+	if runtime.GOOS == "windows" || !filepath.IsAbs(home) {
+		return nil, nil
+	}
+	cache := ".cache"
+	if runtime.GOOS == "darwin" {
+		cache = filepath.Join("Library", "Caches")
+	}
+	own := filepath.Join(os.TempDir(), "mcphub-"+strconv.Itoa(os.Geteuid()))
+	for _, kept := range []struct{ variable, folder, instead string }{
+		{"XDG_STATE_HOME", filepath.Join(".local", "state"), "state"}, {"XDG_CACHE_HOME", cache, "cache"},
+	} {
+		if filepath.IsAbs(env(kept.variable)) || canBeMade(filepath.Join(home, kept.folder, "mcphub")) {
+			continue
+		}
+		if vars == nil {
+			if err := Claim(own); err != nil {
+				return nil, err
+			}
+			vars = map[string]string{}
+		}
+		vars[kept.variable] = filepath.Join(own, kept.instead)
+	}
+	return vars, nil
+}
+
+// canBeMade reports whether a folder exists, or the first folder above it that exists lets this user make it.
+func canBeMade(dir string) bool {
+	if _, err := os.Stat(dir); err == nil {
+		return true
+	}
+	for dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		if info, err := os.Stat(dir); err == nil {
+			return info.IsDir() && writable(dir)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return false
+}
