@@ -23,11 +23,19 @@ func (n Names) WithDefaults() Names {
 	return n
 }
 
-// acceptable reports whether every client takes name as it is.
-func acceptable(name string) bool {
+// Longest is the most bytes of a name that clients of today take. A Max above it is for clients that take whatever the protocol allows.
+const Longest = 64
+
+// acceptable reports whether every client takes the characters of a tool's own name. The protocol allows . and / too, but some models
+// refuse each prompt that has such a tool.
+func (n Names) acceptable(name string) bool {
+	signs := "_-"
+	if n.Max > Longest {
+		signs = "_-./"
+	}
 	for i := 0; i < len(name); i++ {
 		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("_-./", c) >= 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte(signs, c) >= 0:
 		default:
 			return false
 		}
@@ -48,11 +56,11 @@ func mark(child, tool string, size int) string {
 const markSize = 8
 
 // exposed returns the name of a tool towards the client: prefix and tool, as
-// they are where they fit; else with odd characters replaced, cut to size and
-// marked.
+// they are if they fit; else with odd characters of the tool's own name replaced, cut to size and
+// marked. The prefix is as the configuration has it.
 func (n Names) exposed(child, prefix, tool string) string {
 	full := prefix + tool
-	if acceptable(full) && len(full) <= n.Max {
+	if n.acceptable(tool) && len(full) <= n.Max {
 		return full
 	}
 	return n.marked(child, prefix, tool, markSize)
@@ -61,8 +69,8 @@ func (n Names) exposed(child, prefix, tool string) string {
 // marked returns the name with its mark, which no other tool has.
 func (n Names) marked(child, prefix, tool string, size int) string {
 	b := []byte(prefix + tool)
-	for i, c := range b {
-		if !acceptable(string(rune(c))) || c >= 0x80 {
+	for i := len(prefix); i < len(b); i++ {
+		if !n.acceptable(string(b[i : i+1])) {
 			b[i] = '_'
 		}
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,10 +12,14 @@ func TestExposedNames(t *testing.T) {
 	t.Parallel()
 	n := Names{}.WithDefaults()
 	long := strings.Repeat("x", 60)
+	plain := regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 	cases := []struct{ child, prefix, tool, want string }{
 		{"fs", "fs__", "read_file", "fs__read_file"},
 		{"fs", "", "read_file", "read_file"},
-		{"fs", "fs__", "a.b/c-d", "fs__a.b/c-d"},
+		{"fs", "fs__", "a-b", "fs__a-b"},
+		{"fs", "fs__", "a.b/c-d", "fs__a_b_c-d_" + mark("fs", "a.b/c-d", markSize)},
+		{"fs", "my.fs.", "a", "my.fs.a"}, // a person wrote it
+		{"fs", "", "a.b", "a_b_" + mark("fs", "a.b", markSize)},
 		{"fs", "fs__", "with blank", "fs__with_blank_" + mark("fs", "with blank", markSize)},
 		{"fs", "fs__", "naïve", "fs__na__ve_" + mark("fs", "naïve", markSize)},
 		{"fs", "fs__", long, ("fs__" + long)[:50-9] + "_" + mark("fs", long, markSize)},
@@ -24,8 +29,14 @@ func TestExposedNames(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s%s: got %q, want %q", c.prefix, c.tool, got, c.want)
 		}
-		if len(got) > n.Max || !acceptable(got) {
+		if written := c.prefix == "my.fs."; len(got) > n.Max || !written && !plain.MatchString(got) {
 			t.Errorf("%q is not a name that every client takes", got)
+		}
+	}
+	for _, most := range []int{Longest, Longest + 1} {
+		n := Names{Max: most}.WithDefaults()
+		if got := n.exposed("fs", "fs__", "a.b/c"); (got == "fs__a.b/c") != (most > Longest) {
+			t.Errorf("names.max %d: %q", most, got)
 		}
 	}
 	if n.exposed("a", "a__", long+"1") == n.exposed("a", "a__", long+"2") {

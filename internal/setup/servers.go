@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"mcphub/children/launch"
@@ -13,6 +14,7 @@ import (
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
+	"mcphub/hub/catalog"
 	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
@@ -41,6 +43,9 @@ func addServers(file *config.File, cfg *hub.Config) error {
 // addServer turns one entry into a child, or into a broken one with a reason.
 func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	prefix := s.Name + file.Names.Separator
+	if file.Names.Max <= catalog.Longest { // of other clients some refuse each prompt that has a tool with a dot in its name
+		prefix = strings.ReplaceAll(s.Name, ".", "_") + file.Names.Separator
+	}
 	if s.Prefix != nil {
 		prefix = *s.Prefix
 	}

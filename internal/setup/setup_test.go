@@ -61,3 +61,21 @@ func TestTimeouts(t *testing.T) {
 		t.Errorf("disabled: %q", cfg.Disabled)
 	}
 }
+
+// TestPrefixes: no dot of a server's name gets into the names of its tools, unless a person wrote the prefix or the client takes all
+// names of the protocol.
+func TestPrefixes(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[string]string{"": "git_hub_io__", `, "names": {"max": 65}`: "git.hub.io__"} {
+		f := file(t, `{"mcpServers": {"git.hub.io": {"command": "x"}, "own": {"command": "x", "prefix": "a.b."}}`+most+`}`)
+		var cfg hub.Config
+		for i := range f.Servers {
+			if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(cfg.Children) != 2 || cfg.Children[0].Prefix != want || cfg.Children[1].Prefix != "a.b." {
+			t.Errorf("names%s: %+v", most, cfg.Children)
+		}
+	}
+}

@@ -43,7 +43,7 @@ var Table = object(
 	Key{Name: "sandbox", Guard: true, Def: `"` + SandboxDefault + `"`, Spec: choice(SandboxOff, SandboxAuto, SandboxRequired), Text: "The `sandbox.mode` of each server with `command` whose entry says none; see [sandbox.md](sandbox.md)."},
 	Key{Name: "names", Text: "How the tools of the children are named.", Spec: object(
 		Key{Name: "separator", Def: `"__"`, Spec: str(checkSeparator), Text: "Stands between the name of the server and that of its tool."},
-		Key{Name: "max", Def: `50`, Spec: whole(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64."},
+		Key{Name: "max", Def: `50`, Spec: whole(16, 128), Text: "Longest tool name offered. Clients put a prefix of their own before it and cut at 60 to 64. If it is at most 64, a `.` or `/` in the name of a tool becomes `_` and the name gets a mark: some models refuse every prompt that has such a tool."},
 	)},
 	Key{Name: "expose", Text: "Which tools of the children are listed. A plain string is short for `mode`.", Spec: &Spec{Kind: KindObject, Short: "mode", Keys: []Key{
 		{Name: "mode", Def: `"direct"`, Spec: choice("direct", "search", "auto"),
