@@ -99,6 +99,7 @@ type child struct {
 	log    zerolog.Logger
 
 	kick      chan struct{} // want has changed
+	relevel   chan struct{} // the level of its log may have changed
 	settled   chan struct{} // ready and listed, or failed its first start
 	unheld    atomic.Bool   // every session that joined has left
 	view      atomic.Pointer[view]
@@ -170,7 +171,7 @@ type view struct {
 }
 
 func newChild(k spec.Key, s spec.Spec, serial uint64, h *common, log zerolog.Logger) *child {
-	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), settled: make(chan struct{})}
+	c := &child{key: k, serial: serial, spec: s, common: h, kick: make(chan struct{}, 1), relevel: make(chan struct{}, 1), settled: make(chan struct{})}
 	c.log = log.With().Str("child", k.Child).Logger()
 	if k.Instance != "" {
 		c.log = c.log.With().Str("instance", k.Instance).Logger()

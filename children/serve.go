@@ -43,7 +43,7 @@ func (c *child) serve(r *run.Run) {
 	offer := c.offer
 	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // the level may have changed during the start
 	c.settle.Do(func() { close(c.settled) })
-	why := s.loop()
+	why := s.loop(ctx)
 	c.keep()
 	r.Roots.Stop()
 	cancel(nil)
@@ -109,7 +109,7 @@ func (c *child) drain(r *run.Run) {
 }
 
 // loop returns why the run must end: "" when it has ended by itself.
-func (s *serving) loop() string {
+func (s *serving) loop(ctx context.Context) string {
 	c, r := s.c, s.r
 	if why := s.review(); why != "" {
 		return why
@@ -147,6 +147,9 @@ func (s *serving) loop() string {
 			why = s.follow(r.Roots.OnShown(err))
 		case <-r.Roots.Overdue():
 			why = s.follow(r.Roots.OnOverdue())
+		case <-c.relevel:
+			offer := c.offer
+			s.wg.Go(func() { r.TellLevel(ctx, offer) })
 		case <-s.idleTimer.C:
 			why = s.checkIdle()
 		case <-keep.C:

@@ -190,6 +190,13 @@ func (s *Supervisor) TryAcquire(k spec.Key) (*Lease, bool) {
 	return &Lease{r: v.run, v: v}, true
 }
 
+// LevelChanged has an instance told the level of its log that its sessions want by now, if it runs or once it does. It does not wait.
+func (s *Supervisor) LevelChanged(k spec.Key) {
+	if c := s.child(k); c != nil {
+		worker.Signal(c.relevel)
+	}
+}
+
 func (s *Supervisor) unknown(k spec.Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

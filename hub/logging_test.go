@@ -78,6 +78,32 @@ func TestLogLevelIsTheSessionsOwn(t *testing.T) {
 	})
 }
 
+// TestALevelBeforeTheFirstCall: a child is told the level that a session set before it called the child, also if others began the child.
+func TestALevelBeforeTheFirstCall(t *testing.T) {
+	for _, share := range everyShare {
+		for _, begun := range []bool{false, true} {
+			play(t, []spec.Spec{played("kid", share, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
+				dir := t.TempDir()
+				session := func() *testClient {
+					c, _ := enter(t, h, dir)
+					c.handshake(`{"roots":{"listChanged":true}}`)
+					return c
+				}
+				if begun {
+					if got := session().noticed("kid", "logging/setLevel"); len(got) != 0 {
+						t.Errorf("the control was told %q", got)
+					}
+				}
+				a := session()
+				a.raw("logging/setLevel", `{"level":"debug"}`)
+				if got := a.noticed("kid", "logging/setLevel"); len(got) != 1 || got[0] != `{"level":"debug"}` {
+					t.Errorf("share %v, begun by another %v: the child was told %q", share, begun, got)
+				}
+			})
+		}
+	}
+}
+
 // TestWhatASharedChildSaysIsNobodys: unless one session alone is served.
 func TestWhatASharedChildSaysIsNobodys(t *testing.T) {
 	play(t, []spec.Spec{played("all", spec.ShareAll, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {

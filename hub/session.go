@@ -379,10 +379,13 @@ func (s *Session) heard() declaration.Level {
 	return s.level.MoreVerbose(s.modernLevel)
 }
 
-// tellLevel tells an instance that runs the level that its sessions want.
+// tellLevel tells an instance the level that its sessions want: now if it can be called, else as soon as it runs.
 func (h *Hub) tellLevel(ctx context.Context, k spec.Key) {
-	if lease, ok := h.sup.TryAcquire(k); ok {
-		defer lease.Release()
-		lease.TellLevel(ctx)
+	lease, ok := h.sup.TryAcquire(k)
+	if !ok {
+		h.sup.LevelChanged(k)
+		return
 	}
+	defer lease.Release()
+	lease.TellLevel(ctx)
 }

@@ -158,6 +158,7 @@ func (m *Member[S]) attach(c *configuration.Child, k spec.Key, start func()) {
 	serial := m.table.Supervisor.JoinBy(k, &c.Spec)
 	start()
 	m.table.move(m, Assignment{Key: k, Serial: serial, Revision: c.Spec.Revision, AwaitsList: assigned && old.Key != k}, old.Key)
+	m.table.Supervisor.LevelChanged(k) // others may have begun it
 	if assigned {
 		m.table.Supervisor.Leave(old.Key)
 	}
