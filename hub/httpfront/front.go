@@ -107,11 +107,12 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.stage() >= draining {
 		w.Header().Set("Connection", "close") // the next request finds another hub
 	}
-	if r.ContentLength != 0 && (r.URL.Path != endpoint || r.Method != http.MethodPost) {
+	served := r.URL.Path == endpoint || r.URL.Path == endpoint+"/" // people and clients write both
+	if r.ContentLength != 0 && (!served || r.Method != http.MethodPost) {
 		closeAfterAnswer(w) // nothing else reads a body
 	}
 	switch look := r.Method == http.MethodGet || r.Method == http.MethodHead; {
-	case r.URL.Path == endpoint:
+	case served:
 		f.serve(w, r)
 	case f.metadata(r.URL.Path) != nil:
 		f.metadata(r.URL.Path).ServeHTTP(w, r)

@@ -55,7 +55,7 @@ func TestNobodyWithoutAToken(t *testing.T) {
 				}
 			}
 		}
-		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 404, "/mcp/": 404, "/mcp/x": 404, "//mcp": 404, "/.well-known/oauth-protected-resource": 404, "/.well-known/oauth-protected-resource/mcp": 404} {
+		for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 404, "/mcp//": 404, "/mcp/x": 404, "//mcp": 404, "/.well-known/oauth-protected-resource": 404, "/.well-known/oauth-protected-resource/mcp": 404} {
 			r := fronttest.Do(t, w.c, "GET", strings.TrimSuffix(w.url, "/mcp")+path, "")
 			if text := body(t, r); r.StatusCode != want || len(text) > 40 {
 				t.Errorf("%s: %d %s", path, r.StatusCode, text)
@@ -63,6 +63,17 @@ func TestNobodyWithoutAToken(t *testing.T) {
 		}
 		if r := w.do("POST", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, append(right, headers.Session, session)...); r.StatusCode != http.StatusOK {
 			t.Errorf("the client itself: %d", r.StatusCode)
+		}
+		slash := func(head ...string) int {
+			r := fronttest.Do(t, w.c, "POST", w.url+"/", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, head...)
+			_ = body(t, r)
+			return r.StatusCode
+		}
+		if named := slash(append(append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream"}, right...), headers.Session, session)...); named != http.StatusOK {
+			t.Errorf("the client itself at /mcp/: %d", named)
+		}
+		if unnamed := slash(); (unnamed == http.StatusUnauthorized) == open {
+			t.Errorf("open %t: nobody at /mcp/: %d", open, unnamed)
 		}
 		for _, foreign := range [][]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}, {"Sec-Fetch-Site", "cross-site"}} {
 			if r := w.do("POST", "{}", append(append([]string{}, right...), foreign...)...); r.StatusCode != http.StatusForbidden {

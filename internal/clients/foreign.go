@@ -37,7 +37,7 @@ var clientsKeys = map[string][]string{
 	"bearerToken": nil, "bearer_token": nil, "bearerTokenEnv": nil, "bearer_token_env": nil, "bearer_token_env_var": nil,
 	"auth":    {"clientId", "clientSecret", "scopes", "redirectHost", "redirectPath", "callbackPort"},
 	"oauth":   {"clientId", "clientSecret", "scopes", "redirectHost", "redirectPath", "callbackPort"},
-	"enabled": nil, "disabled": nil,
+	"enabled": nil, "isActive": nil, "disabled": nil,
 	"timeout": {"call", "start"}, "timeoutMs": nil, "requestTimeout": nil, "tool_timeout_sec": nil,
 	"connectionTimeout": nil, "startup_timeout_ms": nil, "startup_timeout_sec": nil,
 	"includeTools": nil, "enabledTools": nil, "enabled_tools": nil, "allowedTools": nil, "allowed_tools": nil,

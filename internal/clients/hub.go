@@ -52,7 +52,7 @@ func ShareInHub(file string, text []byte) (after []byte, said bool, err error) {
 	return after, false, err
 }
 
-// DisableInHub sets "disabled" of a server, or "enabled" where its entry has that
+// DisableInHub sets "disabled" of a server, or "enabled" or "isActive" if its entry has that
 // instead. It returns the text as it is where nothing has to change.
 func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte, error) {
 	before, _, err := config.Parse(file, text, allSet)
@@ -67,8 +67,11 @@ func DisableInHub(file string, text []byte, name string, disabled bool) ([]byte,
 	c := edit.Change{Kind: edit.Set, Name: name, Key: "disabled", Value: disabled}
 	if whole, err := edit.Decode(edit.JSON, text); err == nil {
 		entries, _ := whole.Get(hubContainer(whole).Path[0]).(edit.Table)
-		if entry, _ := entries.Get(name).(edit.Table); entry.Has("enabled") && !entry.Has("disabled") {
-			c.Key, c.Value = "enabled", !disabled
+		entry, _ := entries.Get(name).(edit.Table)
+		for _, key := range []string{"enabled", "isActive"} {
+			if entry.Has(key) && !entry.Has("disabled") {
+				c.Key, c.Value = key, !disabled
+			}
 		}
 	}
 	out, err := editHub(file, text, c)

@@ -174,6 +174,10 @@ func TestHubEditsRefuse(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), `"enabled": false`) {
 		t.Errorf("%s, %v", out, err)
 	}
+	out, err = DisableInHub("hub.json", []byte(`{"mcpServers": {"a": {"command": "x", "isActive": false}}}`), "a", false)
+	if err != nil || !strings.Contains(string(out), `"isActive": true`) {
+		t.Errorf("%s, %v", out, err)
+	}
 	// A name with a blank: it may be given as it is written and as the hub calls it.
 	blank, err := AddToHub("hub.json", nil, "my server", command)
 	if err != nil {

@@ -46,6 +46,7 @@ var aliases = []alias{
 	{from: "bearer_token_env_var", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "oauth", to: "auth", conv: oauthOf},
 	{from: "enabled", to: "disabled", conv: not},
+	{from: "isActive", to: "disabled", conv: not},
 	{from: "timeoutMs", to: "timeout.call", conv: unit("ms")},
 	{from: "requestTimeout", to: "timeout.call", conv: unit("ms")},
 	{from: "tool_timeout_sec", to: "timeout.call", conv: unit("s")},
@@ -161,7 +162,19 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 	}
 	c.splitCommand(at, out)
 	plainType(out)
+	trimURL(out)
 	return out
+}
+
+// trimURL takes the blanks around an address away: they came with it from a page.
+func trimURL(out *jsonc.Node) {
+	for i, m := range out.Members {
+		if m.Name == "url" && m.Value.Kind == '"' {
+			trimmed := *m.Value
+			trimmed.Text = strings.TrimSpace(trimmed.Text)
+			out.Members[i].Value = &trimmed
+		}
+	}
 }
 
 // opened writes the short forms of timeout and tools in full, so that a
