@@ -263,7 +263,7 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 
 // listen keeps the child's own stream open, where the server has one.
 func (l *httpLink) listen(ctx context.Context) {
-	last, pause := "", firstRetry
+	last, pause := "", time.Duration(0)
 	had := false // such a stream, in the session as it is
 	var first sync.Once
 	for ctx.Err() == nil {
@@ -273,7 +273,7 @@ func (l *httpLink) listen(ctx context.Context) {
 		resp, err := l.resume(ctx, last)
 		first.Do(func() { close(l.open) })
 		var bad *link.StatusError
-		told := time.Duration(0)
+		told, said, began := time.Duration(0), false, time.Now()
 		switch {
 		case errors.As(err, &bad):
 			// A server without such a stream may well say 404, as for any address that it
@@ -289,29 +289,38 @@ func (l *httpLink) listen(ctx context.Context) {
 				return // there is no such stream, which it may well not have
 			}
 		case err == nil:
-			pause, had = firstRetry, true
-			last, told = l.heard(ctx, resp, last)
+			had = true
+			last, told, said = l.heard(ctx, resp, last)
 		}
-		if !retryAfter(ctx, told, pause) {
+		if pause = nextPause(pause, time.Since(began), said); !retryAfter(ctx, told, pause) {
 			return
 		}
-		pause = min(2*pause, lastRetry)
 	}
 }
 
+// nextPause is the pause after a stream that was open for so long, and said something or not; the pause before it was former. What
+// ends at once in silence is opened less and less often.
+func nextPause(former, open time.Duration, said bool) time.Duration {
+	if said || open > lastRetry {
+		former = 0
+	}
+	return min(max(2*former, firstRetry), lastRetry)
+}
+
 // heard reads one stream of events to its end.
-func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) (string, time.Duration) {
+func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) (id string, retry time.Duration, said bool) {
 	defer func() { _ = resp.Body.Close() }()
 	events := newEventReader(resp.Body, l.limit)
 	events.id = last
 	for {
 		ev, err := events.next()
 		if err != nil {
-			return events.id, events.retry
+			return events.id, events.retry, said
 		}
 		if len(ev.data) == 0 {
 			continue
 		}
+		said = true
 		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil {
 			l.skipped.Add(1)
 		}
