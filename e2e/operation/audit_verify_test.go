@@ -203,7 +203,7 @@ func TestTwoVerifiersAgree(t *testing.T) {
 // bytes changes each byte, and cuts each file off at each of them: in the short
 // run at some, and at the last ones, where it matters.
 func (a *arena) bytes() {
-	flips, step := []byte{1}, 61
+	flips, step := []byte{1}, 181
 	if world.LongCases(a.t, 1, 3) > 1 {
 		flips, step = []byte{1, 0x20, 0x80}, 1
 	}

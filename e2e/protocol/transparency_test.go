@@ -21,7 +21,7 @@ import (
 // same number is one with the same digits, and a string one with the same escapes. MCPHUB_LONG_CASES says how many of each.
 func TestTransparencyProperty(t *testing.T) {
 	beside := func(property func(*rapid.T)) func(*testing.T) {
-		return func(t *testing.T) { seeds.CheckCases(t, seeds.Cases(t, 500), property) }
+		return func(t *testing.T) { seeds.CheckCases(t, seeds.Cases(t, 200), property) }
 	}
 	for name, open := range map[string]func(*world.World) sender{
 		"stdio": func(w *world.World) sender {
