@@ -152,12 +152,10 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 	}
 }
 
-// extend adds a component that is missing, since those above it are.
+// extend adds a component that is missing, since those above it are. These are so many that path is no
+// root, which alone ends in a separator.
 func (t *trail) extend(p platform.Platform, name string) {
-	if len(t.tail) > 0 || t.path[len(t.path)-1] != p.Sep() {
-		t.tail = append(t.tail, p.Sep())
-	}
-	t.tail = append(t.tail, name...)
+	t.tail = append(append(t.tail, p.Sep()), name...)
 	t.missing++
 }
 
