@@ -81,6 +81,24 @@ func TestAreasThatMayBeOne(t *testing.T) {
 	}
 }
 
+// TestAreaThroughALink: the name of a link is in the area that it led to. What stands in its place by now is not, in any letter case.
+func TestAreaThroughALink(t *testing.T) {
+	t.Parallel()
+	fsys := rootstest.NewFS(t, platform.Darwin, []string{"/u/Docs/f", "/Short => u/Docs"}, rootstest.Folding())
+	a, _, _ := guard.NewAreas(fsys, []string{"/Short"})
+	sets := a.NewSets()
+	for _, path := range []string{"/Short/f", "/short/f"} {
+		a.Compare(&guard.Readings{Lexical: path, Physical: "/u/Docs/f", Cleaned: "/u/Docs/f"}, sets)
+		if sets.Lexical[0] != 1 || sets.Every[0] != 1 {
+			t.Errorf("%s: in %b, opened %b", path, sets.Lexical, sets.Every)
+		}
+		a.Compare(&guard.Readings{Lexical: path, Physical: path, Cleaned: path}, sets)
+		if sets.Lexical[0] != 1 || sets.Every[0] != 0 {
+			t.Errorf("%s by now: in %b, opened %b", path, sets.Lexical, sets.Every)
+		}
+	}
+}
+
 // TestManyAreas: an area has its own bit in each set, however many there are, and a set that is filled again holds nothing of before.
 func TestManyAreas(t *testing.T) {
 	t.Parallel()

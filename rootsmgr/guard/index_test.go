@@ -55,7 +55,7 @@ func TestIndex(t *testing.T) {
 	w := guard.NewIndex()
 	w.Add(platform.Windows, `C:\`, 0, true)
 	w.Add(platform.Windows, `\\s\h\a`, 1, true)
-	for path, want := range map[string]int{`C:\`: 0, `C:\x`: 0, `\\s\h\a\b`: 1, `\\s\h\`: -1, `D:\`: -1} {
+	for path, want := range map[string]int{`C:\`: 0, `C:\x`: 0, `\\s\h\a\b`: 1, `\\s\h\`: -1, `\\s\h`: -1, `D:\`: -1} {
 		got := -1
 		if at, ok := w.Find(platform.Windows, path, true); ok {
 			got = at.Root
@@ -116,6 +116,16 @@ func TestIndexFolded(t *testing.T) {
 	if at, ok := x.FindFolded(&d, "/a", true); ok {
 		t.Errorf("%+v", at)
 	}
+	if got := x.FindExact(&d, "/A"); got != 0 {
+		t.Errorf("exactly as it is spelled: %d", got)
+	}
+	// A root above in its own spelling hides none that is the very directory in another.
+	d, x = guard.NewDisk(rootstest.NewFS(t, platform.Darwin, lines, rootstest.Folding())), guard.NewIndex()
+	x.Add(platform.Darwin, "/A", 0, true)
+	x.Add(platform.Darwin, "/A/B", 1, true)
+	if got := x.FindExact(&d, "/A/b"); got != 1 {
+		t.Errorf("exactly, below another: %d", got)
+	}
 	// Of very many spellings that may be one name some are not kept, which only denies.
 	all := guard.NewDisk(rootstest.NewFS(t, platform.Darwin, []string{"/aaaaa/"}, rootstest.Folding()))
 	x = guard.NewIndex()
@@ -127,6 +137,16 @@ func TestIndexFolded(t *testing.T) {
 	}
 	if at, ok := x.Find(platform.Darwin, spelled(31), true); !ok || at.Root != 31 {
 		t.Errorf("its own spelling: %+v", at)
+	}
+	kept := 0
+	each := guard.NewDisk(rootstest.NewFS(t, platform.Darwin, nil)) // of which each may be another one
+	for i := range 32 {
+		if at, ok := x.FindFolded(&each, spelled(i), true); ok && at.Root == i {
+			kept++
+		}
+	}
+	if kept != 16 {
+		t.Errorf("%d spellings are kept", kept)
 	}
 }
 

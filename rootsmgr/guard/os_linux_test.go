@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -133,7 +135,67 @@ func TestShared(t *testing.T) {
 			t.Errorf("of another owner: %t, %v", shared, err)
 		}
 	}
+	own := rootstest.Tree(t)
+	if err := os.Chmod(filepath.Dir(own), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	asOrdinaryUser(t, func() { // for whom it is root's if we are root
+		if shared, _, err := (guard.OS{}).Shared(own); shared || err != nil {
+			t.Errorf("of root or us alone: %t, %v", shared, err)
+		}
+	})
 	if shared, sticky, err := (guard.OS{}).Shared(dir + "/none"); !shared || sticky || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is not there: %t %t %v", shared, sticky, err)
 	}
+}
+
+// A directory must let its user list and enter it, a file let them read it.
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	dir := rootstest.Tree(t, "d/", "f")
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for the other user
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]struct{ dir, file bool }{0o555: {true, true}, 0o444: {false, true}, 0o111: {}, 0: {}} {
+		for _, name := range []string{"/d", "/f"} {
+			if err := os.Chmod(dir+name, mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asOrdinaryUser(t, func() {
+			for name, want := range map[string]bool{"/d": want.dir, "/f": want.file} {
+				if err := (guard.OS{}).Readable(dir + name); (err == nil) != want || err != nil && !errors.Is(err, fs.ErrPermission) {
+					t.Errorf("%s of mode %o: %v", name, mode, err)
+				}
+			}
+		})
+	}
+	if err := (guard.OS{}).Readable(dir + "/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+}
+
+// asOrdinaryUser runs f as a user that is not root. Other goroutines stay who they are.
+func asOrdinaryUser(t *testing.T, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	const nobody, unchanged = 65534, ^uintptr(0)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	become := func(user uintptr) syscall.Errno {
+		_, _, err := syscall.RawSyscall(syscall.SYS_SETRESUID, user, user, unchanged) // of this thread alone
+		return err
+	}
+	if err := become(nobody); err != 0 {
+		needs.Missing(t, "root may not become another user: ", err)
+	}
+	defer func() {
+		if err := become(0); err != 0 {
+			panic(err)
+		}
+	}()
+	f()
 }

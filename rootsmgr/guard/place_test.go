@@ -54,8 +54,10 @@ func TestWhichReadingLeaves(t *testing.T) {
 		}
 		seen[r.String()] = true
 	}
-	if got := guard.Reading(99).String(); got != "none" {
-		t.Errorf("%q", got)
+	for _, r := range []guard.Reading{guard.ReadingCleaned + 1, 99} {
+		if got := r.String(); got != "none" {
+			t.Errorf("reading %d: %q", r, got)
+		}
 	}
 	for _, e := range []*guard.UnresolvableError{
 		{Path: "/p", Cause: platform.CauseLoop}, {Path: "/p", At: "/p", Cause: platform.CauseLoop}, {Path: "/p", At: "/p/q", Cause: platform.CauseIO, Err: errors.New("disk")},
@@ -87,10 +89,19 @@ func TestGuardRoots(t *testing.T) {
 			t.Errorf("%+v, %v", place, err)
 		}
 	}
-	folding := rootstest.NewFS(t, platform.Darwin, []string{"/R/In/f"}, rootstest.Folding())
+	folding := rootstest.NewFS(t, platform.Darwin, []string{"/R/In/f", "/l => R"}, rootstest.Folding())
 	for _, u := range []*guard.Guard{guard.Union(guardOf(t, folding, "/R"), guardOf(t, folding, "/R/In")), guard.Union(guardOf(t, folding, "/R/In"), guardOf(t, folding, "/R"))} {
 		if place, err := u.Check("/r/in/f"); err != nil || place.Root.Path != "/R/In" {
 			t.Errorf("folded: %+v, %v", place, err)
+		}
+	}
+	// Of two Guards with one directory the first says which root it is.
+	for fsys, paths := range map[guard.FS][]string{f: {"/r", "/q", "/r/in/f"}, folding: {"/R", "/l", "/r/in/f"}} {
+		for range 2 {
+			if place, err := guard.Union(guardOf(t, fsys, paths[0]), guardOf(t, fsys, paths[1])).Check(paths[2]); err != nil || place.Root.Given != paths[0] {
+				t.Errorf("of %s and %s: %+v, %v", paths[0], paths[1], place, err)
+			}
+			paths[0], paths[1] = paths[1], paths[0]
 		}
 	}
 	linked := guardOf(t, f, "/q")

@@ -59,3 +59,58 @@ func TestResolve(t *testing.T) {
 		t.Error("home")
 	}
 }
+
+// A path is resolved alike however its parts are set apart.
+func TestResolveSpellings(t *testing.T) {
+	t.Parallel()
+	for p, paths := range map[platform.Platform][]string{
+		platform.Linux:   {"/a/b/f", "//a/b/f", "/a//b///f", "/./a/./b/f", "/a/b/f/", "/a/b/f/.", "/b/../a/b/f", "/l/b//f", "/a/b/./././././././././f"},
+		platform.Windows: {`C:\a\b\f`, `C:\\a\b\f`, `C:/a//b/f`, `C:\.\a\b\f`, `C:\a\b\f\`, `C:\b\..\a\b\f`, `C:\l\b\\f`},
+	} {
+		volume := map[platform.Platform]string{platform.Windows: "C:"}[p]
+		f := rootstest.NewFS(t, p, []string{volume + "/a/b/f", volume + "/b/", volume + "/l => a"})
+		for _, missing := range []string{"", "/x", "/x/x/x/x/x/x/x/x/x/x", "//x//x/x/x/x/x/x/x/x/./x/y/.."} {
+			want := p.Clean(p.FromSlash(volume + "/a/b" + missing + "/f"))
+			for _, path := range paths {
+				path = strings.Replace(path, "f", "."+missing+"/f", 1)
+				if got, err := guard.Resolve(f, path); err != nil || got.Path != want || got.Readings.Physical != want || got.Exists != (missing == "") {
+					t.Errorf("%s: %+v, %v", path, got, err)
+				}
+			}
+		}
+	}
+}
+
+// targets is an FS whose links have the targets that a test gives them.
+type targets struct {
+	guard.FS
+	of map[string]string
+}
+
+func (f targets) Readlink(name string) (string, error) { return f.of[name], nil }
+func (f targets) Platform() platform.Platform          { return guard.PlatformOf(f.FS) }
+
+// A link whose target cannot be told is refused: it is neither followed nor left out.
+func TestResolveLinksThatLeadNowhere(t *testing.T) {
+	t.Parallel()
+	for p, list := range map[platform.Platform][]string{
+		platform.Linux:   {"", "\x00", "\x00/a", "a\x00"},
+		platform.Windows: {"", "\x00", `\\?\UNC\s\h`, `\??\UNC\s\h`, `\\?\Volume{4c1b02c1}\a`, `\??\a`, `\\.\C:\a`, "C:a", `\\s`},
+	} {
+		top := map[platform.Platform]string{platform.Linux: "/", platform.Windows: `C:\`}[p]
+		f := targets{rootstest.NewFS(t, p, []string{p.Join(top, "a/"), p.Join(top, "l => a")}), map[string]string{p.Join(top, "l"): "a"}}
+		if got, err := guard.Resolve(f, p.Join(top, "l")); err != nil || got.Path != p.Join(top, "a") || !got.Dir {
+			t.Fatalf("the control: %+v, %v", got, err)
+		}
+		for _, target := range list {
+			f.of[p.Join(top, "l")] = target
+			for _, path := range []string{p.Join(top, "l"), p.Join(top, "l/a")} {
+				got, err := guard.Resolve(f, path)
+				var u *guard.UnresolvableError
+				if !errors.As(err, &u) || u.Cause != platform.CauseLink || u.At != p.Join(top, "l") {
+					t.Errorf("%s by a link to %q: %+v, %v", path, target, got, err)
+				}
+			}
+		}
+	}
+}
