@@ -180,7 +180,14 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 		if got := <-k.starts(&run.AsyncCall{}, "kind", `{"type":"\"strange\""}`, ""); !errors.As(got.err, new(*jsonrpc.BrokenError)) {
 			t.Errorf("a result of another version: %+v", got)
 		}
-		to := make(told, 1)
+		c = &run.AsyncCall{}
+		to := k.starts(c, "sleep", `{}`, "")
+		synctest.Wait()
+		c.Abandon(errStopped)
+		if got := <-to; got.err != errStopped {
+			t.Errorf("abandoned: %+v", got)
+		}
+		to = make(told, 1)
 		if k.StartCall(&run.AsyncCall{}, to, nil, "tools/call", nil, []byte(`[]`)) {
 			t.Error("params that are no object have no place for that, and were sent")
 		}
@@ -191,6 +198,21 @@ func TestStartCallWithoutAHandshake(t *testing.T) {
 			t.Error("it tells nothing of that task")
 		}
 	})
+}
+
+// A child without a handshake is told that it may ask for roots, unless it is given none.
+func TestRootsWithoutAHandshake(t *testing.T) {
+	t.Parallel()
+	for mode, told := range map[spec.RootsMode]bool{spec.RootsAuto: true, spec.RootsNone: false} {
+		bubble(t, options(spec.Spec{Era: spec.EraModern, Roots: mode}), openPipe(childtest.Script{Era: "modern"}), func(t *testing.T, k *kid) {
+			if _, err := k.Connect(t.Context(), run.Try{ModernFirst: true}, func() {}); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-k.starts(&run.AsyncCall{}, "meta", `{}`, ""); got.err != nil || strings.Contains(got.result, `"roots":{}`) != told {
+				t.Errorf("%q: %+v", mode, got)
+			}
+		})
+	}
 }
 
 // Only a child without a handshake reports the state of its tasks.

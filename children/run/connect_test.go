@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children/childtest"
@@ -70,6 +71,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 		url     string
 		skipped uint64
 		dies    error
+		ends    bool  // by itself, without an error
 		cause   error // in place of what Connect says
 		want    []string
 		never   string
@@ -79,6 +81,7 @@ func TestWhyItDidNotStart(t *testing.T) {
 		"a log on stdout": {wire: silent, skipped: 3, want: []string{"the handshake; 3 lines on its stdout were no messages"}},
 		"over HTTP":       {wire: silent, url: "http://x", skipped: 3, want: []string{"did not start within 5s"}, never: "stdout"},
 		"it exits":        {wire: silent, dies: exit, cause: &jsonrpc.ClosedError{Reason: errors.New("end of file")}, want: []string{"exited with status 3 while starting"}},
+		"it ends":         {wire: silent, ends: true, cause: errors.New("no answer"), want: []string{"no answer"}, never: "while starting"},
 		"it is stopped":   {wire: silent, cause: &jsonrpc.ClosedError{Reason: errors.New("end of file")}, want: []string{"end of file"}, never: "while starting"},
 		"another reason":  {wire: silent, cause: errors.New("no place"), want: []string{"no place"}, never: "within"},
 	} {
@@ -93,8 +96,9 @@ func TestWhyItDidNotStart(t *testing.T) {
 						t.Fatalf("%v after %s", err, time.Since(start))
 					}
 				}
-				if tc.dies != nil {
+				if tc.dies != nil || tc.ends {
 					w.over <- tc.dies
+					synctest.Wait()
 				}
 				down := k.Abort(err)
 				contains(t, "reason", down.Reason, tc.want...)
@@ -199,7 +203,7 @@ func TestRefusedByTheKernel(t *testing.T) {
 			w.facts.Stderr = tc.stderr
 			bubble(t, run.Options{Launch: l}, onWire(w), func(t *testing.T, k *kid) {
 				down := k.Abort(errors.New("it ended"))
-				if said := strings.Contains(down.Reason, secret); said != tc.said || told != tc.told || !strings.HasPrefix(down.Reason, "it ended") {
+				if said := strings.Contains(down.Reason, secret); said != tc.said || told != tc.told || !strings.HasPrefix(down.Reason, "it ended") || !said && down.Reason != "it ended" {
 					t.Errorf("%q; told %d times", down.Reason, told)
 				}
 			})

@@ -30,9 +30,13 @@ func TestLevel(t *testing.T) {
 			t.Helper()
 			said = nil
 			k.wantsLevel(level)
+			logged := len(k.log.String())
 			k.TellLevel(t.Context(), o)
 			if got := strings.Join(said, ", "); got != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+			if got := k.log.String()[logged:]; (got != "") != (want != "" && (fails != nil || answer != "{}")) {
+				t.Errorf("%s: logged %q", what, got)
 			}
 		}
 		const info, debug = `logging/setLevel {"level":"info"}`, `logging/setLevel {"level":"debug"}`

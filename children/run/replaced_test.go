@@ -67,7 +67,7 @@ func TestNothingIsReplaced(t *testing.T) {
 		o := options(spec.Spec{})
 		o.Launch.Sandbox = c
 		bubble(t, o, onWire(newWire()), func(t *testing.T, k *kid) {
-			if k.PathsReplaced() || k.PathReplaced("/") || k.LookDue() {
+			if k.LookDue() || k.PathsReplaced() || k.PathReplaced("/") {
 				t.Errorf("%s", name)
 			}
 		})
