@@ -2,12 +2,15 @@ package rootsmgr_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -81,6 +84,7 @@ func TestLateRoot(t *testing.T) {
 		"a fallback":              {[]string{"p/"}, "p new", true, "", "new/f", []string{"new/"}, "p", "p new"},
 		"a fallback of one":       {nil, "new", true, "", "new/f", []string{"new/"}, "", "new"},
 		"a ceiling":               {[]string{"p/"}, "p new", false, "p new", "new/f", []string{"new/"}, "p", "p new"},
+		"a ceiling below a root":  {[]string{"w/"}, "w", false, "w/new", "w/new/f", []string{"w/new/"}, "", "w/new"},
 		"a ceiling alone":         {[]string{"p/", "q/"}, "q", true, "new", "new/f", []string{"new/"}, "", ""},
 		"a pattern":               {[]string{"w/a/"}, "w/*", true, "", "w/b/f", []string{"w/b/"}, "w/a", "w/a w/b"},
 		"a pattern of nothing":    {nil, "w/*", true, "", "w/b/f", []string{"w/b/"}, "", "w/b"},
@@ -185,6 +189,73 @@ func TestLateRootInVain(t *testing.T) {
 	})
 }
 
+// Roots are looked at again at once if that has shown something new, and else after five seconds.
+func TestLateRootAfterAnother(t *testing.T) {
+	t.Parallel()
+	dir := rootstest.Tree(t, "w/a/", "file")
+	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{SettingEntry(guard.OS{}, "w/*", dir)}}
+	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
+		d.Initialized(false, false)
+		synctest.Wait()
+		look := func(name string, want int) {
+			t.Helper()
+			if d.LookAgain(t.Context(), d.View(), dir+"/w/"+name); d.View().Snapshot.Len() != want {
+				t.Errorf("%s: %v, want %d roots", name, d.View().Snapshot.Paths(), want)
+			}
+		}
+		for i, name := range []string{"b", "c"} {
+			rootstest.Add(t, dir, "w/"+name+"/")
+			look(name, 2+i)
+		}
+		rootstest.Add(t, dir, "w/l => ../file")
+		look("l", 3) // in vain: it leads to no directory
+		rootstest.Add(t, dir, "w/d/")
+		time.Sleep(5*time.Second - 1)
+		look("d", 3)
+		time.Sleep(1 * time.Nanosecond)
+		look("d", 4)
+	})
+}
+
+// Without Run nothing is looked at again, and no call waits for it.
+func TestLateRootWithoutRun(t *testing.T) {
+	t.Parallel()
+	dir := rootstest.Tree(t, "p/")
+	v := View{Snapshot: NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{{URI: dir + "/new"}})}
+	rootstest.Add(t, dir, "new/")
+	synctest.Test(t, func(t *testing.T) {
+		m := NewManager(rootstest.NewClient(), Fallback{}, DefaultSettings(), guard.OS{}, zerolog.Nop())
+		if m.LookAgain(t.Context(), v, dir+"/new") {
+			t.Error("before Run")
+		}
+		d := newSession(t, setup{fsys: guard.OS{}})
+		d.stop()
+		if d.LookAgain(t.Context(), v, dir+"/new") || !v.Snapshot.Appeared(dir+"/new") {
+			t.Error("after Run")
+		}
+	})
+}
+
+// As many missing roots are noted as there may be roots.
+func TestLateRootsAreBounded(t *testing.T) {
+	t.Parallel()
+	f := &appearing{FS: rootstest.NewFS(t, platform.Linux, nil)}
+	var entries []Entry
+	var lines []string
+	for i := range 10_001 {
+		entries = append(entries, Entry{URI: fmt.Sprintf("/r%d", i)})
+		lines = append(lines, fmt.Sprintf("/r%d/", i))
+	}
+	s := NewSnapshot(f, 1, OriginConfig, entries)
+	f.FS = rootstest.NewFS(t, platform.Linux, lines)
+	if !s.Appeared("/r9999/x") || s.Appeared("/r10000/x") {
+		t.Errorf("the last: %t, one more: %t", s.Appeared("/r9999/x"), s.Appeared("/r10000/x"))
+	}
+}
+
+// appearing is a file system that becomes another.
+type appearing struct{ *rootstest.FS }
+
 // The stand-ins for clients that give no roots are views like others.
 func TestLateRootOfAStandIn(t *testing.T) {
 	t.Parallel()
@@ -193,13 +264,11 @@ func TestLateRootOfAStandIn(t *testing.T) {
 	bubble(t, setup{fallback: fallback, fsys: guard.OS{}}, func(t *testing.T, d *session) {
 		d.PerRequest()
 		synctest.Wait()
-		for _, view := range []func() View{d.Undeclared, d.StandIn} {
-			v := view()
+		for i, view := range []func() View{d.Undeclared, d.StandIn} {
 			os.RemoveAll(dir + "/new")
-			time.Sleep(time.Minute)
-			if v.Snapshot.Len() == 2 { // of the round before
-				continue
-			}
+			d.Reconfigure(fallback, Settings{Timeout: time.Duration(i+1) * time.Minute}) // so both are made again
+			synctest.Wait()
+			v := view()
 			rootstest.Add(t, dir, "new/")
 			if !d.LookAgain(t.Context(), v, dir+"/new/f") || view().Snapshot.Len() != 2 {
 				t.Errorf("%v", view().Snapshot.Paths())
@@ -221,6 +290,13 @@ func TestSkippedAbove(t *testing.T) {
 	} {
 		got, ok := s.SkippedAbove(dir + path)
 		if ok != (want != "") || !strings.Contains(got.Reason, want) {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+	// The first that names a path explains it, even if it is the first of all.
+	s = NewSnapshot(guard.OS{}, 1, OriginConfig, []Entry{SettingEntry(guard.OS{}, "w/x*", dir), {URI: dir + "/gone", Name: "one"}, {URI: dir + "/gone", Name: "two"}})
+	for path, want := range map[string]Skipped{"/w/x": {Raw: dir + "/w/x*"}, "/gone/a": {Raw: dir + "/gone", Name: "one"}} {
+		if got, ok := s.SkippedAbove(dir + path); !ok || got.Raw != want.Raw || got.Name != want.Name {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}

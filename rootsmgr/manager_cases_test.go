@@ -153,6 +153,16 @@ func TestReconsider(t *testing.T) {
 			t.Error("asked a client that has roots and announces changes")
 		}
 	})
+	bubble(t, setup{}, func(t *testing.T, d *session) { // before the first answer, and after the end
+		for _, step := range []func(){func() {}, func() { d.Initialized(true, false); d.question() }, d.stop} {
+			step()
+			time.Sleep(5 * time.Second)
+			start := time.Now()
+			if _, asked, err := d.NewWait().Reconsider(t.Context()); asked || err != nil || time.Since(start) != 0 {
+				t.Errorf("%s: asked %t, %v, after %s", d.Word(), asked, err, time.Since(start))
+			}
+		}
+	})
 	bubble(t, setup{}, func(t *testing.T, d *session) { // no listChanged: the answer may be old
 		d.client.Always("file:///a")
 		d.Initialized(true, false)
@@ -253,6 +263,9 @@ func TestPages(t *testing.T) {
 			<-c.done
 			if got := show(c.view); got != tt.want {
 				t.Errorf("%s: %q, want %q (%v)", name, got, tt.want, c.view.Err)
+			}
+			if name == "rejects the first" && d.client.Asked() != 1 {
+				t.Errorf("%s: asked %d times", name, d.client.Asked())
 			}
 			if strings.HasPrefix(name, "to ") && (!errors.Is(c.view.Err, ErrMalformed) || d.client.Asked() > 3) {
 				t.Errorf("%s: %v after %d pages", name, c.view.Err, d.client.Asked())

@@ -115,6 +115,43 @@ func TestPatienceIsOneBudget(t *testing.T) {
 	})
 }
 
+// TestOvertaken: a View is overtaken if another is known or announced, as long as the call may wait for that.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	bubble(t, setup{}, func(t *testing.T, d *session) {
+		d.known("file:///a")
+		w, spent, v := d.NewWait(), d.NewWait(), d.View()
+		is := func(what string, v View, want bool) {
+			t.Helper()
+			if w.Overtaken(v) != want || spent.Overtaken(v) {
+				t.Errorf("%s: %t, and with no time left %t", what, w.Overtaken(v), spent.Overtaken(v))
+			}
+		}
+		d.Changed()
+		if late, err := spent.Await(t.Context()); err != nil || !late.Stale {
+			t.Fatalf("%+v, %v", late, err)
+		}
+		d.question()
+		time.Sleep(time.Minute)
+		is("after a failure", d.View(), false)
+		c := d.call()
+		q := d.question()
+		is("asked again", d.View(), false)
+		d.Changed()
+		is("announced", d.View(), true)
+		q.Roots("file:///a")
+		d.question().Roots("file:///b")
+		c.judged(t, "known /a by asked")
+		synctest.Wait()
+		is("another is known", v, true)
+		is("it is the one that is known", d.View(), false)
+		d.stop()
+		if is("after the end", v, false); d.Word() != "closed" {
+			t.Error(d.Word())
+		}
+	})
+}
+
 // TestErrorKeepsRoots: a refresh that fails keeps the roots that there were, marked stale, until one succeeds.
 func TestErrorKeepsRoots(t *testing.T) {
 	t.Parallel()

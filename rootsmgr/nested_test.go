@@ -111,6 +111,27 @@ func TestRootIsNotFollowedOutOfAPlace(t *testing.T) {
 	}
 }
 
+// The innermost place counts, and of two spellings that of the link itself, if the file system ignores case.
+func TestPlaceInAnotherLetterCase(t *testing.T) {
+	t.Parallel()
+	f := rootstest.NewFS(t, platform.Darwin, []string{"/p/box/gen => ../out", "/p/box/near => in", "/p/box/in/", "/p/out/"}, rootstest.Folding())
+	for _, tc := range []struct {
+		places []string
+		want   []string
+	}{
+		{nil, []string{"/p/out", "/p/box/in"}},
+		{[]string{"/p/box"}, []string{"/p/box/in"}},
+		{[]string{"/p", "/p/Box"}, nil}, // the text of the target is not below that spelling
+		{[]string{"/p/Box", "/p/box"}, []string{"/p/box/in"}},
+	} {
+		settings := Settings{WritableDirs: func() []string { return tc.places }}
+		s := settings.FallbackView(f, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/p/box/gen"}, {URI: "/p/box/near"}}}).Snapshot
+		if got := s.Paths(); !slices.Equal(got, tc.want) {
+			t.Errorf("%q: %q, %+v", tc.places, got, s.Skipped())
+		}
+	}
+}
+
 // A link in a folder where other users may write is not followed out of it.
 func TestRootInASharedFolder(t *testing.T) {
 	t.Parallel()

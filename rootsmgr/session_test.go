@@ -65,6 +65,7 @@ func newSession(t *testing.T, s setup) *session {
 	go func() { ended <- d.Run(ctx) }()
 	d.stop = func() {
 		cancel()
+		d.stop = func() {}
 		if err := <-ended; err != nil {
 			t.Errorf("Run: %v", err)
 		}

@@ -217,7 +217,15 @@ func TestSnapshotHuge(t *testing.T) {
 		t.Errorf("%v after %d looks", err, f.Looks()-looks)
 	}
 	over := make([]Entry, 200_010)
-	if s := NewSnapshot(f, 1, OriginAsked, over); !strings.Contains(s.Skipped()[1000].Reason, "10 more entries") {
-		t.Errorf("%+v", s.Skipped()[1000:])
+	over[len(over)-1].URI = "file:///r/0"
+	s = NewSnapshot(f, 1, OriginAsked, over)
+	if more := s.Skipped()[1000:]; s.Len() != 0 || len(more) != 2 || !strings.HasPrefix(more[0].Reason, "10 more entries") || !strings.HasPrefix(more[1].Reason, "199000 more entries") {
+		t.Errorf("%d roots, %+v", s.Len(), more)
+	}
+	for i := range over {
+		over[i].URI = "urn:x"
+	}
+	if n := len(NewSnapshot(f, 1, OriginAsked, over[:1001]).OtherSchemes()); n != 1000 {
+		t.Errorf("%d of other schemes", n)
 	}
 }

@@ -44,6 +44,7 @@ func TestBuildFallback(t *testing.T) {
 		"flag empty":                    {flag: []string{}, want: fails},
 		"flag blank":                    {flag: []string{" "}, want: fails},
 		"flag home":                     {flag: []string{"~/h", "~"}, want: "flag /home/u/h /home/u"},
+		"flag partly blank":             {flag: []string{"", "a", " ", "b"}, want: "flag /w/a /w/b"},
 		"flag URI":                      {flag: []string{"file:///w/a"}, want: fails},
 		"environment":                   {env: []string{EnvRoots, "/w/a:/w/b:"}, config: []Entry{{URI: "c"}}, want: "environment /w/a /w/b"},
 		"environment to the project":    {env: []string{EnvRoots, "a:d", EnvProjectRoot, "/proj"}, want: "environment /proj/a /proj/d"},
@@ -96,5 +97,33 @@ func TestBuildFallback(t *testing.T) {
 	}
 	if _, _, err := BuildFallback(FallbackInput{Flag: []string{"/w"}}); err == nil {
 		t.Error("usable without a filesystem")
+	}
+}
+
+// What is wrong with a flag or a variable is said of each directory at once.
+func TestSettingErrors(t *testing.T) {
+	t.Parallel()
+	f := rootstest.NewFS(t, platform.Linux, []string{"/w/a/"})
+	for list, want := range map[string]string{
+		"x,a,y": `--roots: "x" cannot be a root: it does not exist; name directories that exist and can be read` + "\n" +
+			`--roots: "y" cannot be a root: it does not exist; name directories that exist and can be read`,
+		" ,": "--roots: it names no directory; name directories that exist and can be read, or leave it out",
+	} {
+		if _, _, err := BuildFallback(FallbackInput{Flag: SplitRoots(list), WorkDir: "/w", FS: f}); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+// A Fallback needs an origin and an entry: half of one is none.
+func TestHalfAFallback(t *testing.T) {
+	t.Parallel()
+	some := []Entry{{URI: "/w/a"}}
+	for none, f := range map[bool][]Fallback{true: {{}, {Origin: OriginConfig}, {Entries: some}}, false: {{Origin: OriginConfig, Entries: some}}} {
+		for _, f := range f {
+			if f.None() != none {
+				t.Errorf("%+v is none: %t", f, f.None())
+			}
+		}
 	}
 }

@@ -120,6 +120,35 @@ func TestReconfigure(t *testing.T) {
 			early.judged(t, "empty open")
 		})
 	})
+	t.Run("with calls", func(t *testing.T) {
+		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
+			d.PerRequest()
+			synctest.Wait()
+			d.call().judged(t, "failed")
+			d.previewed(t, fb, deny)
+			if v := d.call().judged(t, "known /fb by config").view; !v.Assumed || v.Snapshot != d.StandIn().Snapshot {
+				t.Errorf("it is no stand-in: %+v", v)
+			}
+			before := d.StandIn()
+			if d.StandIn().Snapshot != before.Snapshot || d.Undeclared().Snapshot == before.Snapshot {
+				t.Error("a stand-in is made for each call, or one for all")
+			}
+			d.WithCall(Page{Entries: []Entry{{URI: "file:///a"}}})
+			synctest.Wait()
+			d.previewed(t, Fallback{Origin: OriginFlag, Entries: []Entry{{URI: "/b"}}}, deny)
+			if v := d.call().judged(t, "known /a by inline").view; v.Assumed {
+				t.Errorf("it is a stand-in: %+v", v)
+			}
+			if got := show(d.StandIn()); got != "known /b by flag" {
+				t.Errorf("by the former terms: %q", got)
+			}
+			d.WithCall(Page{Entries: []Entry{{URI: "file:///gone"}}})
+			synctest.Wait()
+			d.call().judged(t, "known /b by flag")
+			d.previewed(t, Fallback{}, deny)
+			d.call().judged(t, "failed")
+		})
+	})
 	t.Run("timeouts", func(t *testing.T) {
 		bubble(t, setup{settings: deny}, func(t *testing.T, d *session) {
 			s := deny
