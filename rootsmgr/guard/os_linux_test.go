@@ -94,6 +94,17 @@ func TestWhole(t *testing.T) {
 			t.Errorf("%q: %+v", path, e)
 		}
 	}
+	// It is not opened, so its user need not be allowed to read it.
+	for _, err := range []error{os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir+"/second", 0)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	asOrdinaryUser(t, func() {
+		if e, ok := (guard.OS{}).Whole(dir + "/second"); !ok || e.Inode != st.Ino {
+			t.Errorf("what this user may not read: %+v", e)
+		}
+	})
 	// What is looked at in one look is judged as what is walked.
 	for _, path := range []string{"/d/f", "/d", "/l/f", "/none"} {
 		whole, err := guard.Resolve(guard.OS{}, dir+path)
