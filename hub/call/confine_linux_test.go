@@ -27,7 +27,7 @@ func held(t *testing.T, settings sandbox.Settings, test func(s *stage)) {
 	with := kid(childtest.Script{})
 	with.scripts[0].held = settings
 	with.judge = func(s *stage, judged *validate.Config) {
-		judged.Policy.Rules = []policy.Rule{{Name: "open", Then: policy.Allow, Paths: &policy.PathRule{Roles: []access.Role{access.Read}, Within: s.outside}}}
+		judged.Policy.Rules = []policy.Rule{{Name: "open", Then: policy.Allow, Paths: &policy.PathRule{Roles: []access.Role{access.Read, access.Write}, Within: s.outside}}}
 	}
 	on(t, with, test)
 }
@@ -114,6 +114,7 @@ func TestAServerThatKeepsRunning(t *testing.T) {
 					t.Errorf("on the fast path: %s", got)
 				}
 				s.want(s.tool(call), "isError")
+				s.want(s.tool(fmt.Sprintf(`{"name":"kid__echo","arguments":{"path":%q,"out":%q}}`, filepath.Join(s.root, "a.txt"), filepath.Join(s.outside, "a.txt"))), "isError", "it keeps state")
 			} else {
 				s.want(s.tool(call), "!isError")
 			}

@@ -354,6 +354,22 @@ func TestRootsThatChooseTheProcess(t *testing.T) {
 	})
 }
 
+// A call without a path waits for no roots if the kernel does not hold its child to them.
+func TestACallWithoutAPathWaitsForNoRoots(t *testing.T) {
+	t.Parallel()
+	on(t, kid(childtest.Script{}), func(s *stage) {
+		s.want(s.tool(echo(reading(s.root))), "!isError") // the first are known
+		s.roots.Script(nil)
+		s.Roots.Changed()
+		start := time.Now()
+		s.want(s.tool(echo(`{}`)), "!isError")
+		if waited := time.Since(start); waited != 0 {
+			t.Errorf("it waited for %s", waited)
+		}
+		s.free()
+	})
+}
+
 // A client whose roots cannot be known has a call refused that needs them.
 func TestTheSessionEndsWhileRootsAreWaitedFor(t *testing.T) {
 	t.Parallel()
