@@ -50,9 +50,11 @@ type tryReport struct {
 	Tools     int           `json:"tools"`
 	Prompts   int           `json:"prompts"`
 	Resources int           `json:"resources"`
-	Why       string        `json:"why,omitempty"`     // it does not work, or was not tried
-	Missing   []string      `json:"missing,omitempty"` // what it offers without the kernel alone
-	Said      []string      `json:"said,omitempty"`    // the last words of the server
+	Why       string        `json:"why,omitempty"`        // it does not work, or was not tried
+	Missing   []string      `json:"missing,omitempty"`    // what it offers without the kernel alone
+	Left      []string      `json:"notOffered,omitempty"` // what it defines and clients do not get, and why
+	Mended    []string      `json:"mended,omitempty"`     // what clients get in another form than it gave
+	Said      []string      `json:"said,omitempty"`       // the last words of the server
 	Cure      string        `json:"cure,omitempty"`
 	Commands  []string      `json:"commands,omitempty"` // that mend it
 	Kernel    string        `json:"kernel,omitempty"`   // held, partial or none; absent: nothing is to hold it
@@ -203,6 +205,12 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 func (t *trier) report(ctx context.Context, name string, did *trial.Result) *tryReport {
 	st := &did.Run.Status
 	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
+	for _, left := range st.NotOffered {
+		r.Left = append(r.Left, left.Tool+": "+left.Reason)
+	}
+	for _, mended := range st.Mended {
+		r.Mended = append(r.Mended, mended.Tool+": "+mended.Reason)
+	}
 	r.Opens, r.Names = t.opens(&did.Run)
 	if did.Works {
 		return r
@@ -324,6 +332,12 @@ func (r *tryReport) show(w io.Writer) {
 		layout.Printf(w, "not tried: %s\n", r.Why)
 	default:
 		layout.Printf(w, "does not work: %s\n", r.Why)
+	}
+	for _, left := range r.Left {
+		layout.Printf(w, "       left out: %s\n", left)
+	}
+	for _, mended := range r.Mended {
+		layout.Printf(w, "       mended: %s\n", mended)
 	}
 	for _, line := range r.Said {
 		layout.Printf(w, "       | %s\n", line)

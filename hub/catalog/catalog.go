@@ -138,19 +138,21 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 // makeLists makes the lists of what is on offer, and the index of the tools, when somebody asks for them.
 func (c *Catalog) makeLists() {
 	all := c.by.listed(c.onLists)
-	list := func(of func(def []byte) []byte) *Pages {
-		defs := make([][]byte, len(all))
-		for i, t := range all {
-			defs[i] = of(t.Def)
+	list := func(of func(t *Tool) []byte) *Pages {
+		defs := make([][]byte, 0, len(all))
+		for _, t := range all {
+			if def := of(t); def != nil {
+				defs = append(defs, def)
+			}
 		}
 		return paginate(offers.Tools.List().Member, defs)
 	}
-	c.pages[offers.Tools] = sync.OnceValue(func() *Pages { return list(func(def []byte) []byte { return def }) })
+	c.pages[offers.Tools] = sync.OnceValue(func() *Pages { return list((*Tool).olderDef) })
 	c.modernTools = sync.OnceValue(func() *Pages {
-		if !slices.ContainsFunc(all, func(t *Tool) bool { return taskSupport(t.Def) != nil }) {
+		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || taskSupport(t.Def) != nil }) {
 			return c.Pages(offers.Tools)
 		}
-		return list(untasked)
+		return list(func(t *Tool) []byte { return untasked(t.Def) })
 	})
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		items := c.itemsOnList[k]

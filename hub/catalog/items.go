@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mcphub/children/offers"
+	"mcphub/hub/definition"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -20,8 +21,8 @@ type Item struct {
 
 // readItems reads a child's list of one kind. An entry that is none is left
 // out, with the reason.
-func (b *Builder) readItems(k offers.Kind, child *Child, entries [][]byte) (items []*Item, omitted []Omission) {
-	l := k.List()
+func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
+	b, l := o.by, k.List()
 	seen := map[string]bool{}
 	size := 0
 	for i, raw := range entries {
@@ -38,23 +39,27 @@ func (b *Builder) readItems(k offers.Kind, child *Child, entries [][]byte) (item
 		case size > b.cfg.Limit:
 			reason = b.tooMuch(k)
 		}
+		def, mended, err := definition.Check(k, raw)
+		if reason == "" && err != nil {
+			reason = err.Error()
+		}
+		label := fmt.Sprintf("%s %d", l.Noun, i+1)
+		if remote != "" {
+			label = l.Noun + " " + remote
+		}
 		if reason != "" {
-			label := fmt.Sprintf("%s %d", l.Noun, i+1)
-			if remote != "" {
-				label = l.Noun + " " + remote
-			}
-			omitted = append(omitted, Omission{label, reason})
+			o.Omitted = append(o.Omitted, Omission{label, reason})
 			continue
 		}
 		seen[remote] = true
-		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(raw), by: b}
+		o.Mended = appendMended(o.Mended, label, mended)
+		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(def), by: b}
 		if l.ByName() {
 			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
 			it.Def = withKey(it.Def, l.Key, it.Name)
 		}
-		items = append(items, it)
+		o.items[k] = append(o.items[k], it)
 	}
-	return items, omitted
 }
 
 // withKey returns a definition that is known by another name, and nothing else changed.

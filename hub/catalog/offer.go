@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
@@ -15,6 +16,7 @@ type Offer struct {
 	Raw     *offers.Offer
 	Tools   []*Tool
 	Omitted []Omission
+	Mended  []Omission // what is offered in another form than the child gave it
 
 	child      string
 	by         *Builder
@@ -26,7 +28,7 @@ type Offer struct {
 }
 
 // An Omission is a tool, or another thing, that a child defines and that is not
-// offered, and why.
+// offered, or not as it is, and why.
 type Omission struct{ Name, Reason string }
 
 // Read reads what a child of the configuration listed. It compiles schemas, so it
@@ -59,16 +61,27 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		}
 		seen[t.Remote] = true
 		out.Tools = append(out.Tools, t)
+		out.Mended = appendMended(out.Mended, t.Remote, t.Mended)
+		if t.olderDef() == nil {
+			out.Mended = append(out.Mended, Omission{t.Remote, "clients before 2026-07-28 cannot read its definition and do not get it"})
+		}
 	}
 	for k := offers.Prompts; k < offers.Kinds; k++ {
-		items, omitted := b.readItems(k, child, raw.Entries[k])
-		out.items[k], out.Omitted = items, append(out.Omitted, omitted...)
+		out.readItems(k, child, raw.Entries[k])
 	}
 	var omitted []Omission
 	out.extensions, omitted = readExtensions(raw.Capabilities)
 	out.Omitted, out.apps = append(out.Omitted, omitted...), out.appURIs()
 	out.skillful, out.claimed = offers.DeclaresExtension(raw.Capabilities, methods.ExtensionSkills), out.claims()
 	return out
+}
+
+// appendMended appends one line for all that was mended in a definition.
+func appendMended(all []Omission, name string, mended []string) []Omission {
+	if len(mended) == 0 {
+		return all
+	}
+	return append(all, Omission{name, strings.Join(mended, "; ")})
 }
 
 // tooMuch is the reason of what is beyond the bound of one kind.

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
+	"mcphub/hub/definition"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/mirror"
@@ -26,7 +27,9 @@ type Tool struct {
 	Costly  bool           // its schema may take time to check
 	Mirrors []mirror.Mark  // parameters that headers repeat
 	Made    bool           // of a name that a client made up: see Builder.Unlisted
+	Mended  []string       // what was mended in its definition, for people
 
+	older bool     // clients before 2026-07-28 read another definition, or none
 	entry []byte   // definition as the child gave it
 	by    *Builder // that read it
 	app   bool     // it has an app, or is there for one
@@ -53,14 +56,20 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	if !child.wants(remote) {
 		return t, hidden
 	}
-	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, raw)
+	def, mended, err := definition.Check(offers.Tools, raw)
 	if err != nil {
 		return t, err.Error()
 	}
+	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, def)
+	if err != nil {
+		return t, err.Error()
+	}
+	_, changed, err := definition.Older(def)
+	t.older, t.Mended = err != nil || len(changed) > 0, mended
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
-	t.Def = withKey(cleaned(raw), "name", t.Name)
+	t.Def = withKey(cleaned(def), "name", t.Name)
 	if child.CutsResults && jsonrpc.Get(t.Def, "outputSchema") != nil {
 		t.Def = jsonrpc.Without(t.Def, "outputSchema") // a client that knows it refuses a result that lacks what was cut
 	}
@@ -71,6 +80,18 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
 	t.plain = &Plain{}
 	return t, ""
+}
+
+// olderDef returns the definition for clients before 2026-07-28; nil if they cannot read it.
+func (t *Tool) olderDef() []byte {
+	if !t.older {
+		return t.Def
+	}
+	def, _, err := definition.Older(t.Def)
+	if err != nil {
+		return nil
+	}
+	return def
 }
 
 // makesTasks reports whether a child said that calls of its tools can be tasks

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"strings"
+
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -25,6 +27,7 @@ type Tool struct {
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
 	Note        string `json:"note,omitempty"`
+	Mended      string `json:"mended,omitempty"` // what was mended in its definition
 }
 
 // Omission is a tool that is left out, or a remark about one.
@@ -61,7 +64,7 @@ func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only strin
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
+				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note(), Mended: strings.Join(o.Mended, "; ")})
 			}
 		}
 		r.NotOffered = omissionsOf(c.Omitted(name))

@@ -66,9 +66,10 @@ type Child struct {
 	childServed
 }
 
-// childOmitted is what a server defines and is not offered, or is offered and not checked.
+// childOmitted is what a server defines and is not offered, is mended, or is offered and not checked.
 type childOmitted struct {
 	NotOffered []Omission `json:"notOffered,omitempty"`
+	Mended     []Omission `json:"mended,omitempty"`
 	Unchecked  []Omission `json:"uncheckedTools,omitempty"`
 }
 
@@ -213,7 +214,7 @@ func Children(all []configuration.Child, instances []children.Status, offers map
 }
 
 func omittedFrom(offer *catalog.Offer) childOmitted {
-	o := childOmitted{NotOffered: omissionsOf(offer.Omitted)}
+	o := childOmitted{NotOffered: omissionsOf(offer.Omitted), Mended: omissionsOf(offer.Mended)}
 	for _, t := range offer.Tools {
 		if note := t.Note(); note != "" {
 			o.Unchecked = append(o.Unchecked, Omission{printable.Escape(t.Remote, 100), note})

@@ -119,7 +119,14 @@ func (e *examination) server(ctx context.Context, out *Server, c *hub.Child, st 
 			"have it log to stderr: only messages belong on stdout")
 	}
 	for _, left := range st.NotOffered {
-		warn(sevWarning, fmt.Sprintf("its tool %q is not offered: %s", left.Tool, left.Reason), fmt.Sprintf(`have its maker mend the definition, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool))
+		cure := "have its maker mend the definition"
+		if !strings.Contains(left.Tool, " ") { // it is a tool; before the name of anything else stands what it is
+			cure += fmt.Sprintf(`, or leave the tool out: "tools": {"exclude": [%q]}`, left.Tool)
+		}
+		warn(sevWarning, fmt.Sprintf("%q of it is not offered: %s", left.Tool, left.Reason), cure)
+	}
+	for _, mended := range st.Mended {
+		warn(sevWarning, fmt.Sprintf("%q of it is mended, since clients would refuse it: %s", mended.Tool, mended.Reason), "have its maker mend the definition")
 	}
 	for _, t := range st.Unchecked {
 		warn(sevWarning, fmt.Sprintf("its tool %q is offered, but %s", t.Tool, t.Reason), "have its maker mend the schema; until then a wrong argument is for the server to refuse")

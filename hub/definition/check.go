@@ -1,0 +1,270 @@
+package definition
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mcphub/children/offers"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/lazyregexp"
+)
+
+// A Fault is why no client can be given a definition.
+type Fault struct {
+	Pointer string // RFC 6901, into the definition
+	Wrong   string // what is wrong there, for people
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", f.Pointer, f.Wrong) }
+
+// Check returns a definition that every client of 2026-07-28 reads, and for people what was mended in it. A valid one is returned as
+// it is. def is one JSON value without blanks around it. The error is a *Fault.
+func Check(kind offers.Kind, def []byte) (_ []byte, mended []string, err error) {
+	if shapes[kind] == nil {
+		return def, nil, nil
+	}
+	var w walk
+	def, err = w.value(def, shapes[kind], "")
+	return def, w.mended, err
+}
+
+// Older returns the definition of a tool, which [Check] has returned, for clients before 2026-07-28. What they cannot read of results is
+// left out, since a client without an outputSchema takes any result.
+func Older(def []byte) (_ []byte, mended []string, err error) {
+	var w walk
+	older, err := w.value(def, olderTool, "")
+	if fault, ok := err.(*Fault); ok && strings.HasPrefix(fault.Pointer, "/outputSchema") {
+		w = walk{mended: []string{"outputSchema is left out: it " + fault.Wrong}}
+		older, err = w.value(jsonrpc.Without(def, "outputSchema"), olderTool, "")
+	}
+	return older, w.mended, err
+}
+
+// A walk compares one definition with its shape.
+type walk struct{ mended []string }
+
+func (w *walk) mend(at, how string, args ...any) {
+	w.mended = append(w.mended, strings.TrimPrefix(at, "/")+" "+fmt.Sprintf(how, args...))
+}
+
+// value returns a value as clients read it: v itself, or a mended copy.
+func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
+	switch s.form {
+	case anything:
+		return v, nil
+	case object, record, schema:
+		return w.object(v, s, at)
+	case list:
+		return w.list(v, s, at)
+	}
+	return w.scalar(v, s, at)
+}
+
+func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
+	switch {
+	case v[0] == '{':
+	case isEmptyList(v): // PHP writes an empty object so
+		w.mend(at, "is an object and not a list")
+		v = []byte(`{}`)
+	case s.form == schema && string(v) == "true":
+		w.mend(at, "is {} and not true")
+		return []byte(`{}`), nil
+	case s.form == schema && string(v) == "false":
+		w.mend(at, `is {"not":{}} and not false`)
+		return []byte(`{"not":{}}`), nil
+	default:
+		return nil, &Fault{orRoot(at), "is no object"}
+	}
+	var made []byte // the object with what is mended; nil as long as nothing is
+	var err error
+	var has []string
+	at += "/"
+	if readErr := jsonrpc.Members(v, func(name string, value []byte) bool {
+		member := s.each
+		if s.form == object {
+			member = s.members[name]
+		}
+		got := value
+		switch {
+		case member == nil:
+		case string(value) == "null" && s.form == object && (!slices.Contains(s.needs, name) || member.absent != ""):
+			if got = nil; !slices.Contains(s.needs, name) {
+				w.mend(at+escape(name), "is left out: it is null")
+			}
+		default:
+			has = append(has, name)
+			if got, err = w.value(value, member, at+escape(name)); err != nil {
+				return false
+			}
+		}
+		if made == nil && !same(got, value) {
+			made = prefix(v, value, name)
+		}
+		if made != nil && got != nil {
+			made = jsonrpc.AppendMember(made, name, got)
+		}
+		return true
+	}); readErr != nil {
+		return nil, &Fault{orRoot(strings.TrimSuffix(at, "/")), "is no object"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range s.needs {
+		if slices.Contains(has, name) {
+			continue
+		}
+		absent := s.members[name].absent
+		if absent == "" {
+			return nil, &Fault{at + escape(name), "is missing"}
+		}
+		w.mend(at+escape(name), "is added: %s", absent)
+		if made == nil {
+			made = jsonrpc.AppendMembers([]byte{'{'}, v, func(string) bool { return true })
+		}
+		made = jsonrpc.AppendMember(made, name, []byte(absent))
+	}
+	if made == nil {
+		return v, nil
+	}
+	return append(made, '}'), nil
+}
+
+// prefix returns a new object with the members of v before the value of a member, which is a part of v.
+func prefix(v, value []byte, name string) []byte {
+	b := []byte{'{'}
+	_ = jsonrpc.Members(v, func(n string, before []byte) bool {
+		if n == name && &before[0] == &value[0] {
+			return false
+		}
+		b = jsonrpc.AppendMember(b, n, before)
+		return true
+	})
+	return b
+}
+
+func (w *walk) list(v []byte, s *shape, at string) ([]byte, error) {
+	if v[0] != '[' {
+		return nil, &Fault{orRoot(at), "is no list"}
+	}
+	var edits []jsonrpc.Edit
+	var err error
+	i := 0
+	_ = jsonrpc.Elements(v, func(value []byte) bool {
+		var got []byte
+		if got, err = w.value(value, s.each, at+"/"+strconv.Itoa(i)); err != nil {
+			return false
+		}
+		if !same(got, value) {
+			edits = append(edits, jsonrpc.Edit{Old: value, With: got})
+		}
+		i++
+		return true
+	})
+	if err != nil || len(edits) == 0 {
+		return v, err
+	}
+	return jsonrpc.Join(jsonrpc.Splice(v, edits...)), nil
+}
+
+func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
+	said, isText := jsonrpc.String(v)
+	switch s.form {
+	case text:
+		if !isText {
+			return nil, &Fault{at, "is no text"}
+		}
+	case flag:
+		switch {
+		case string(v) == "true" || string(v) == "false":
+		case isText && (said == "true" || said == "false"):
+			w.mend(at, "is %s and not a text", said)
+			return []byte(said), nil
+		default:
+			return nil, &Fault{at, "is neither true nor false"}
+		}
+	case number, whole:
+		if isText && numeral.MatchString(said) {
+			w.mend(at, "is %s and not a text", said)
+			v = []byte(said)
+		}
+		var n float64
+		if v[0] == '"' || json.Unmarshal(v, &n) != nil || string(v) == "null" {
+			return nil, &Fault{at, "is no number"}
+		}
+		if s.form == whole && n != math.Trunc(n) {
+			return nil, &Fault{at, "is no whole number"}
+		}
+		if s.most > 0 && (n < 0 || n > s.most) {
+			return nil, &Fault{at, fmt.Sprintf("is not between 0 and %v", s.most)}
+		}
+	case choice:
+		if isText && slices.Contains(s.choices, said) {
+			return v, nil
+		}
+		for _, c := range s.choices {
+			if isText && strings.EqualFold(said, c) {
+				w.mend(at, "is %q and not %q", c, said)
+				return jsonrpc.AppendString(nil, c), nil
+			}
+		}
+		var several []string
+		if len(s.choices) == 1 && json.Unmarshal(v, &several) == nil && slices.Contains(several, s.choices[0]) {
+			w.mend(at, "is %q and not a list", s.choices[0])
+			return jsonrpc.AppendString(nil, s.choices[0]), nil
+		}
+		return nil, &Fault{at, fmt.Sprintf("is not %s", orList(s.choices))}
+	case moment:
+		if isText && moments.MatchString(said) {
+			return v, nil
+		}
+		for _, end := range []string{"Z", "T00:00:00Z"} {
+			if full := strings.Replace(said, " ", "T", 1) + end; isText && moments.MatchString(full) {
+				w.mend(at, "is %s", full)
+				return jsonrpc.AppendString(nil, full), nil
+			}
+		}
+		return nil, &Fault{at, "is no time as RFC 3339 has it"}
+	}
+	return v, nil
+}
+
+var (
+	// numeral is the grammar of a number in JSON (RFC 8259, section 6).
+	numeral = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+	// moments are those that the SDK takes: with a calendar's days, and seconds that may be left out.
+	moments = lazyregexp.New(`^((\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29|\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8])))` +
+		`T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+)
+
+func same(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+func isEmptyList(v []byte) bool {
+	return v[0] == '[' && len(bytes.TrimSpace(v[1:len(v)-1])) == 0
+}
+
+func orRoot(at string) string {
+	if at == "" {
+		return "/"
+	}
+	return at
+}
+
+func orList(choices []string) string {
+	quoted := make([]string, len(choices))
+	for i, c := range choices {
+		quoted[i] = strconv.Quote(c)
+	}
+	return strings.Join(quoted, " or ")
+}
+
+// escape returns a name as a part of a pointer (RFC 6901).
+func escape(name string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}

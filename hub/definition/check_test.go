@@ -1,0 +1,191 @@
+package definition
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mcphub/children/offers"
+	"mcphub/internal/seeds"
+)
+
+// TestCheck: a definition passes as it is, or is mended as a person would mend it, or is refused by the member that is wrong.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	const tool, prompt, resource, template = offers.Tools, offers.Prompts, offers.Resources, offers.Templates
+	for _, tc := range []struct {
+		kind   offers.Kind
+		def    string
+		want   string // "": as it is; "!" and a pointer: refused there
+		mended string
+	}{
+		{tool, `{"name":"t","inputSchema":{"type":"object"}}`, "", ""},
+		{tool, `{ "inputSchema" : {"type":"object","properties":{"a":true,"b":{}},"required":["a"],"anyOf":[{}]}, "name":"t", "title":"T", "x":null, "_meta":{"a":null} }`, "", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"string"},"icons":[{"src":"x","sizes":["any"],"theme":"dark"}],"execution":{"taskSupport":"optional"}}`, "", ""},
+		{tool, `{"name":"t"}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema is added: {"type":"object"}`},
+		{tool, `{"name":"t","inputSchema":null}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema is added: {"type":"object"}`},
+		{tool, `{"name":"t","inputSchema":{}}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema/type is added: "object"`},
+		{tool, `{"name":"t","inputSchema":[]}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema is an object and not a list; inputSchema/type is added: "object"`},
+		{tool, `{"inputSchema":{"anyOf":[{"a":1}]},"name":"t"}`, `{"inputSchema":{"anyOf":[{"a":1}],"type":"object"},"name":"t"}`, `inputSchema/type is added: "object"`},
+		{tool, `{"name":"t","inputSchema":{"type":null,"properties":[ ],"required":null}}`, `{"name":"t","inputSchema":{"properties":{},"type":"object"}}`,
+			`inputSchema/properties is an object and not a list; inputSchema/required is left out: it is null; inputSchema/type is added: "object"`},
+		{tool, `{"name":"t","inputSchema":{"type":["object","null"]}}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema/type is "object" and not a list`},
+		{tool, `{"name":"t","description":null,"annotations":null,"outputSchema":null,"_meta":null,"inputSchema":{"type":"object"}}`, `{"name":"t","inputSchema":{"type":"object"}}`,
+			"description is left out: it is null; annotations is left out: it is null; outputSchema is left out: it is null; _meta is left out: it is null"},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"true","x":"true","destructiveHint":"false"},"_meta":[]}`,
+			`{"name":"t","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"x":"true","destructiveHint":false},"_meta":{}}`,
+			"annotations/readOnlyHint is true and not a text; annotations/destructiveHint is false and not a text; _meta is an object and not a list"},
+		{tool, `{"name":"t","inputSchema":{"type":"OBJECT"}}`, `{"name":"t","inputSchema":{"type":"object"}}`, `inputSchema/type is "object" and not "OBJECT"`},
+		{tool, `{"name":"t","inputSchema":{"type":"array"}}`, "!/inputSchema/type", ""},
+		{tool, `{"name":"t","inputSchema":{"type":["array"]}}`, "!/inputSchema/type", ""},
+		{tool, `{"name":"t","inputSchema":true}`, "!/inputSchema", ""},
+		{tool, `{"name":"t","inputSchema":[1]}`, "!/inputSchema", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object","required":"a"}}`, "!/inputSchema/required", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object","required":["a",1]}}`, "!/inputSchema/required/1", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object","$schema":1}}`, "!/inputSchema/$schema", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"description":5}`, "!/description", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":"yes"}}`, "!/annotations/readOnlyHint", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"execution":{"taskSupport":"never"}}`, "!/execution/taskSupport", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object"},"icons":[{"src":"x"},{}]}`, "!/icons/1/src", ""},
+		{tool, `{"name":null,"inputSchema":{"type":"object"}}`, "!/name", ""},
+		{tool, `{"inputSchema":{"type":"object"}}`, "!/name", ""},
+		{tool, `"t"`, "!/", ""},
+		{prompt, `{"name":"p","arguments":[{"name":"a","required":true}]}`, "", ""},
+		{prompt, `{"name":"p","arguments":null}`, `{"name":"p"}`, "arguments is left out: it is null"},
+		{prompt, `{"name":"p","arguments":[{"name":"a"},{"name":"b","description":null,"required":"false"}]}`, `{"name":"p","arguments":[{"name":"a"},{"name":"b","required":false}]}`,
+			"arguments/1/description is left out: it is null; arguments/1/required is false and not a text"},
+		{prompt, `{"name":"p","arguments":{}}`, "!/arguments", ""},
+		{prompt, `{"name":"p","arguments":[{"required":true}]}`, "!/arguments/0/name", ""},
+		{resource, `{"uri":"a:b","name":"r","size":12,"annotations":{"audience":["user"],"priority":0.5,"lastModified":"2025-01-12T15:00Z"}}`, "", ""},
+		{resource, `{"uri":"a:b","name":"r","size":"12","mimeType":null}`, `{"uri":"a:b","name":"r","size":12}`, "size is 12 and not a text; mimeType is left out: it is null"},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2025-01-12 15:00:58","priority":"1"}}`, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2025-01-12T15:00:58Z","priority":1}}`,
+			"annotations/lastModified is 2025-01-12T15:00:58Z; annotations/priority is 1 and not a text"},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2024-02-29"}}`, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2024-02-29T00:00:00Z"}}`, "annotations/lastModified is 2024-02-29T00:00:00Z"},
+		{resource, `{"uri":"a:b","name":"r","size":12.0}`, "", ""},
+		{resource, `{"uri":"a:b","name":"r","size":1.5}`, "!/size", ""},
+		{resource, `{"uri":"a:b","name":"r","size":"0x1"}`, "!/size", ""},
+		{resource, `{"uri":"a:b","name":"r","size":1e999}`, "!/size", ""},
+		{resource, `{"uri":"a:b","name":"r","size":true}`, "!/size", ""},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"priority":1.1}}`, "!/annotations/priority", ""},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"priority":-1}}`, "!/annotations/priority", ""},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"audience":["all"]}}`, "!/annotations/audience/0", ""},
+		{resource, `{"uri":"a:b","name":"r","annotations":{"lastModified":"2025-02-29"}}`, "!/annotations/lastModified", ""},
+		{resource, `{"uri":"a:b"}`, "!/name", ""},
+		{resource, `{"name":"r"}`, "!/uri", ""},
+		{template, `{"uriTemplate":"a:{b}","name":"r"}`, "", ""},
+		{template, `{"uriTemplate":"a:{b}","name":"r","a/b":1,"title":7}`, "!/title", ""},
+		{offers.Skills, `{"uri":7}`, "", ""},
+	} {
+		got, mended, err := Check(tc.kind, []byte(tc.def))
+		if pointer, refused := strings.CutPrefix(tc.want, "!"); refused {
+			if fault, ok := err.(*Fault); !ok || fault.Pointer != pointer || !strings.Contains(err.Error(), pointer+" ") {
+				t.Errorf("%s: %v, want a fault at %s", tc.def, err, pointer)
+			}
+			continue
+		}
+		want := tc.want
+		if want == "" {
+			want = tc.def
+		}
+		if err != nil || string(got) != want || strings.Join(mended, "; ") != tc.mended {
+			t.Errorf("%s: %s, %q, %v", tc.def, got, mended, err)
+		}
+		if again, mended, err := Check(tc.kind, got); err != nil || len(mended) > 0 || string(again) != string(got) {
+			t.Errorf("what is mended is wrong again: %s, %q, %v", again, mended, err)
+		}
+	}
+}
+
+// TestOlder: clients before 2026-07-28 want an object for each property of a schema, and results that are objects.
+func TestOlder(t *testing.T) {
+	t.Parallel()
+	for def, want := range map[string]string{
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`:                "",
+		`{"name":"t","inputSchema":{"type":"object","properties":{"a":true,"b":false,"c":[],"d":{}}}}`: `{"name":"t","inputSchema":{"type":"object","properties":{"a":{},"b":{"not":{}},"c":{},"d":{}}}}`,
+		`{"name":"t","inputSchema":{"type":"object","properties":{"a":null}}}`:                         "!",
+		`{"name":"t","inputSchema":{"type":"object","properties":{"a":"text"}}}`:                       "!",
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`:                 `{"name":"t","inputSchema":{"type":"object"}}`,
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:                               `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
+	} {
+		got, mended, err := Older([]byte(def))
+		switch {
+		case want == "!":
+			if err == nil {
+				t.Errorf("%s: %s", def, got)
+			}
+		case want == "" && (err != nil || string(got) != def || len(mended) > 0), want != "" && (err != nil || string(got) != want || len(mended) == 0):
+			t.Errorf("%s: %s, %q, %v", def, got, mended, err)
+		}
+	}
+}
+
+// TestCheckProperty: whatever a server sends, what is offered is JSON that passes again as it is.
+func TestCheckProperty(t *testing.T) {
+	t.Parallel()
+	passed, mendedSome, refused := 0, 0, 0
+	seeds.Check(t, func(t *rapid.T) {
+		kind := offers.Kind(rapid.IntRange(int(offers.Tools), int(offers.Templates)).Draw(t, "kind"))
+		def := value(shapes[kind]).Draw(t, "definition")
+		got, mended, err := Check(kind, []byte(def))
+		switch {
+		case err != nil:
+			refused++
+			return
+		case len(mended) == 0:
+			passed++
+			if string(got) != def {
+				t.Fatalf("%s became %s", def, got)
+			}
+		default:
+			mendedSome++
+		}
+		if !json.Valid(got) {
+			t.Fatalf("%s became %s", def, got)
+		}
+		if again, mended, err := Check(kind, got); err != nil || len(mended) > 0 || string(again) != string(got) {
+			t.Fatalf("%s became %s, which is wrong again: %q %v", def, got, mended, err)
+		}
+	})
+	if passed == 0 || mendedSome == 0 || refused == 0 {
+		t.Errorf("%d passed, %d were mended, %d refused: too little was tried", passed, mendedSome, refused)
+	}
+}
+
+// value draws JSON of about a shape.
+func value(s *shape) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		if rapid.IntRange(0, 15).Draw(t, "odd") == 0 {
+			return rapid.SampledFrom([]string{"null", "true", `"true"`, "[]", "{}", "7", `"7"`, `""`, `[""]`, `["object"]`}).Draw(t, "value")
+		}
+		switch s.form {
+		case object:
+			var members []string
+			for _, name := range slices.Sorted(maps.Keys(s.members)) {
+				member := s.members[name]
+				if rapid.Bool().Draw(t, name) || len(s.needs) > 0 && rapid.IntRange(0, 7).Draw(t, name) > 0 {
+					members = append(members, `"`+name+`":`+value(member).Draw(t, "member"))
+				}
+			}
+			return "{" + strings.Join(members, ",") + "}"
+		case record:
+			return `{"a":` + value(s.each).Draw(t, "member") + "}"
+		case list:
+			return "[" + value(s.each).Draw(t, "element") + "]"
+		case choice:
+			return `"` + rapid.SampledFrom(s.choices).Draw(t, "choice") + `"`
+		case flag:
+			return rapid.SampledFrom([]string{"true", "false"}).Draw(t, "flag")
+		case number, whole:
+			return rapid.SampledFrom([]string{"0", "1", "0.5", "12"}).Draw(t, "number")
+		case moment:
+			return rapid.SampledFrom([]string{`"2025-01-12T15:00:58Z"`, `"2025-01-12"`, `"now"`}).Draw(t, "moment")
+		case text:
+			return `"x"`
+		}
+		return rapid.SampledFrom([]string{"{}", "true", `{"type":"string"}`}).Draw(t, "anything")
+	})
+}

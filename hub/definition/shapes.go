@@ -1,0 +1,90 @@
+package definition
+
+import "mcphub/children/offers"
+
+// A form is what kind of value a client expects.
+type form uint8
+
+const (
+	anything form = iota
+	object        // members as the shape lists them; others may be anything
+	record        // an object of values of one shape
+	list
+	text
+	flag
+	number
+	whole  // a number without a fraction
+	choice // one of some texts
+	moment // RFC 3339, as the SDK's schema has it
+	schema // a JSON Schema by which older clients check a member: an object
+)
+
+// A shape is what a client accepts in one place of a definition.
+type shape struct {
+	form    form
+	members map[string]*shape // of an object
+	needs   []string          // members that must be there
+	each    *shape            // of a record or a list
+	choices []string
+	most    float64 // of a number from 0 on; 0: any
+	absent  string  // what stands for a needed member that is absent or null: JSON; "": nothing does
+}
+
+var (
+	anyValue  = &shape{form: anything}
+	aText     = &shape{form: text}
+	aFlag     = &shape{form: flag}
+	anyObject = &shape{form: object}
+	texts     = &shape{form: list, each: aText}
+
+	icons = &shape{form: list, each: &shape{form: object, needs: []string{"src"}, members: map[string]*shape{
+		"src": aText, "mimeType": aText, "sizes": texts, "theme": {form: choice, choices: []string{"light", "dark"}},
+	}}}
+	annotations = &shape{form: object, members: map[string]*shape{
+		"audience": {form: list, each: &shape{form: choice, choices: []string{"user", "assistant"}}},
+		"priority": {form: number, most: 1}, "lastModified": {form: moment},
+	}}
+	hints = &shape{form: object, members: map[string]*shape{
+		"title": aText, "readOnlyHint": aFlag, "destructiveHint": aFlag, "idempotentHint": aFlag, "openWorldHint": aFlag,
+	}}
+	execution  = &shape{form: object, members: map[string]*shape{"taskSupport": {form: choice, choices: []string{"required", "optional", "forbidden"}}}}
+	typeObject = &shape{form: choice, choices: []string{"object"}, absent: `"object"`}
+)
+
+// schemaOf returns the shape of the schema of arguments, or of a result, in which each property has a shape.
+func schemaOf(property *shape) *shape {
+	return &shape{form: object, needs: []string{"type"}, absent: `{"type":"object"}`, members: map[string]*shape{
+		"type": typeObject, "$schema": aText, "properties": {form: record, each: property}, "required": texts,
+	}}
+}
+
+// with returns the shape of an object that has a name and what most definitions have, and more.
+func with(more map[string]*shape, needs ...string) *shape {
+	s := &shape{form: object, needs: append([]string{"name"}, needs...), members: map[string]*shape{
+		"name": aText, "title": aText, "description": aText, "icons": icons, "_meta": anyObject,
+	}}
+	for name, member := range more {
+		s.members[name] = member
+	}
+	return s
+}
+
+// shapes are those for clients of 2026-07-28. Skills have no schema in the protocol: clients read them by the extension.
+var shapes = [offers.Kinds]*shape{
+	offers.Tools: with(map[string]*shape{
+		"inputSchema": schemaOf(anyValue), "annotations": hints, "execution": execution,
+		"outputSchema": {form: object, members: map[string]*shape{"$schema": aText}},
+	}, "inputSchema"),
+	offers.Prompts: with(map[string]*shape{
+		"arguments": {form: list, each: &shape{form: object, needs: []string{"name"}, members: map[string]*shape{
+			"name": aText, "title": aText, "description": aText, "required": aFlag,
+		}}},
+	}),
+	offers.Resources: with(map[string]*shape{"uri": aText, "mimeType": aText, "size": {form: whole}, "annotations": annotations}, "uri"),
+	offers.Templates: with(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
+}
+
+// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object, and results are objects.
+var olderTool = &shape{form: object, members: map[string]*shape{
+	"inputSchema": schemaOf(&shape{form: schema}), "outputSchema": schemaOf(&shape{form: schema}),
+}}
