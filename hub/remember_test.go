@@ -270,7 +270,7 @@ func TestQuarantineIsRemembered(t *testing.T) {
 	if list := c.raw("tools/list", `{}`); strings.Contains(list, "kid__echo") || !strings.Contains(list, "kid__roots") {
 		t.Error(list)
 	}
-	if report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); !strings.Contains(report, "is not an object") {
+	if report, _ := text(c.raw("tools/call", toolCall("list-tools", `{}`))); !strings.Contains(report, "its member /inputSchema is no object") {
 		t.Error(report)
 	}
 	if st := c.hub.sup.Status(); len(st) > 0 && st[0].State == children.Ready {

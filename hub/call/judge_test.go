@@ -448,7 +448,7 @@ func TestADefinitionThatBreaks(t *testing.T) {
 	defining(t, func(s *stage, define func(string)) {
 		define(`"nonsense"`)
 		before := len(s.children.sent("tools/call"))
-		s.want(s.tool(echo(`{}`)), "isError", "inputSchema is not an object")
+		s.want(s.tool(echo(`{}`)), "isError", "its member /inputSchema is no object")
 		s.reached("tools/call", before)
 		s.free()
 	})

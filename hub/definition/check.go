@@ -53,6 +53,12 @@ func (w *walk) mend(at, how string, args ...any) {
 	w.mended = append(w.mended, strings.TrimPrefix(at, "/")+" "+fmt.Sprintf(how, args...))
 }
 
+// add returns what stands for a member that is absent or null.
+func (w *walk) add(at string, s *shape) []byte {
+	w.mend(at, "is added: %s", s.absent)
+	return []byte(s.absent)
+}
+
 // value returns a value as clients read it: v itself, or a mended copy.
 func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
 	switch s.form {
@@ -94,7 +100,10 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		switch {
 		case member == nil:
 		case string(value) == "null" && s.form == object && (!slices.Contains(s.needs, name) || member.absent != ""):
-			if got = nil; !slices.Contains(s.needs, name) {
+			if got = nil; slices.Contains(s.needs, name) {
+				has = append(has, name)
+				got = w.add(at+escape(name), member)
+			} else {
 				w.mend(at+escape(name), "is left out: it is null")
 			}
 		default:
@@ -120,15 +129,13 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		if slices.Contains(has, name) {
 			continue
 		}
-		absent := s.members[name].absent
-		if absent == "" {
+		if s.members[name].absent == "" {
 			return nil, &Fault{at + escape(name), "is missing"}
 		}
-		w.mend(at+escape(name), "is added: %s", absent)
 		if made == nil {
 			made = jsonrpc.AppendMembers([]byte{'{'}, v, func(string) bool { return true })
 		}
-		made = jsonrpc.AppendMember(made, name, []byte(absent))
+		made = jsonrpc.AppendMember(made, name, w.add(at+escape(name), s.members[name]))
 	}
 	if made == nil {
 		return v, nil
