@@ -21,6 +21,7 @@ type Catalog struct {
 	modernTools func() *Pages // the tools for clients of 2026-07-28
 	found       func() toolIndex
 	omitted     map[string][]Omission
+	mended      map[string][]Omission
 
 	items        [offers.Kinds]map[string]*Item // by the name towards the client; none of tools
 	templates    map[string][]string            // each child's, as the child has them
@@ -75,6 +76,9 @@ func (c *Catalog) PagesModern(k offers.Kind) *Pages {
 // Omitted returns what a child defines and is not offered.
 func (c *Catalog) Omitted(child string) []Omission { return c.omitted[child] }
 
+// Mended returns what of a child is offered in another form than the child gave it.
+func (c *Catalog) Mended(child string) []Omission { return c.mended[child] }
+
 // TemplatesOf returns the templates of a child, as the child has them.
 func (c *Catalog) TemplatesOf(child string) []string { return c.templates[child] }
 
@@ -104,7 +108,7 @@ func (b *Builder) Catalog(offers map[string]*Offer) *Catalog {
 // build makes the view of offers in the order of the configuration, nil where a
 // child has none.
 func (b *Builder) build(offers []*Offer) *Catalog {
-	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
+	c := &Catalog{by: b, byName: map[string]*Tool{}, byChild: map[string]map[string]*Tool{}, omitted: map[string][]Omission{}, mended: map[string][]Omission{}, views: &memo.Map[*validate.Checker, *Catalog]{}}
 	for _, own := range b.cfg.Own {
 		t := &Tool{Name: own.Name, Remote: own.Name, Def: own.Def}
 		c.byName[t.Name] = t
@@ -116,7 +120,7 @@ func (b *Builder) build(offers []*Offer) *Catalog {
 		if offer == nil {
 			continue
 		}
-		c.omitted[offer.child] = offer.Omitted
+		c.omitted[offer.child], c.mended[offer.child] = offer.Omitted, offer.Mended
 		c.byChild[offer.child] = map[string]*Tool{}
 		for _, t := range offer.Tools {
 			mine := *t // its name may change in this catalogue
@@ -245,6 +249,7 @@ func (c *Catalog) dropReplaced() {
 		delete(c.byName, t.Name)
 		delete(c.byChild, t.Child)
 		delete(c.omitted, t.Child)
+		delete(c.mended, t.Child)
 	}
 	c.tools = tools
 }

@@ -61,10 +61,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 		}
 		seen[t.Remote] = true
 		out.Tools = append(out.Tools, t)
-		out.Mended = appendMended(out.Mended, t.Remote, t.Mended)
-		if t.olderDef() == nil {
-			out.Mended = append(out.Mended, Omission{t.Remote, "clients before 2026-07-28 cannot read its definition and do not get it"})
-		}
+		out.Mended = appendMended(out.Mended, t.Remote, t.mended)
 	}
 	for k := offers.Prompts; k < offers.Kinds; k++ {
 		out.readItems(k, child, raw.Entries[k])

@@ -27,14 +27,14 @@ type Tool struct {
 	Costly  bool           // its schema may take time to check
 	Mirrors []mirror.Mark  // parameters that headers repeat
 	Made    bool           // of a name that a client made up: see Builder.Unlisted
-	Mended  []string       // what was mended in its definition, for people
 
-	older bool     // clients before 2026-07-28 read another definition, or none
-	entry []byte   // definition as the child gave it
-	by    *Builder // that read it
-	app   bool     // it has an app, or is there for one
-	ui    string   // the child's URI of that app; "" where it names none
-	plain *Plain   // nil for a tool of the hub itself
+	mended []string // what was mended in its definition, for people
+	older  bool     // clients before 2026-07-28 read another definition, or none
+	entry  []byte   // definition as the child gave it
+	by     *Builder // that read it
+	app    bool     // it has an app, or is there for one
+	ui     string   // the child's URI of that app; "" where it names none
+	plain  *Plain   // nil for a tool of the hub itself
 }
 
 // cheapDefinition is the longest definition, in bytes, that is cheap to check by.
@@ -65,7 +65,13 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 		return t, err.Error()
 	}
 	_, changed, err := definition.Older(def)
-	t.older, t.Mended = err != nil || len(changed) > 0, mended
+	if err != nil {
+		changed = []string{err.Error() + ", so that they do not get it"}
+	}
+	t.older, t.mended = len(changed) > 0, mended
+	for _, change := range changed {
+		t.mended = append(t.mended, "for clients before 2026-07-28: "+change)
+	}
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)

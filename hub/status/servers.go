@@ -1,8 +1,6 @@
 package status
 
 import (
-	"strings"
-
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -19,6 +17,7 @@ type Server struct {
 	Restarts   int        `json:"restarts,omitempty"`
 	Tools      []Tool     `json:"tools"`
 	NotOffered []Omission `json:"notOffered,omitempty"`
+	Mended     []Omission `json:"mended,omitempty"` // offered in another form than the server gave it
 }
 
 // Tool is one tool of a server.
@@ -27,10 +26,9 @@ type Tool struct {
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
 	Note        string `json:"note,omitempty"`
-	Mended      string `json:"mended,omitempty"` // what was mended in its definition
 }
 
-// Omission is a tool that is left out, or a remark about one.
+// Omission is a tool, or another thing, that is left out, or a remark about one.
 type Omission struct {
 	Tool   string `json:"tool"`
 	Reason string `json:"reason"`
@@ -38,7 +36,7 @@ type Omission struct {
 
 func omissionsOf(all []catalog.Omission) (r []Omission) {
 	for _, left := range all {
-		r = append(r, Omission{printable.Escape(left.Name, 100), left.Reason})
+		r = append(r, Omission{printable.Escape(left.Name, 100), printable.Escape(left.Reason, 1000)})
 	}
 	return r
 }
@@ -64,10 +62,10 @@ func ServersOf(c *catalog.Catalog, conf *configuration.Configuration, only strin
 		}
 		for _, o := range c.Tools() {
 			if o.Child == name {
-				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note(), Mended: strings.Join(o.Mended, "; ")})
+				r.Tools = append(r.Tools, Tool{Name: o.Name, ToolName: o.Remote, Description: o.Description(), Note: o.Note()})
 			}
 		}
-		r.NotOffered = omissionsOf(c.Omitted(name))
+		r.NotOffered, r.Mended = omissionsOf(c.Omitted(name)), omissionsOf(c.Mended(name))
 		out.Servers = append(out.Servers, r)
 	}
 	for _, b := range conf.Broken {

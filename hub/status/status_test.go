@@ -2,13 +2,17 @@ package status
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
+	"mcphub/validate"
 )
 
 // TestChildren holds that every instance is reported, by the name of its child, and a child without one as well.
@@ -24,6 +28,38 @@ func TestChildren(t *testing.T) {
 	text, err := json.Marshal(got)
 	if err != nil || strings.Contains(string(text), "hush") || strings.Contains(string(text), "[31m") && strings.Contains(string(text), `\u001b`) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestDefinitions holds that what is left out or mended of a server is named with the member, and that no name of a server controls a terminal.
+func TestDefinitions(t *testing.T) {
+	t.Parallel()
+	checker, err := validate.NewChecker(validate.Config{Home: t.TempDir(), Children: []validate.ChildConfig{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := catalog.NewBuilder(catalog.Config{Names: catalog.Names{}.WithDefaults(), Limit: 1 << 20, Children: []catalog.Child{{Name: "a"}}, Checker: checker})
+	offer := by.Read("a", &offers.Offer{Entries: offers.Entries{
+		offers.Tools:   [][]byte{[]byte(`{"name":"t","inputSchema":{"required":null,"properties":{"\u001b[31m":7}}}`), []byte(`{"name":"u","inputSchema":7}`)},
+		offers.Prompts: [][]byte{[]byte(`{"name":"p","arguments":null}`)},
+	}})
+	all := map[string]*catalog.Offer{"a": offer}
+	of := Children([]configuration.Child{{Spec: spec.Spec{Name: "a"}}}, nil, all, nil, nil)[0]
+	conf, err := configuration.New(configuration.Settings{Checker: checker, Children: []configuration.Child{{Spec: spec.Spec{Name: "a"}}}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := ServersOf(by.Catalog(all), conf, "", func(string) children.Status { return children.Status{State: children.Ready} }, nil).Servers
+	if len(listed) != 1 {
+		t.Fatalf("%+v", listed)
+	}
+	for what, omissions := range map[string][2][]Omission{"of status": {of.NotOffered, of.Mended}, "of list-tools": {listed[0].NotOffered, listed[0].Mended}} {
+		if got, want := omissions, ([2][]Omission{
+			{{"u", "its member /inputSchema is no object"}},
+			{{"t", `inputSchema/required is left out: it is null; inputSchema/type is added: "object"; for clients before 2026-07-28: its member /inputSchema/properties/\x1b[31m is no object, so that they do not get it`}, {"prompt p", "arguments is left out: it is null"}},
+		}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", what, got)
+		}
 	}
 }
 
