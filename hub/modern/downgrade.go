@@ -7,10 +7,15 @@ import (
 )
 
 // HandshakeEdits give a result of this era the shape of the handshake's. They take out of a result that it is complete, which server it came
-// from, and, where it is cached, how long it may be kept.
+// from, and, where it is cached, how long it may be kept. structuredContent that is no object goes too, since such a client would drop the whole
+// result for it.
 func HandshakeEdits(result []byte, cached bool) []jsonrpc.Edit {
 	var head resultHead
 	head.read(result)
+	if head.structured != nil && head.structured[0] != '{' {
+		plain := withoutStructured(result, head.structured)
+		return []jsonrpc.Edit{{Old: result, With: jsonrpc.Join(jsonrpc.Splice(plain, HandshakeEdits(plain, cached)...))}}
+	}
 	named := jsonrpc.Get(head.meta, MetaServer) != nil
 	complete := string(head.kind) == `"complete"`
 	if !complete && !named && !(cached && (head.ttl != nil || head.scope != nil)) {
@@ -36,6 +41,21 @@ func HandshakeEdits(result []byte, cached bool) []jsonrpc.Edit {
 		edits = append(edits, cut(head.meta, func(name string) bool { return name == MetaServer })...)
 	}
 	return edits
+}
+
+// withoutStructured returns a result without structuredContent, which becomes a text if there is no content beside it.
+func withoutStructured(result, structured []byte) []byte {
+	some := false
+	_ = jsonrpc.Elements(jsonrpc.Get(result, "content"), func([]byte) bool {
+		some = true
+		return false
+	})
+	b := jsonrpc.AppendMembers([]byte{'{'}, result, func(name string) bool { return name != "structuredContent" && (some || name != "content") })
+	if !some {
+		text := append(jsonrpc.AppendString([]byte(`[{"type":"text","text":`), string(structured)), `}]`...)
+		b = jsonrpc.AppendMember(b, "content", text)
+	}
+	return append(b, '}')
 }
 
 // cut returns the edits that take members out of a raw object, each with one

@@ -79,7 +79,7 @@ func (c Caching) scope() string {
 }
 
 // resultHead are the members of a result that this era gave a meaning, raw.
-type resultHead struct{ kind, ttl, scope, meta []byte }
+type resultHead struct{ kind, ttl, scope, meta, structured []byte }
 
 func (h *resultHead) read(result []byte) {
 	_ = jsonrpc.Members(result, func(name string, value []byte) bool {
@@ -92,6 +92,8 @@ func (h *resultHead) read(result []byte) {
 			h.scope = value
 		case "_meta":
 			h.meta = value
+		case "structuredContent":
+			h.structured = value
 		}
 		return true
 	})
