@@ -30,6 +30,7 @@ func foreignShown(text string, verbose bool) map[string]string {
 	c := status.Child{Server: text, State: "ready", Since: before(time.Minute), Error: text, Stderr: "log " + text, Share: text, ShareWhy: text, Log: text}
 	c.Command, c.Args, c.Cwd, c.LastFailure, c.FailedAt, c.RootsServed, c.Environment = text, []string{text}, text, text, before(time.Minute), []string{text}, []string{text}
 	c.Closed, c.Refused, c.LastRefused, c.Mend = []string{text}, 1, text, &status.Mend{Text: text}
+	c.NotOffered, c.Mended = []status.Omission{{Tool: text, Reason: text}}, []status.Omission{{Tool: text, Reason: text}}
 	s := status.Session{ID: "0123456789", Since: noon, Client: text, Principal: text, Protocol: text}
 	s.Folder, s.Roots, s.RootsError = text, []string{text}, text
 	s.Questions = []approval.QuestionReport{{Server: text, What: text, Asked: text, Since: noon}}

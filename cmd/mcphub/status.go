@@ -287,7 +287,7 @@ const stderrLines = 5
 
 // unwell reports whether there is more to tell of a server than the table has.
 func unwell(c status.Child) bool {
-	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0
+	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0 || len(c.NotOffered) > 0
 }
 
 // details tells of a server that is not well, or of any where that is asked for.
@@ -342,6 +342,19 @@ func (p page) details(c status.Child) {
 		if c.Muted > 0 {
 			line("dropped", "%d log and progress messages: there were too many at a time", c.Muted)
 		}
+	}
+	omissions := func(name string, all []status.Omission) {
+		for i, o := range all {
+			if i == maxProblems && !p.verbose {
+				line(name, "and %d more: mcphub status -v", len(all)-i)
+				break
+			}
+			line(name, "%s: %s", printable.Escape(o.Tool, 100), printable.Escape(o.Reason, 1000))
+		}
+	}
+	omissions("not offered", c.NotOffered)
+	if p.verbose {
+		omissions("mended", c.Mended)
 	}
 	for _, closed := range c.Closed {
 		line("closed", "%s", printable.Escape(closed, 2000))

@@ -45,6 +45,24 @@ func shownStatus(verbose bool) string {
 	return b.String()
 }
 
+// TestStatusNamesDefinitions: what a server defines and clients do not get is named; what is mended, if more is asked for.
+func TestStatusNamesDefinitions(t *testing.T) {
+	t.Parallel()
+	c := status.Child{Server: "kid", State: "ready"}
+	for range maxProblems + 2 {
+		c.NotOffered = append(c.NotOffered, status.Omission{Tool: "t", Reason: "its member /name is missing"})
+	}
+	c.Mended = []status.Omission{{Tool: "u", Reason: "description is left out: it is null"}}
+	for verbose, want := range map[bool]string{false: strings.Repeat("  not offered  t: its member /name is missing\n", maxProblems) + "  not offered  and 2 more: mcphub status -v\n",
+		true: strings.Repeat("  not offered  t: its member /name is missing\n", maxProblems+2) + "  mended       u: description is left out: it is null\n"} {
+		var b bytes.Buffer
+		statusReport{Hubs: []admin.Report{{Hub: status.Hub{Children: []status.Child{c}}}}}.show(&b, noon, verbose)
+		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "mended") != verbose {
+			t.Errorf("verbose %t:\n%s", verbose, &b)
+		}
+	}
+}
+
 // TestStatusNamesWhatWaits, and the command that answers it, whether a hub runs or not.
 func TestStatusNamesWhatWaits(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,9 @@ func TestManyServersAndSessions(t *testing.T) {
 			for i := range 100 {
 				c := status.Child{Server: fmt.Sprintf("server-%d-%03d", pid, i), State: "ready", Since: &since}
 				c.Command, c.Args, c.Stderr = "program", []string{strings.Repeat("argument ", 50)}, strings.Repeat("line\n", 200)
+				if i == 91 {
+					c.NotOffered, c.Mended = []status.Omission{{Tool: "broken", Reason: "its member /name is missing"}}, []status.Omission{{Tool: "old", Reason: "title is left out: it is null"}}
+				}
 				if i == 90 {
 					c.Error = "it broke"
 				}
@@ -68,6 +71,7 @@ func TestManyServersAndSessions(t *testing.T) {
 		`value="session-1-900"`: 1, `value="session-2-900"`: 1, `value="session-1-800"`: 0, `name="holds"`: 1,
 	})
 	has(page("/now", "session-2-80"), map[string]int{"<details": 10, "100 servers are not shown.": 2, `value="session-2-800"`: 1, "990 sessions are not shown.": 1, "1000 sessions are not shown.": 1, `name="holds" value="session-2-80"`: 1})
+	has(page("/now", "server-1-091"), map[string]int{"<dd class=\"bad\">broken: its member /name is missing</dd>": 1, "<dd>old: title is left out: it is null</dd>": 1})
 	has(page("/now", "server-1-099"), map[string]int{"<details": 1, "99 servers are not shown.": 1})
 	has(page("/questions", ""), map[string]int{"<h3>question ": maxRows, "950 more wait": 1, "<h3>question 0<": 1})
 
