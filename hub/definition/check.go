@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dlclark/regexp2"
 
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
@@ -37,7 +40,7 @@ func Check(kind offers.Kind, def []byte) (_ []byte, mended []string, err error) 
 // Older returns the definition of a tool, which [Check] has returned, for clients before 2026-07-28. What they cannot read of results is
 // left out, since a client without an outputSchema takes any result.
 func Older(def []byte) (_ []byte, mended []string, err error) {
-	var w walk
+	w := walk{root: jsonrpc.Get(def, "outputSchema")}
 	older, err := w.value(def, olderTool, "")
 	if fault, ok := err.(*Fault); ok && strings.HasPrefix(fault.Pointer, "/outputSchema") {
 		w = walk{mended: []string{"outputSchema is left out: it " + fault.Wrong}}
@@ -47,7 +50,10 @@ func Older(def []byte) (_ []byte, mended []string, err error) {
 }
 
 // A walk compares one definition with its shape.
-type walk struct{ mended []string }
+type walk struct {
+	mended []string
+	root   []byte // of the schema into which references lead
+}
 
 func (w *walk) mend(at, how string, args ...any) {
 	w.mended = append(w.mended, strings.TrimPrefix(at, "/")+" "+fmt.Sprintf(how, args...))
@@ -64,10 +70,20 @@ func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
 	switch s.form {
 	case anything:
 		return v, nil
+	case subschema:
+		if string(v) == "true" || string(v) == "false" {
+			return v, nil
+		}
+		return w.object(v, s, at)
 	case object, record, schema:
 		return w.object(v, s, at)
 	case list:
-		return w.list(v, s, at)
+		return w.list(v, s.each, at)
+	case severally:
+		if v[0] == '[' {
+			return w.list(v, s.many, at)
+		}
+		return w.value(v, s.each, at)
 	}
 	return w.scalar(v, s, at)
 }
@@ -75,6 +91,8 @@ func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
 func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	switch {
 	case v[0] == '{':
+	case s.form == schema && v[0] == '[': // the SDK takes it for an object
+		return v, nil
 	case isEmptyList(v): // PHP writes an empty object so
 		w.mend(at, "is an object and not a list")
 		v = []byte(`{}`)
@@ -87,19 +105,22 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	default:
 		return nil, &Fault{orRoot(at), "is no object"}
 	}
+	if (s.form == schema || s.form == subschema) && nullable(v) {
+		return nil, &Fault{at + "/nullable", "is wrong beside its type"}
+	}
 	var made []byte // the object with what is mended; nil as long as nothing is
 	var err error
 	var has []string
 	at += "/"
 	if readErr := jsonrpc.Members(v, func(name string, value []byte) bool {
-		member := s.each
-		if s.form == object {
-			member = s.members[name]
+		member := s.members[name]
+		if s.form == record {
+			member = s.each
 		}
 		got := value
 		switch {
 		case member == nil:
-		case string(value) == "null" && s.form == object && (!slices.Contains(s.needs, name) || member.absent != ""):
+		case string(value) == "null" && s.form != record && (!slices.Contains(s.needs, name) || member.absent != ""):
 			if got = nil; slices.Contains(s.needs, name) {
 				has = append(has, name)
 				got = w.add(at+escape(name), member)
@@ -143,6 +164,12 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	return append(made, '}'), nil
 }
 
+// nullable finds what Ajv finds wrong about that member of a schema.
+func nullable(v []byte) bool {
+	types, said := jsonrpc.Get(v, "type"), jsonrpc.Get(v, "nullable")
+	return said != nil && types == nil || string(said) == "false" && bytes.Contains(types, []byte(`"null"`))
+}
+
 // prefix returns a new object with the members of v before the value of a member, which is a part of v.
 func prefix(v, value []byte, name string) []byte {
 	b := []byte{'{'}
@@ -156,7 +183,7 @@ func prefix(v, value []byte, name string) []byte {
 	return b
 }
 
-func (w *walk) list(v []byte, s *shape, at string) ([]byte, error) {
+func (w *walk) list(v []byte, each *shape, at string) ([]byte, error) {
 	if v[0] != '[' {
 		return nil, &Fault{orRoot(at), "is no list"}
 	}
@@ -165,7 +192,7 @@ func (w *walk) list(v []byte, s *shape, at string) ([]byte, error) {
 	i := 0
 	_ = jsonrpc.Elements(v, func(value []byte) bool {
 		var got []byte
-		if got, err = w.value(value, s.each, at+"/"+strconv.Itoa(i)); err != nil {
+		if got, err = w.value(value, each, at+"/"+strconv.Itoa(i)); err != nil {
 			return false
 		}
 		if !same(got, value) {
@@ -196,6 +223,20 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		default:
 			return nil, &Fault{at, "is neither true nor false"}
 		}
+	case some:
+		if v[0] != '[' || isEmptyList(v) {
+			return nil, &Fault{at, "is no list of anything"}
+		}
+	case pattern:
+		if !isText || !compiles(said) {
+			return nil, &Fault{at, "is no regular expression of JavaScript"}
+		}
+	case reference:
+		if !isText || !leads(said, w.root) {
+			return nil, &Fault{at, "leads nowhere in this schema"}
+		}
+	case refused:
+		return nil, &Fault{at, "is not known here to such clients"}
 	case number, whole:
 		if isText && numeral.MatchString(said) {
 			w.mend(at, "is %s and not a text", said)
@@ -242,7 +283,64 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 	return v, nil
 }
 
+// compiles reports whether JavaScript compiles a pattern for certain, with the flag "u": that one refuses escapes and brackets without a
+// meaning.
+func compiles(text string) bool {
+	if _, err := regexp2.Compile(text, regexp2.ECMAScript|regexp2.Unicode); err != nil || strings.Contains(text, "(?P") {
+		return false
+	}
+	class := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+			if i == len(text) || !strings.ContainsRune(`^$\.*+?()[]{}|/dDsSwWbBfnrtv0123456789cxukpP`, rune(text[i])) && !(class && text[i] == '-') {
+				return false
+			}
+			if rest := text[i+1:]; strings.ContainsRune("pPu", rune(text[i])) && strings.HasPrefix(rest, "{") {
+				i += 1 + strings.IndexByte(rest, '}')
+			}
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == ']' || c == '}':
+			return false
+		case c == '{':
+			times := quantifier.FindString(text[i:])
+			if times == "" {
+				return false
+			}
+			i += len(times) - 1
+		}
+	}
+	return true
+}
+
+// leads reports whether a reference leads to a schema below root.
+func leads(reference string, root []byte) bool {
+	at, ok := strings.CutPrefix(reference, "#")
+	for ok && at != "" {
+		var part string
+		if at, ok = strings.CutPrefix(at, "/"); !ok {
+			break
+		}
+		part, at, _ = strings.Cut(at, "/")
+		if at != "" {
+			at = "/" + at
+		}
+		part, err := url.PathUnescape(part)
+		if err != nil || len(root) == 0 || root[0] != '{' {
+			return false
+		}
+		root = jsonrpc.Get(root, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
+		ok = root != nil
+	}
+	return ok && (root[0] == '{' || string(root) == "true" || string(root) == "false")
+}
+
 var (
+	quantifier = lazyregexp.New(`^\{[0-9]+(,[0-9]*)?\}`)
 	// numeral is the grammar of a number in JSON (RFC 8259, section 6).
 	numeral = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 	// moments are those that the SDK takes: with a calendar's days, and seconds that may be left out.

@@ -100,16 +100,42 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestOlder: clients before 2026-07-28 want an object for each property of a schema, and results that are objects.
+// TestOlder: clients before 2026-07-28 want an object for each property of a schema, and results that are objects. v1 of the SDK
+// compiles their schema when it lists the tool.
 func TestOlder(t *testing.T) {
 	t.Parallel()
+	const plain = `{"name":"t","inputSchema":{"type":"object"}}`
+	out := func(more string) string {
+		return `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object",` + more + `}}`
+	}
 	for def, want := range map[string]string{
 		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`:                "",
-		`{"name":"t","inputSchema":{"type":"object","properties":{"a":true,"b":false,"c":[],"d":{}}}}`: `{"name":"t","inputSchema":{"type":"object","properties":{"a":{},"b":{"not":{}},"c":{},"d":{}}}}`,
+		`{"name":"t","inputSchema":{"type":"object","properties":{"a":true,"b":false,"c":[],"d":{}}}}`: `{"name":"t","inputSchema":{"type":"object","properties":{"a":{},"b":{"not":{}},"c":[],"d":{}}}}`,
 		`{"name":"t","inputSchema":{"type":"object","properties":{"a":null}}}`:                         "!",
 		`{"name":"t","inputSchema":{"type":"object","properties":{"a":"text"}}}`:                       "!",
 		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`:                 `{"name":"t","inputSchema":{"type":"object"}}`,
-		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:                               `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
+		out(`"$id":"x","$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"a":{"$ref":"#/$defs/A~1%20"},"b":{"$ref":"#"},"c":{"anyOf":[true,{"type":["string","null"],"nullable":true}]}},"$defs":{"A/ ":{"enum":[null]}}`):              "",
+		out(`"properties":{"a":{"items":[{"type":"string"}],"const":null,"default":null,"x":null,"id2":1},"id":{"pattern":"^[\\w\\-]{1,}\\p{L}(?=\\.)$"}},"dependencies":{"a":["b"],"b":{"not":false}},"additionalProperties":{"format":"int32","maximum":1.0}`): "",
+		out(`"properties":{"a":{"type":"STRING","anyOf":null,"minimum":"0"}}`): out(`"properties":{"a":{"type":"string","minimum":0}}`),
+		out(`"properties":{"a":{"type":"str"}}`):                               plain,
+		out(`"properties":{"a":{"required":true}}`):                            plain,
+		out(`"properties":{"a":{"exclusiveMinimum":true,"minimum":0}}`):        plain,
+		out(`"properties":{"a":{"enum":[]}}`):                                  plain,
+		out(`"properties":{"a":{"id":"x"}}`):                                   plain,
+		out(`"properties":{"a":{"$id":"x"}}`):                                  plain,
+		out(`"properties":{"a":{"nullable":true}}`):                            plain,
+		out(`"properties":{"a":{"type":["null"],"nullable":false}}`):           plain,
+		out(`"properties":{"a":{"$ref":"https://example.com/x"}}`):             plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/A"}}`):                         plain,
+		out(`"$anchor":"a","properties":{"a":{"$ref":"#a"}}`):                  plain,
+		out(`"properties":{"a":{"pattern":"(?P<n>.)"}}`):                       plain,
+		out(`"properties":{"a":{"pattern":"\\_"}}`):                             plain,
+		out(`"properties":{"a":{"pattern":"^{.*}$"}}`):                         plain,
+		out(`"properties":{"a":{"pattern":"("}}`):                              plain,
+		out(`"additionalProperties":"false"`):                                  plain,
+		out(`"if":7`):                                                          plain,
+		out(`"$id":7`):                                                         plain,
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:       `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
 	} {
 		got, mended, err := Older([]byte(def))
 		switch {

@@ -13,10 +13,16 @@ const (
 	text
 	flag
 	number
-	whole  // a number without a fraction
-	choice // one of some texts
-	moment // RFC 3339, as the SDK's schema has it
-	schema // a JSON Schema by which older clients check a member: an object
+	whole     // a number without a fraction
+	choice    // one of some texts
+	moment    // RFC 3339, as the SDK's schema has it
+	schema    // what older clients take for a JSON Schema: an object, or a list
+	subschema // a JSON Schema that they compile: members as the shape lists them, or true or false
+	severally // a value of one shape, or a list of those of another
+	some      // a list that is not empty
+	pattern   // a regular expression of JavaScript
+	reference // to a part of the same schema
+	refused   // nothing
 )
 
 // A shape is what a client accepts in one place of a definition.
@@ -24,7 +30,8 @@ type shape struct {
 	form    form
 	members map[string]*shape // of an object
 	needs   []string          // members that must be there
-	each    *shape            // of a record or a list
+	each    *shape            // of a record or a list, or one alone
+	many    *shape            // of a list, if there may be one alone
 	choices []string
 	most    float64 // of a number from 0 on; 0: any
 	absent  string  // what stands for a needed member that is absent or null: JSON; "": nothing does
@@ -84,7 +91,34 @@ var shapes = [offers.Kinds]*shape{
 	offers.Templates: with(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
 }
 
-// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object, and results are objects.
-var olderTool = &shape{form: object, members: map[string]*shape{
-	"inputSchema": schemaOf(&shape{form: schema}), "outputSchema": schemaOf(&shape{form: schema}),
-}}
+// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object, and results are objects. v1 of the
+// SDK also compiles each outputSchema when it lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile.
+var olderTool = &shape{form: object, members: map[string]*shape{"inputSchema": schemaOf(&shape{form: schema}), "outputSchema": compiled()}}
+
+func compiled() *shape {
+	sub := &shape{form: subschema}
+	list, byName, aNumber := &shape{form: list, each: sub}, &shape{form: record, each: sub}, &shape{form: number}
+	aType := &shape{form: choice, choices: []string{"object", "array", "string", "number", "integer", "boolean", "null"}}
+	sub.members = map[string]*shape{
+		"type": {form: severally, each: aType, many: aType}, "enum": {form: some}, "format": aText, "pattern": {form: pattern},
+		"required": texts, "uniqueItems": aFlag, "nullable": aFlag, "id": {form: refused}, "$id": {form: refused}, "$ref": {form: reference},
+		"properties": byName, "patternProperties": byName, "definitions": byName, "$defs": byName,
+		"dependencies": {form: record, each: &shape{form: severally, each: sub, many: aText}}, "items": {form: severally, each: sub, many: sub},
+		"anyOf": list, "oneOf": list, "allOf": list,
+	}
+	for _, name := range []string{"additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"} {
+		sub.members[name] = sub
+	}
+	for _, name := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+		"minItems", "maxItems", "minProperties", "maxProperties"} {
+		sub.members[name] = aNumber
+	}
+	top := schemaOf(&shape{form: schema, members: sub.members})
+	for name, member := range sub.members {
+		if top.members[name] == nil {
+			top.members[name] = member
+		}
+	}
+	top.members["$id"] = aText
+	return top
+}
