@@ -1,0 +1,545 @@
+package tolerance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mcphub/e2e/world"
+	"mcphub/internal/seeds"
+)
+
+// lists are the lists of the protocol, by the member that holds each.
+var lists = []string{"tools", "prompts", "resources", "resourceTemplates"}
+
+// kinds are the names of their entries in the schemas of the protocol.
+var kinds = map[string]string{"tools": "Tool", "prompts": "Prompt", "resources": "Resource", "resourceTemplates": "ResourceTemplate"}
+
+// brokenDefinitions are definitions that servers have, of each list. KIND-N is the name of each.
+var brokenDefinitions = map[string][]string{
+	"tools": {
+		`{"name":"NAME"}`,
+		`{"name":"NAME","inputSchema":null}`,
+		`{"name":"NAME","inputSchema":{}}`,
+		`{"name":"NAME","inputSchema":{"properties":{"a":{"type":"string"}}}}`,
+		`{"name":"NAME","inputSchema":{"anyOf":[{"type":"object"},{"type":"object","required":["a"]}]}}`,
+		`{"name":"NAME","inputSchema":{"type":["object","null"]}}`,
+		`{"name":"NAME","inputSchema":{"type":"OBJECT"}}`,
+		`{"name":"NAME","inputSchema":{"type":"string"}}`,
+		`{"name":"NAME","inputSchema":true}`,
+		`{"name":"NAME","inputSchema":{"type":"object","properties":[]}}`,
+		`{"name":"NAME","inputSchema":{"type":"object","properties":null}}`,
+		`{"name":"NAME","inputSchema":{"type":"object","properties":{"a":"string"}}}`,
+		`{"name":"NAME","inputSchema":{"type":"object","properties":{"a":true}}}`,
+		`{"name":"NAME","inputSchema":{"type":"object","required":null}}`,
+		`{"name":"NAME","inputSchema":{"type":"object","required":true}}`,
+		`{"name":"NAME","description":null,"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","description":["a","b"],"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","title":null,"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","annotations":null,"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","annotations":{"readOnlyHint":"true","destructiveHint":"false"},"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","outputSchema":{},"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","outputSchema":null,"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","outputSchema":{"type":"array","items":{"type":"string"}},"inputSchema":{"type":"object"}}`,
+		`{"name":"NAME","_meta":null,"inputSchema":{"type":"object"}}`,
+	},
+	"prompts": {
+		`{"name":"NAME","arguments":null}`,
+		`{"name":"NAME","arguments":{}}`,
+		`{"name":"NAME","arguments":[{"name":"a","required":"true"}]}`,
+		`{"name":"NAME","arguments":[{"description":"no name"}]}`,
+		`{"name":"NAME","description":null}`,
+		`{"name":"NAME","_meta":null}`,
+	},
+	"resources": {
+		`{"uri":"broken://NAME","name":"n","size":"12"}`,
+		`{"uri":"broken://NAME","name":"n","size":"about 12"}`,
+		`{"uri":"broken://NAME","name":"n","mimeType":null}`,
+		`{"uri":"broken://NAME","name":"n","annotations":null}`,
+		`{"uri":"broken://NAME","name":"n","annotations":{"priority":5}}`,
+		`{"uri":"broken://NAME","name":"n","annotations":{"audience":"user"}}`,
+		`{"uri":"broken://NAME"}`,
+	},
+	"resourceTemplates": {
+		`{"uriTemplate":"broken://NAME/{a}","name":"n","mimeType":null}`,
+		`{"uriTemplate":"broken://NAME/{a}","name":"n","description":null}`,
+		`{"uriTemplate":"broken://NAME/{a}"}`,
+		`{"uriTemplate":"broken://NAME/{a}","name":"n","_meta":[1]}`,
+	},
+}
+
+// A reader is reads.mjs: the official clients.
+type reader struct {
+	t   testing.TB
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// clients are the clients of reads.mjs.
+var clients = []string{"v1", "v2", "modern"}
+
+func startReader(t testing.TB, w *world.World, n world.Node) *reader {
+	t.Helper()
+	cmd := exec.Command(n.Program, world.Source("e2e", "tolerance", "reads.mjs"))
+	cmd.Env, cmd.Stderr = w.Env(), os.Stderr
+	in, err := cmd.StdinPipe()
+	world.Must(t, err)
+	out, err := cmd.StdoutPipe()
+	world.Must(t, err)
+	world.Must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the clients: %v", err)
+		}
+	})
+	return &reader{t, in, bufio.NewReaderSize(out, 1<<20)}
+}
+
+func (r *reader) ask(question obj, answer any) {
+	r.t.Helper()
+	_, err := fmt.Fprintln(r.in, world.Raw(r.t, question))
+	world.Must(r.t, err)
+	line, err := r.out.ReadBytes('\n')
+	world.Must(r.t, err)
+	world.Must(r.t, json.Unmarshal(line, answer))
+}
+
+// alone is what each client says of a list that holds one of the definitions alone; "": it reads it.
+func (r *reader) alone(list string, entries []string) map[string][]string {
+	r.t.Helper()
+	all := map[string][]string{}
+	r.ask(obj{"list": list, "entries": entries, "each": true}, &all)
+	return all
+}
+
+// whole is what each client says of a list that holds all of them.
+func (r *reader) whole(list string, entries []string) map[string]string {
+	r.t.Helper()
+	var all map[string][]string
+	r.ask(obj{"list": list, "entries": entries}, &all)
+	said := map[string]string{}
+	for client, verdict := range all {
+		said[client] = verdict[0]
+	}
+	return said
+}
+
+// serving is the entry of a server that lists these definitions.
+func serving(w *world.World, n world.Node, name string, given map[string][]string) obj {
+	return obj{"command": n.Program, "args": []string{world.Source("e2e", "tolerance", "lists.mjs"), w.Write(name+".json", world.Raw(w.T, given))}, "sandbox": "off"}
+}
+
+// Each kind of broken definition costs nothing but itself: with all of them in one server, every client of either era lists what another
+// server has, what was mended, and what is left out is named with the member. Control: without the hub each client reads none of those lists.
+func TestBrokenDefinitionsHarmNoOtherServer(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	w := world.New(t)
+	r := startReader(t, w, n)
+	broken, names := map[string][]string{}, map[string][]string{}
+	kinds := 0
+	for _, list := range lists {
+		for i, def := range brokenDefinitions[list] {
+			name := fmt.Sprintf("%s-%d", strings.ToLower(list), i)
+			broken[list], names[list] = append(broken[list], strings.Replace(def, "NAME", name, 1)), append(names[list], name)
+			kinds++
+		}
+		said := r.alone(list, broken[list])
+		for i, def := range broken[list] {
+			if said["v1"][i] == "" && said["v2"][i] == "" && said["modern"][i] == "" {
+				t.Errorf("control: each client reads %s", def)
+			}
+		}
+	}
+	if kinds != 41 {
+		t.Errorf("%d kinds of broken definitions, want 41", kinds)
+	}
+	good := map[string][]string{
+		"tools": {`{"name":"ok","inputSchema":{"type":"object"}}`}, "prompts": {`{"name":"ok"}`},
+		"resources": {`{"uri":"good://ok","name":"n"}`}, "resourceTemplates": {`{"uriTemplate":"good://ok/{a}","name":"n"}`},
+	}
+	goodName := map[string]string{"tools": "good__ok", "prompts": "good__ok", "resources": "good://ok", "resourceTemplates": "good://ok/{a}"}
+
+	var direct map[string]map[string]json.RawMessage
+	entry := serving(w, n, "broken", broken)
+	r.ask(obj{"command": entry["command"], "args": entry["args"], "env": environment(w), "cwd": w.Home, "until": []string{}}, &direct)
+	for client, said := range direct {
+		for list, of := range said {
+			if of[0] != '"' {
+				t.Errorf("control: %s reads the %s of the server itself: %s", client, list, of)
+			}
+		}
+	}
+
+	config := w.Config(obj{"broken": entry, "good": serving(w, n, "good", good)}, obj{"expose": "direct"})
+	s := w.Serve(config, nil)
+	s.Odd = true // the definitions are judged by the clients here
+	s.Handshake()
+	s.AwaitTool("broken__tools-3")
+	var report struct {
+		Servers []struct {
+			Name               string
+			NotOffered, Mended []struct{ Tool, Reason string }
+		}
+	}
+	world.Must(t, json.Unmarshal([]byte(s.MustCall("list-tools", `{"serverName":"broken"}`).Text), &report))
+	of := report.Servers[0]
+	var through map[string]map[string][]string
+	r.ask(obj{"command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": environment(w), "cwd": w.Home,
+		"until": []string{"good__ok", "broken__tools-3"}}, &through)
+	for client, said := range through {
+		for _, list := range lists {
+			if !slices.Contains(said[list], goodName[list]) {
+				t.Errorf("%s does not list %s of the good server: %q", client, goodName[list], said[list])
+			}
+			for i, name := range names[list] {
+				named := func(all []struct{ Tool, Reason string }) bool {
+					return slices.ContainsFunc(all, func(o struct{ Tool, Reason string }) bool {
+						return strings.Contains(o.Tool+" ", name+" ") || strings.HasSuffix(strings.TrimSuffix(o.Tool, "/{a}"), name)
+					})
+				}
+				listed := slices.ContainsFunc(said[list], func(n string) bool { return strings.HasSuffix(strings.TrimSuffix(n, "/{a}"), name) })
+				switch leftOut := named(of.NotOffered); {
+				case leftOut && listed, !leftOut && !named(of.Mended), client == "modern" && !leftOut && !listed:
+					t.Errorf("%s, %s: listed %t, left out %t, mended %t", client, broken[list][i], listed, leftOut, named(of.Mended))
+				}
+			}
+		}
+	}
+	if len(of.NotOffered) == 0 || len(of.NotOffered) > 15 {
+		t.Errorf("%d are left out: %+v", len(of.NotOffered), of.NotOffered)
+	}
+}
+
+// uncompiled are schemas of results that a JSON Schema may hold, or that servers write for one, and that Ajv does not compile.
+var uncompiled = []string{
+	`"properties":{"a":{"type":"str"}}`, `"properties":{"a":{"minimum":"much"}}`, `"properties":{"a":{"enum":"a|b"}}`, `"properties":{"a":{"enum":[]}}`, `"properties":{"a":{"required":true}}`,
+	`"properties":{"a":{"exclusiveMinimum":true,"minimum":0}}`, `"properties":{"a":{"pattern":"(?P<n>.)"}}`, `"properties":{"a":{"pattern":"\\_"}}`, `"properties":{"a":{"pattern":"^{.*}$"}}`, `"properties":{"a":{"pattern":"("}}`,
+	`"properties":{"a":{"$ref":"https://example.com/x"}}`, `"properties":{"a":{"$ref":"#/$defs/A"}}`, `"$anchor":"a","properties":{"a":{"$ref":"#a"}}`, `"anyOf":null`, `"properties":{"a":{"type":null}}`,
+	`"additionalProperties":"false"`, `"properties":{"a":{"nullable":true}}`, `"properties":{"a":{"type":["null"],"nullable":false}}`, `"if":7`, `"$id":7`, `"properties":{"a":{"id":"x"}}`, `"properties":{"a":{"uniqueItems":"yes"}}`,
+	`"properties":{"a":{"not":{"items":{"type":"any"}}}}`, `"dependencies":{"a":{"type":"any"}}`, `"allOf":[{"type":"any"}]`, `"properties":{"a":{"pattern":"[\\@]"}}`, `"properties":{"a":{"pattern":"a\\-b"}}`, `"properties":{"a":{"pattern":"a]"}}`,
+}
+
+// compile are schemas of results that Ajv compiles.
+var compile = []string{
+	`"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"T","properties":{"a":{"$ref":"#/$defs/A~1%20"},"b":{"$ref":"#"}},"$defs":{"A/ ":{"enum":[null]}}`,
+	`"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"A"},"b":{"type":"string","nullable":true},"c":{"type":["integer","null"]}},"required":["a"]`,
+	`"properties":{"a":{"pattern":"^[\\w\\-.]{1,}\\p{L}(?=\\.)$"},"b":{"format":"int32","exclusiveMinimum":0},"c":{"items":[{"type":"string"}]},"d":{"prefixItems":[{}]}}`,
+	`"dependencies":{"a":["b"],"b":{"not":false}},"patternProperties":{"^x-":{}},"additionalProperties":false,"x-y":{"type":"any"}`,
+}
+
+// v1 compiles the schema of each tool's results when it lists tools. One that does not compile would cost it all tools of all servers: it gets that tool
+// without. Those that compile it gets byte for byte, as clients of 2026-07-28 get all.
+func TestSchemasOfResultsThatDoNotCompile(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	w := world.New(t)
+	r := startReader(t, w, n)
+	tool := func(name, more string) string {
+		return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"},"outputSchema":{"type":"object",%s}}`, name, more)
+	}
+	var defs []string
+	for i, more := range append(slices.Clone(uncompiled), compile...) {
+		defs = append(defs, tool(fmt.Sprintf("t%d", i), more))
+	}
+	for i, said := range r.alone("tools", defs)["v1"] {
+		if (said == "") != (i >= len(uncompiled)) {
+			t.Errorf("control: v1 says %q of %s", said, defs[i])
+		}
+	}
+	config := w.Config(obj{"kid": serving(w, n, "kid", map[string][]string{"tools": defs})}, obj{"expose": "direct"})
+	s := w.Serve(config, nil)
+	s.Odd = true // the definitions are judged by the clients here
+	s.Handshake()
+	listed := s.AwaitTool("kid__t0")
+	var entries []string
+	for i := range defs {
+		name := fmt.Sprintf("t%d", i)
+		got, direct := string(listed["kid__"+name]), strings.Replace(defs[i], name, "kid__"+name, 1)
+		if entries = append(entries, got); (got == direct) != (i >= len(uncompiled)) {
+			t.Errorf("%s is offered as %s", direct, got)
+		}
+	}
+	if said := r.whole("tools", entries); said["v1"] != "" {
+		t.Errorf("v1 does not read the tools that the hub offers: %.2000s", said["v1"])
+	}
+	modern := w.Serve(config, nil)
+	modern.Odd = true
+	params := obj{"_meta": obj{"io.modelcontextprotocol/protocolVersion": world.ModernVersion, "io.modelcontextprotocol/clientCapabilities": obj{}}}
+	all := everyPage(t, modern, params, "tools")
+	for i := range defs {
+		name := fmt.Sprintf("t%d", i)
+		direct := strings.Replace(defs[i], name, "kid__"+name, 1)
+		if !slices.ContainsFunc(all, func(entry json.RawMessage) bool { return string(entry) == direct }) {
+			t.Errorf("clients of 2026-07-28 do not get %s", direct)
+		}
+	}
+}
+
+// environment is that of a program which a client starts.
+func environment(w *world.World) obj {
+	vars := obj{}
+	for _, v := range w.Env() {
+		name, value, _ := strings.Cut(v, "=")
+		vars[name] = value
+	}
+	return vars
+}
+
+// Whatever a server defines, all clients read what the hub offers of it. What is valid in the protocol and they read without the hub, they get byte
+// for byte, but for the name.
+// The definitions are drawn by the protocol's own schema, with mistakes in them.
+func TestWhateverIsDefinedIsRead(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	w := world.New(t)
+	r := startReader(t, w, n)
+	const batch = 1000
+	cases := world.LongCases(t, 250, 10_000)
+	random := seeds.Rand(t)
+	schemas, valid := protocolSchemas(t)
+	servers, given, direct := obj{}, map[string]map[string][]string{}, map[string]map[string]map[string][]string{}
+	for from := 0; from < cases; from += batch {
+		server := fmt.Sprintf("s%d", from/batch)
+		given[server], direct[server] = map[string][]string{}, map[string]map[string][]string{}
+		for i := from; i < min(from+batch, cases); i++ {
+			list := lists[i%len(lists)]
+			d := &drawer{random, schemas[i/len(lists)%2], fmt.Sprintf("d-%s-%d-", server, len(given[server][list]))}
+			given[server][list] = append(given[server][list], d.definition(list))
+		}
+		for _, list := range lists {
+			direct[server][list] = r.alone(list, given[server][list])
+		}
+		servers[server] = serving(w, n, server, given[server])
+	}
+	config := w.Config(servers, obj{"expose": "direct"})
+	kept, mended, dropped := 0, 0, 0
+	for _, modern := range []bool{false, true} {
+		s := w.Serve(config, nil)
+		s.Odd = true // the definitions are judged by the clients here
+		params := obj{}
+		readers := []string{"v1", "v2"}
+		if modern {
+			params["_meta"] = obj{"io.modelcontextprotocol/protocolVersion": world.ModernVersion, "io.modelcontextprotocol/clientCapabilities": obj{}}
+			readers = []string{"modern"}
+		} else {
+			s.Handshake()
+		}
+		for _, list := range lists {
+			var offered []json.RawMessage
+			if !world.Within(world.WaitLimit, func() bool {
+				offered = everyPage(t, s, params, list)
+				for server := range servers {
+					if !slices.ContainsFunc(offered, func(entry json.RawMessage) bool { return strings.Contains(string(entry), "d-"+server+"-") }) {
+						return false // it is still starting
+					}
+				}
+				return true
+			}) {
+				t.Fatalf("some server has no %s", list)
+			}
+			entries := make([]string, len(offered))
+			byName := map[string]string{}
+			for i, entry := range offered {
+				entries[i] = string(entry)
+				byName[keyOf(entry)] = string(entry)
+			}
+			said := r.whole(list, entries)
+			for _, client := range readers {
+				if said[client] != "" {
+					t.Errorf("%s does not read the %s that the hub offers: %.2000s", client, list, said[client])
+				}
+			}
+			for server := range servers {
+				for i, def := range given[server][list] {
+					want := def
+					if list == "tools" || list == "prompts" {
+						want = strings.Replace(def, `"name":"d-`, `"name":"`+server+`__d-`, 1)
+					}
+					got := byName[keyOf([]byte(want))]
+					reads := !slices.ContainsFunc(clients, func(c string) bool { return direct[server][list][c][i] != "" })
+					switch {
+					case got == want:
+						kept++
+					case reads && valid(list, def):
+						t.Errorf("modern %t, %s: %s\nis offered as %q", modern, list, def, got)
+					case got == "":
+						dropped++
+					default:
+						mended++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d as they are, %d mended, %d left out", kept, mended, dropped)
+	if kept < cases/4 || mended < cases/20 || dropped < cases/20 {
+		t.Errorf("%d as they are, %d mended, %d left out: too little was tried", kept, mended, dropped)
+	}
+}
+
+// with is a copy of an object with more members.
+func with(o, more obj) obj {
+	all := obj{}
+	for _, from := range []obj{o, more} {
+		for name, value := range from {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// everyPage is a list of the hub, each entry raw.
+func everyPage(t *testing.T, s *world.Session, params obj, list string) (all []json.RawMessage) {
+	t.Helper()
+	method := map[string]string{"resourceTemplates": "resources/templates/list"}[list]
+	if method == "" {
+		method = list + "/list"
+	}
+	for {
+		m := s.MustRequest(method, world.Raw(t, params))
+		if m.Error != nil && params["cursor"] != nil {
+			return nil // the list has changed since its first page
+		}
+		var page map[string]json.RawMessage
+		world.Must(t, json.Unmarshal(m.Result, &page))
+		var entries []json.RawMessage
+		world.Must(t, json.Unmarshal(page[list], &entries))
+		all = append(all, entries...)
+		if page["nextCursor"] == nil {
+			return all
+		}
+		params = with(params, obj{"cursor": page["nextCursor"]})
+	}
+}
+
+// keyOf is by what an entry is known.
+func keyOf(entry []byte) string {
+	var of struct{ Name, URI, URITemplate any }
+	_ = json.Unmarshal(entry, &of)
+	for _, key := range []any{of.URI, of.URITemplate, of.Name} {
+		if text, ok := key.(string); ok {
+			return text
+		}
+	}
+	return "none"
+}
+
+// A drawer makes definitions by the protocol's own schema, with mistakes in them.
+type drawer struct {
+	*rand.Rand
+
+	schemas map[string]any // the $defs of one version
+	token   string         // in the name and the URI of the definition
+}
+
+// odd are values that servers write in the place of others.
+var odd = []string{"null", "null", "null", "true", `"true"`, `"FALSE"`, "[]", "{}", "7", `"7"`, "1.5", "-1", `""`, `[""]`, `["object"]`, `{"a":null}`, "[null]", `"2025-01-12"`, `"OBJECT"`}
+
+func pick[V any](d *drawer, from []V) V { return from[d.IntN(len(from))] }
+
+// definition draws one; a half of them have a mistake.
+func (d *drawer) definition(list string) string {
+	text := d.value(d.schemas[kinds[list]].(map[string]any), "")
+	return strings.Replace(`{"x-n":1.50,`+text[1:], ",}", "}", 1)
+}
+
+func (d *drawer) value(s map[string]any, at string) string {
+	if at != "" && d.IntN(15) == 0 {
+		if wrong := pick(d, odd); wrong[0] != '"' || at != "/name" && at != "/uri" && at != "/uriTemplate" { // which is how an entry is known
+			return wrong
+		}
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		return d.value(d.schemas[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any), at)
+	}
+	switch {
+	case at == "/name":
+		return `"` + d.token + `"`
+	case at == "/uri":
+		return `"x://h/` + d.token + `"`
+	case at == "/uriTemplate":
+		return `"x://h/` + d.token + `/{a}"`
+	case at == "/execution/taskSupport":
+		return `"forbidden"` // the hub says itself which calls can be tasks
+	case strings.HasSuffix(at, "/lastModified"):
+		return `"2025-01-12T15:00:58Z"`
+	case s["const"] != nil:
+		return fmt.Sprintf("%q", s["const"])
+	case s["enum"] != nil:
+		return fmt.Sprintf("%q", pick(d, s["enum"].([]any)))
+	case s["anyOf"] != nil:
+		return d.value(pick(d, s["anyOf"].([]any)).(map[string]any), at)
+	}
+	switch s["type"] {
+	case "object":
+		return d.object(s, at)
+	case "array":
+		var all []string
+		for range d.IntN(3) {
+			all = append(all, d.value(s["items"].(map[string]any), at+"/-"))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	case "boolean":
+		return pick(d, []string{"true", "false"})
+	case "integer", "number":
+		return pick(d, []string{"0", "1", "1.0"})
+	case "string":
+		return pick(d, []string{`"x"`, `"a \u003cb>"`, `"Größe 1"`, `"image/png"`})
+	}
+	return pick(d, []string{"{}", `"x"`, "1.50", "true", `{"x":[1e2]}`})
+}
+
+func (d *drawer) object(s map[string]any, at string) string {
+	members, _ := s["properties"].(map[string]any)
+	needed, _ := s["required"].([]any)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		is, needs := members[name].(map[string]any), slices.Contains(needed, any(name))
+		if needs && d.IntN(60) > 0 || !needs && d.IntN(3) == 0 {
+			all = append(all, fmt.Sprintf("%q:%s", name, d.value(is, at+"/"+name)))
+		}
+	}
+	if more, ok := s["additionalProperties"].(map[string]any); ok && d.IntN(2) == 0 {
+		all = append(all, `"x":`+d.value(more, at+"/x"))
+	}
+	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return "{" + strings.Join(all, ",") + "}"
+}
+
+// protocolSchemas are the definitions of each version, as the protocol publishes them, and what says whether an entry of a list is valid in all of them.
+func protocolSchemas(t testing.TB) (all []map[string]any, valid func(list, def string) bool) {
+	t.Helper()
+	compiled := map[string][]*jsonschema.Schema{}
+	for _, era := range world.Eras {
+		text, err := os.ReadFile(world.Source("internal", "spectest", "schema", era.Version+".json"))
+		world.Must(t, err)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		world.Must(t, err)
+		all = append(all, doc.(map[string]any)["$defs"].(map[string]any))
+		c := jsonschema.NewCompiler()
+		world.Must(t, c.AddResource("mem:"+era.Version, doc))
+		for list, kind := range kinds {
+			s, err := c.Compile("mem:" + era.Version + "#/$defs/" + kind)
+			world.Must(t, err)
+			compiled[list] = append(compiled[list], s)
+		}
+	}
+	return all, func(list, def string) bool {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(def))
+		world.Must(t, err)
+		return !slices.ContainsFunc(compiled[list], func(s *jsonschema.Schema) bool { return s.Validate(v) != nil })
+	}
+}
