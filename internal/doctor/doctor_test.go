@@ -17,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
@@ -176,6 +177,31 @@ func TestExamineHTTP(t *testing.T) {
 	}
 	if len(r.Servers) != 3 || r.Servers[0].State != "failed" || r.Servers[2].State != "disabled" {
 		t.Errorf("the servers are %+v", r.Servers)
+	}
+}
+
+// TestDefinitionsAreNamed: a definition that clients do not get, or get in another form, is a warning that names server, definition and member.
+// "tools" of the entry leaves out only tools.
+func TestDefinitionsAreNamed(t *testing.T) {
+	var offered status.Child
+	offered.State = children.Ready.String()
+	offered.NotOffered = []status.Omission{{Tool: "t", Reason: "its member /inputSchema/type is not \"object\""}, {Tool: "prompt p", Reason: "its member /arguments is no list"}}
+	offered.Mended = []status.Omission{{Tool: "u", Reason: "title is left out: it is null"}}
+	o := options(t, `{"mcpServers": {}}`)
+	e := &examination{Options: o, found: setup.CheckResult{Result: setup.Result{File: &config.File{}}}, report: &Report{}, signing: func() (none Signing) { return none }}
+	var out Server
+	e.server(t.Context(), &out, &hub.Child{Spec: spec.Spec{Name: "kid"}}, &offered, nil)
+	var said []string
+	for _, f := range e.report.Findings {
+		said = append(said, f.Subject+": "+f.Severity+": "+f.Text+"; "+f.Cure)
+	}
+	want := []string{
+		`kid: warning: "t" of it is not offered: its member /inputSchema/type is not "object"; have its maker mend the definition, or leave the tool out: "tools": {"exclude": ["t"]}`,
+		`kid: warning: "prompt p" of it is not offered: its member /arguments is no list; have its maker mend the definition`,
+		`kid: warning: "u" of it is mended, since clients would refuse it: title is left out: it is null; have its maker mend the definition`,
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("it says %q", said)
 	}
 }
 
