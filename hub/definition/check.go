@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/dlclark/regexp2"
-
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/lazyregexp"
+	"mcphub/internal/nesting"
+	"mcphub/internal/printable"
 )
 
 // A Fault is why no client can be given a definition.
@@ -23,8 +22,10 @@ type Fault struct {
 	Wrong   string // what is wrong there, for people
 }
 
-// Error implements error.
-func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", f.Pointer, f.Wrong) }
+// Error implements error. What a server wrote in it is clipped and controls no terminal.
+func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", shown(f.Pointer), f.Wrong) }
+
+func shown(text string) string { return printable.Escape(text, 200) }
 
 // Check returns a definition that every client of 2026-07-28 reads, and for people what was mended in it. A valid one is returned as
 // it is. def is one JSON value without blanks around it. The error is a *Fault.
@@ -32,31 +33,86 @@ func Check(kind offers.Kind, def []byte) (_ []byte, mended []string, err error) 
 	if shapes[kind] == nil {
 		return def, nil, nil
 	}
+	if nesting.TooDeep(def, maxDepth) >= 0 {
+		return nil, nil, &Fault{"/", fmt.Sprintf("nests more than %d deep", maxDepth)}
+	}
 	var w walk
 	def, err = w.value(def, shapes[kind], "")
 	return def, w.mended, err
 }
 
-// Older returns the definition of a tool, which [Check] has returned, for clients before 2026-07-28. What they cannot read of results is
-// left out, since a client without an outputSchema takes any result.
+// maxDepth is how deep a definition may nest. Parsers of official clients give up a message at 200 levels, or recurse until their stack is spent.
+const maxDepth = 180
+
+// Older returns the definition of a tool, which [Check] has returned, for clients before 2026-07-28. If they cannot read the schema of its
+// results, it is left out, since a client without one takes any result.
 func Older(def []byte) (_ []byte, mended []string, err error) {
-	w := walk{root: jsonrpc.Get(def, "outputSchema")}
+	var w walk
 	older, err := w.value(def, olderTool, "")
-	if fault, ok := err.(*Fault); ok && strings.HasPrefix(fault.Pointer, "/outputSchema") {
-		w = walk{mended: []string{"outputSchema is left out: it " + fault.Wrong}}
-		older, err = w.value(jsonrpc.Without(def, "outputSchema"), olderTool, "")
+	results := jsonrpc.Get(older, "outputSchema")
+	if err != nil || results == nil {
+		return older, w.mended, err
 	}
-	return older, w.mended, err
+	before := len(w.mended)
+	made, err := w.results(results)
+	if err != nil {
+		w.mended = w.mended[:before]
+		w.mend("/outputSchema", "is left out: %v", err)
+		return jsonrpc.Without(older, "outputSchema"), w.mended, nil
+	}
+	if !same(made, results) {
+		older = jsonrpc.Join(jsonrpc.Splice(older, jsonrpc.Edit{Old: results, With: made}))
+	}
+	return older, w.mended, nil
+}
+
+// ResultID returns the identifier of the schema of a tool's results, "" if it has none. v1 of the SDK keeps what it compiled by it.
+func ResultID(def []byte) (id string) {
+	_ = jsonrpc.Members(jsonrpc.Get(def, "outputSchema"), func(name string, value []byte) bool {
+		if name == "$id" { // if there are two, the last one counts in JavaScript
+			id, _ = jsonrpc.String(value)
+		}
+		return true
+	})
+	return id
+}
+
+// WithoutResultID returns the definition of a tool whose schema of results has no identifier. References in it are as they were, since they lead into
+// this schema.
+func WithoutResultID(def []byte) []byte {
+	results := jsonrpc.Get(def, "outputSchema")
+	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: results, With: jsonrpc.Without(results, "$id")}))
+}
+
+// results returns a schema of results as older clients compile it.
+func (w *walk) results(schema []byte) ([]byte, error) {
+	const at = "/outputSchema"
+	if len(schema) > maxResults || nesting.TooDeep(schema, maxNesting) >= 0 {
+		return nil, &Fault{at, "is too large"}
+	}
+	schema, err := w.value(schema, resultSchema, at)
+	if err != nil {
+		return nil, err
+	}
+	if fault := compile(schema); fault != nil {
+		return nil, &Fault{at + fault.Pointer, fault.Wrong}
+	}
+	return schema, nil
 }
 
 // A walk compares one definition with its shape.
-type walk struct {
-	mended []string
-	root   []byte // of the schema into which references lead
-}
+type walk struct{ mended []string }
+
+// maxMended is how many mends of one definition are named.
+const maxMended = 20
 
 func (w *walk) mend(at, how string, args ...any) {
-	w.mended = append(w.mended, strings.TrimPrefix(at, "/")+" "+fmt.Sprintf(how, args...))
+	switch {
+	case len(w.mended) < maxMended:
+		w.mended = append(w.mended, shown(strings.TrimPrefix(at, "/"))+" "+fmt.Sprintf(how, args...))
+	case len(w.mended) == maxMended:
+		w.mended = append(w.mended, "and more")
+	}
 }
 
 // add returns what stands for a member that is absent or null.
@@ -71,8 +127,11 @@ func (w *walk) value(v []byte, s *shape, at string) ([]byte, error) {
 	case anything:
 		return v, nil
 	case subschema:
-		if string(v) == "true" || string(v) == "false" {
+		switch {
+		case string(v) == "true", string(v) == "false":
 			return v, nil
+		case len(at) > maxPointer:
+			return nil, &Fault{at, "has too long a pointer"}
 		}
 		return w.object(v, s, at)
 	case object, record, schema:
@@ -104,9 +163,6 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		return []byte(`{"not":{}}`), nil
 	default:
 		return nil, &Fault{orRoot(at), "is no object"}
-	}
-	if (s.form == schema || s.form == subschema) && nullable(v) {
-		return nil, &Fault{at + "/nullable", "is wrong beside its type"}
 	}
 	var made []byte // the object with what is mended; nil as long as nothing is
 	var err error
@@ -164,12 +220,6 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	return append(made, '}'), nil
 }
 
-// nullable finds what Ajv finds wrong about that member of a schema.
-func nullable(v []byte) bool {
-	types, said := jsonrpc.Get(v, "type"), jsonrpc.Get(v, "nullable")
-	return said != nil && types == nil || string(said) == "false" && bytes.Contains(types, []byte(`"null"`))
-}
-
 // prefix returns a new object with the members of v before the value of a member, which is a part of v.
 func prefix(v, value []byte, name string) []byte {
 	b := []byte{'{'}
@@ -208,7 +258,8 @@ func (w *walk) list(v []byte, each *shape, at string) ([]byte, error) {
 }
 
 func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
-	said, isText := jsonrpc.String(v)
+	isText := v[0] == '"' // also one of bad UTF-8, which passes as it is
+	said, _ := jsonrpc.String(v)
 	switch s.form {
 	case text:
 		if !isText {
@@ -227,19 +278,9 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		if v[0] != '[' || isEmptyList(v) {
 			return nil, &Fault{at, "is no list of anything"}
 		}
-	case pattern:
-		if !isText || !compiles(said) {
-			return nil, &Fault{at, "is no regular expression of JavaScript"}
-		}
-	case reference:
-		if !isText || !leads(said, w.root) {
-			return nil, &Fault{at, "leads nowhere in this schema"}
-		}
-	case refused:
-		return nil, &Fault{at, "is not known here to such clients"}
 	case number, whole:
 		if isText && numeral.MatchString(said) {
-			w.mend(at, "is %s and not a text", said)
+			w.mend(at, "is %s and not a text", shown(said))
 			v = []byte(said)
 		}
 		var n float64
@@ -274,7 +315,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		}
 		for _, end := range []string{"Z", "T00:00:00Z"} {
 			if full := strings.Replace(said, " ", "T", 1) + end; isText && moments.MatchString(full) {
-				w.mend(at, "is %s", full)
+				w.mend(at, "is %s", shown(full))
 				return jsonrpc.AppendString(nil, full), nil
 			}
 		}
@@ -283,64 +324,7 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 	return v, nil
 }
 
-// compiles reports whether JavaScript compiles a pattern for certain, with the flag "u": that one refuses escapes and brackets without a
-// meaning.
-func compiles(text string) bool {
-	if _, err := regexp2.Compile(text, regexp2.ECMAScript|regexp2.Unicode); err != nil || strings.Contains(text, "(?P") {
-		return false
-	}
-	class := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-			if i == len(text) || !strings.ContainsRune(`^$\.*+?()[]{}|/dDsSwWbBfnrtv0123456789cxukpP`, rune(text[i])) && !(class && text[i] == '-') {
-				return false
-			}
-			if rest := text[i+1:]; strings.ContainsRune("pPu", rune(text[i])) && strings.HasPrefix(rest, "{") {
-				i += 1 + strings.IndexByte(rest, '}')
-			}
-		case class:
-			class = c != ']'
-		case c == '[':
-			class = true
-		case c == ']' || c == '}':
-			return false
-		case c == '{':
-			times := quantifier.FindString(text[i:])
-			if times == "" {
-				return false
-			}
-			i += len(times) - 1
-		}
-	}
-	return true
-}
-
-// leads reports whether a reference leads to a schema below root.
-func leads(reference string, root []byte) bool {
-	at, ok := strings.CutPrefix(reference, "#")
-	for ok && at != "" {
-		var part string
-		if at, ok = strings.CutPrefix(at, "/"); !ok {
-			break
-		}
-		part, at, _ = strings.Cut(at, "/")
-		if at != "" {
-			at = "/" + at
-		}
-		part, err := url.PathUnescape(part)
-		if err != nil || len(root) == 0 || root[0] != '{' {
-			return false
-		}
-		root = jsonrpc.Get(root, strings.NewReplacer("~1", "/", "~0", "~").Replace(part))
-		ok = root != nil
-	}
-	return ok && (root[0] == '{' || string(root) == "true" || string(root) == "false")
-}
-
 var (
-	quantifier = lazyregexp.New(`^\{[0-9]+(,[0-9]*)?\}`)
 	// numeral is the grammar of a number in JSON (RFC 8259, section 6).
 	numeral = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 	// moments are those that the SDK takes: with a calendar's days, and seconds that may be left out.
@@ -370,6 +354,6 @@ func orList(choices []string) string {
 }
 
 // escape returns a name as a part of a pointer (RFC 6901).
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
+func escape(name string) string { return escaper.Replace(name) }
+
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")

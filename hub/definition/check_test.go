@@ -2,6 +2,7 @@ package definition
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,7 +54,11 @@ func TestCheck(t *testing.T) {
 		{tool, `{"name":"t","inputSchema":{"type":"object"},"icons":[{"src":"x"},{}]}`, "!/icons/1/src", ""},
 		{tool, `{"name":null,"inputSchema":{"type":"object"}}`, "!/name", ""},
 		{tool, `{"inputSchema":{"type":"object"}}`, "!/name", ""},
+		{tool, `{"name":"t","description":"\ud800","title":"` + "\xff" + `","inputSchema":{"type":"object","required":["\ud800"]}}`, "", ""},
 		{tool, `"t"`, "!/", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object","x":` + strings.Repeat("[", 178) + strings.Repeat("]", 178) + `}}`, "", ""},
+		{tool, `{"name":"t","inputSchema":{"type":"object","x":` + strings.Repeat("[", 179) + strings.Repeat("]", 179) + `}}`, "!/", ""},
+		{prompt, `{"name":"p","_meta":{"x":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}}`, "!/", ""},
 		{prompt, `{"name":"p","arguments":[{"name":"a","required":true}]}`, "", ""},
 		{prompt, `{"name":"p","arguments":null}`, `{"name":"p"}`, "arguments is left out: it is null"},
 		{prompt, `{"name":"p","arguments":[{"name":"a"},{"name":"b","description":null,"required":"false"}]}`, `{"name":"p","arguments":[{"name":"a"},{"name":"b","required":false}]}`,
@@ -111,31 +116,57 @@ func TestOlder(t *testing.T) {
 	for def, want := range map[string]string{
 		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`:                "",
 		`{"name":"t","inputSchema":{"type":"object","properties":{"a":true,"b":false,"c":[],"d":{}}}}`: `{"name":"t","inputSchema":{"type":"object","properties":{"a":{},"b":{"not":{}},"c":[],"d":{}}}}`,
+		`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"nullable":true,"id":7}}}}`:     "", // they do not compile it
 		`{"name":"t","inputSchema":{"type":"object","properties":{"a":null}}}`:                         "!",
 		`{"name":"t","inputSchema":{"type":"object","properties":{"a":"text"}}}`:                       "!",
 		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}`:                 `{"name":"t","inputSchema":{"type":"object"}}`,
 		out(`"$id":"x","$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"a":{"$ref":"#/$defs/A~1%20"},"b":{"$ref":"#"},"c":{"anyOf":[true,{"type":["string","null"],"nullable":true}]}},"$defs":{"A/ ":{"enum":[null]}}`):                  "",
 		out(`"properties":{"a":{"items":[{"type":"string"}],"const":null,"default":null,"x":null,"id2":1},"id":{"pattern":"^[\\w\\-]{1,}\\p{L}(?=\\.)$"}},"dependencies":{"a":["b"],"b":{"not":false}},"additionalProperties":{"format":"int32","maximum":1.0}`): "",
-		out(`"properties":{"a":{"type":"STRING","anyOf":null,"minimum":"0"}}`): out(`"properties":{"a":{"type":"string","minimum":0}}`),
-		out(`"properties":{"a":{"type":"str"}}`):                               plain,
-		out(`"properties":{"a":{"required":true}}`):                            plain,
-		out(`"properties":{"a":{"exclusiveMinimum":true,"minimum":0}}`):        plain,
-		out(`"properties":{"a":{"enum":[]}}`):                                  plain,
-		out(`"properties":{"a":{"id":"x"}}`):                                   plain,
-		out(`"properties":{"a":{"$id":"x"}}`):                                  plain,
-		out(`"properties":{"a":{"nullable":true}}`):                            plain,
-		out(`"properties":{"a":{"type":["null"],"nullable":false}}`):           plain,
-		out(`"properties":{"a":{"$ref":"https://example.com/x"}}`):             plain,
-		out(`"properties":{"a":{"$ref":"#/$defs/A"}}`):                         plain,
-		out(`"$anchor":"a","properties":{"a":{"$ref":"#a"}}`):                  plain,
-		out(`"properties":{"a":{"pattern":"(?P<n>.)"}}`):                       plain,
-		out(`"properties":{"a":{"pattern":"\\_"}}`):                            plain,
-		out(`"properties":{"a":{"pattern":"^{.*}$"}}`):                         plain,
-		out(`"properties":{"a":{"pattern":"("}}`):                              plain,
-		out(`"additionalProperties":"false"`):                                  plain,
-		out(`"if":7`):                                                          plain,
-		out(`"$id":7`):                                                         plain,
-		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:       `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
+		out(`"properties":{"a":{"type":"STRING","anyOf":null,"minimum":"0"}}`):                                     out(`"properties":{"a":{"type":"string","minimum":0}}`),
+		out(`"properties":{"a":{"type":"str"}}`):                                                                   plain,
+		out(`"properties":{"a":{"required":true}}`):                                                                plain,
+		out(`"properties":{"a":{"exclusiveMinimum":true,"minimum":0}}`):                                            plain,
+		out(`"properties":{"a":{"enum":[]}}`):                                                                      plain,
+		out(`"properties":{"a":{"id":"x"}}`):                                                                       plain,
+		out(`"properties":{"a":{"$id":"x"}}`):                                                                      plain,
+		out(`"properties":{"a":{"nullable":true}}`):                                                                plain,
+		out(`"properties":{"a":{"type":["null"],"nullable":false}}`):                                               plain,
+		out(`"properties":{"a":{"$ref":"https://example.com/x"}}`):                                                 plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/A"}}`):                                                             plain,
+		out(`"$anchor":"a","properties":{"a":{"$ref":"#a"}}`):                                                      plain,
+		out(`"properties":{"a":{"pattern":"(?P<n>.)"}}`):                                                           plain,
+		out(`"properties":{"a":{"pattern":"\\_"}}`):                                                                plain,
+		out(`"properties":{"a":{"pattern":"^{.*}$"}}`):                                                             plain,
+		out(`"properties":{"a":{"pattern":"("}}`):                                                                  plain,
+		out(`"additionalProperties":"false"`):                                                                      plain,
+		out(`"if":7`):                                                                                              plain,
+		out(`"$id":7`):                                                                                             plain,
+		out(`"properties":{"a":{"nullable":true,"type":[]}}`):                                                      plain,
+		out(`"properties":{"a":{"nullable":true,"type":null}}`):                                                    plain,
+		out(`"properties":{"a":{"type":["nul\u006c"],"nullable":false}}`):                                          plain,
+		out(`"patternProperties":{"(":{"type":"string"}}`):                                                         plain,
+		out(`"properties":{"a":{"formatMinimum":"x"}}`):                                                            plain,
+		out(`"properties":{"a":{"$anchor":"x"},"b":{"$anchor":"x","type":"string"}}`):                              plain,
+		out(`"x-a":{"$id":"q"},"x-b":[{"y":{"$id":"q"}}]`):                                                         plain,
+		out(`"properties":{"a":{"$ref":"#/properties/a"}}`):                                                        plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{"$ref":"#/$defs/B"},"B":{"$ref":"#/$defs/A"}}`): plain,
+		out(`"properties":{"a":{"$ref":"#/x-a"}},"x-a":{"type":"any"}`):                                            plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{}},"$defs":{}`):                                 plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{},"$id":{}}`):                                   plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/a%2Fb"}},"$defs":{"a/b":{}}`):                                      plain,
+		out(`"properties":{"a":{"$ref":"#/properties/__proto__"},"__proto__":{}}`):                                 plain,
+		out(`"properties":{"a":{"$ref":"#/$defs/\ud800"}},"$defs":{"\ud801":{}}`):                                  plain,
+		out(`"$id":"constructor"`):                                                                                 plain,
+		out(`"$id":"x#/%"`):                                                                                        plain,
+		out(`"properties":{"a":{"$async":true}}`):                                                                  plain,
+		out(`"properties":{"a":` + strings.Repeat(`{"not":`, 100) + `{}` + strings.Repeat(`}`, 101)):               plain,
+		out(`"properties":{"a":{"const":"` + strings.Repeat("x", maxResults) + `"}}`):                              plain,
+		out(`"const":[` + strings.Repeat("0,", maxValues) + `0]`):                                                  plain,
+		out(references(100, 400)):                                                                                  plain,
+		out(references(70, 400)):                                                                                   "",
+		out(chain(200)):                                                                                            plain,
+		out(chain(120)):                                                                                            "",
+		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:                                           `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
 	} {
 		got, mended, err := Older([]byte(def))
 		switch {
@@ -146,6 +177,60 @@ func TestOlder(t *testing.T) {
 		case want == "" && (err != nil || string(got) != def || len(mended) > 0), want != "" && (err != nil || string(got) != want || len(mended) == 0):
 			t.Errorf("%s: %s, %q, %v", def, got, mended, err)
 		}
+	}
+}
+
+// references is a schema that refers n times to one of so many values.
+func references(n, values int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"a%d":{"$ref":"#/$defs/A"},`, i)
+	}
+	return `"properties":{` + b.String() + `"b":{}},"$defs":{"A":{"enum":[` + strings.Repeat("0,", values) + `0]}}`
+}
+
+// chain is a schema in which n others refer to the next one each.
+func chain(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"%d":{"properties":{"a":{"$ref":"#/$defs/%d"}}},`, i, i+1)
+	}
+	return fmt.Sprintf(`"properties":{"a":{"$ref":"#/$defs/0"}},"$defs":{%s"%d":{}}`, b.String(), n)
+}
+
+// TestPatterns: an expression compiles if JavaScript compiles it with the flag "u".
+func TestPatterns(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{
+		``, `^a.b$`, `^[\w\-.]{1,}\p{L}(?=\.)$`, `a*?b+?c??d{2}?e{0,3}`, `(?:a|b)*`, `(?<!a)(?<=b)c`, `(?<n>a)\k<n>`, `(a)(b)\2`, `\2(a)(b)`, `[]`, `[^]`, `[a-z-]`, `[-a]`, `[a-b-c]`, `[\b\-\]]`, `\bword\B`,
+		`[\ud83d\ude00-\ud83d\ude4f]`, `\u{1F600}`, `\x41\u0041\0`, `^[A-Z]{2}\d+$`, `^(?!.*\.\.)[^/]+\/$`, `[\u0000-\u{10ffff}]`, `\p{Script=Greek}`, `[(]`, `[{}]`, `Größe`, `(?:(?:))`,
+		`^(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:[0-9a-zA-Z-]+)(?:\.[0-9a-zA-Z-]+)*))?$`,
+	} {
+		if !compiles(good) {
+			t.Errorf("%s does not compile", good)
+		}
+	}
+	for _, bad := range []string{
+		`(`, `)`, `[`, `]`, `a]`, `}`, `{`, `^{.*}$`, `a{,5}`, `a{2,1}`, `a**`, `a{1}{2}`, `^*`, `*`, `|+`, `(?=a)*`, `(?<=a)+`, `\b+`, `(?>a)`, `(?#c)`, `(?P<n>a)`, `(?i)a`, `(?'n'a)`, `(?<1>a)`, `(?<n>a)(?<n>b)`, `(?`,
+		`\1`, `(a)\2`, `\k<n>`, `\k`, `\_`, `\-`, `\@`, `\a`, `\A`, `\z`, `\`, `\01`, `\x4`, `\u12`, `\u{110000}`, `\u{}`, `\pL`, `\p{IsGreek}`, `\p{Foo}`, `[b-a]`, `[\w-a]`, `[a-\d]`, `[\B]`, `[\1]`, `[\_]`, `[a`, `[a-`,
+		`[\udfff-\ud800]`, "\ufffd", strings.Repeat("(", 51) + strings.Repeat(")", 51), strings.Repeat("a", 10_001),
+	} {
+		if compiles(bad) {
+			t.Errorf("%s compiles", bad)
+		}
+	}
+}
+
+// TestMendsAreBounded: of a definition with many mistakes some are named. What its server calls them is clipped and controls no terminal.
+func TestMendsAreBounded(t *testing.T) {
+	t.Parallel()
+	def, mended, err := Check(offers.Prompts, []byte(`{"name":"p","arguments":[`+strings.Repeat(`{"name":"a","title":null},`, 100)+`{"name":"a"}]}`))
+	if err != nil || strings.Contains(string(def), "null") || len(mended) != maxMended+1 || mended[maxMended] != "and more" {
+		t.Errorf("%s, %q, %v", def, mended, err)
+	}
+	_, _, err = Older([]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"\u001b[31m` + strings.Repeat("x", 500) + `":7}}}`))
+	if err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), `/inputSchema/properties/\x1b[31mxxx`) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -20,9 +20,6 @@ const (
 	subschema // a JSON Schema that they compile: members as the shape lists them, or true or false
 	severally // a value of one shape, or a list of those of another
 	some      // a list that is not empty
-	pattern   // a regular expression of JavaScript
-	reference // to a part of the same schema
-	refused   // nothing
 )
 
 // A shape is what a client accepts in one place of a definition.
@@ -91,17 +88,20 @@ var shapes = [offers.Kinds]*shape{
 	offers.Templates: with(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
 }
 
-// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object, and results are objects. v1 of the
-// SDK also compiles each outputSchema when it lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile.
-var olderTool = &shape{form: object, members: map[string]*shape{"inputSchema": schemaOf(&shape{form: schema}), "outputSchema": compiled()}}
+// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object.
+var olderTool = &shape{form: object, members: map[string]*shape{"inputSchema": schemaOf(&shape{form: schema})}}
 
-func compiled() *shape {
+// resultSchema is the shape of the schema of results for those clients: results are objects. v1 of the SDK also compiles each of these schemas when it
+// lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile. What no shape tells, see [compile].
+var resultSchema = resultShape()
+
+func resultShape() *shape {
 	sub := &shape{form: subschema}
 	list, byName, aNumber := &shape{form: list, each: sub}, &shape{form: record, each: sub}, &shape{form: number}
 	aType := &shape{form: choice, choices: []string{"object", "array", "string", "number", "integer", "boolean", "null"}}
 	sub.members = map[string]*shape{
-		"type": {form: severally, each: aType, many: aType}, "enum": {form: some}, "format": aText, "pattern": {form: pattern},
-		"required": texts, "uniqueItems": aFlag, "nullable": aFlag, "id": {form: refused}, "$id": {form: refused}, "$ref": {form: reference},
+		"type": {form: severally, each: aType, many: aType}, "enum": {form: some}, "format": aText, "pattern": aText, "$ref": aText,
+		"required": texts, "uniqueItems": aFlag, "nullable": aFlag,
 		"properties": byName, "patternProperties": byName, "definitions": byName, "$defs": byName,
 		"dependencies": {form: record, each: &shape{form: severally, each: sub, many: aText}}, "items": {form: severally, each: sub, many: sub},
 		"anyOf": list, "oneOf": list, "allOf": list,
