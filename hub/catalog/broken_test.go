@@ -54,7 +54,7 @@ resource template note://{id}: its member /name is missing`; got != want {
 	}
 	if got, want := named(o.Mended), `mended: annotations is left out: it is null; inputSchema/required is left out: it is null; inputSchema/type is added: "object"
 modern: for clients before 2026-07-28: its member /inputSchema/properties/n is no object, so that they do not get it
-results: for clients before 2026-07-28: outputSchema is left out: it is not "object"
+results: for clients before 2026-07-28: outputSchema is left out: its member /outputSchema/type is not "object"
 prompt q: arguments is left out: it is null
 resource note://2: mimeType is left out: it is null
 resource template note:{id}: title is left out: it is null`; got != want {
@@ -103,6 +103,39 @@ resource template note:{id}: title is left out: it is null`; got != want {
 	for args, refused := range map[string]bool{`{"n":"x"}`: true, `{"n":1}`: false} {
 		if _, err := b.cfg.Checker.Scan(c.ToolOf("kid", "mended").Checked, []byte(args)); (err != nil) != refused {
 			t.Errorf("a call with %s: %v", args, err)
+		}
+	}
+}
+
+// TestIdentifiersOfResults: v1 of the SDK takes two schemas of results with one identifier for one. The first child of the configuration keeps it, for whatever
+// reason another one has it too. Clients of 2026-07-28 get both as they are.
+func TestIdentifiersOfResults(t *testing.T) {
+	t.Parallel()
+	b := builder(t, "a", "b")
+	def := func(name, id, more string) string {
+		return `{"name":"` + name + `","inputSchema":{"type":"object"},"outputSchema":{` + id + `"type":"object"` + more + `}}`
+	}
+	const id = `"$id":"Result",`
+	mine, own := def("mine", id, ""), def("own", `"$id":"Other",`, "")
+	c := b.Catalog(map[string]*Offer{
+		"a": b.Read("a", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(mine, def("again", id, `,"x":1.0`))}}),
+		"b": b.Read("b", &offers.Offer{Entries: offers.Entries{offers.Tools: raw(own, def("theirs", id, `,"required":["n"]`), def("twice", `"$id":"New","\u0024id":"Result",`, ""))}}),
+	})
+	asListed := func(list *Pages) string { return string(jsonrpc.Get(list.At(nil).Result, "tools")) }
+	prefixed := func(child string, defs ...string) (all []string) {
+		for _, def := range defs {
+			all = append(all, strings.Replace(def, `"name":"`, `"name":"`+child+`__`, 1))
+		}
+		return all
+	}
+	for list, want := range map[string][]string{
+		asListed(c.Pages(offers.Tools)): slices.Concat(prefixed("a", mine, def("again", id, `,"x":1.0`)),
+			prefixed("b", own, def("theirs", "", `,"required":["n"]`), def("twice", "", ""))),
+		asListed(c.PagesModern(offers.Tools)): slices.Concat(prefixed("a", mine, def("again", id, `,"x":1.0`)),
+			prefixed("b", own, def("theirs", id, `,"required":["n"]`), def("twice", `"$id":"New","\u0024id":"Result",`, ""))),
+	} {
+		if want := `[{"name":"own"},` + strings.Join(want, ",") + "]"; list != want {
+			t.Errorf("listed: %s\nwant:   %s", list, want)
 		}
 	}
 }

@@ -151,9 +151,12 @@ func (c *Catalog) makeLists() {
 		}
 		return paginate(offers.Tools.List().Member, defs)
 	}
-	c.pages[offers.Tools] = sync.OnceValue(func() *Pages { return list((*Tool).olderDef) })
+	c.pages[offers.Tools] = sync.OnceValue(func() *Pages {
+		ids := map[string]string{}
+		return list(func(t *Tool) []byte { return t.olderDef(ids) })
+	})
 	c.modernTools = sync.OnceValue(func() *Pages {
-		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || taskSupport(t.Def) != nil }) {
+		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || t.id != "" || taskSupport(t.Def) != nil }) {
 			return c.Pages(offers.Tools)
 		}
 		return list(func(t *Tool) []byte { return untasked(t.Def) })

@@ -30,6 +30,7 @@ type Tool struct {
 
 	mended []string // what was mended in its definition, for people
 	older  bool     // clients before 2026-07-28 read another definition, or none
+	id     string   // of the schema of its results; "" for none
 	entry  []byte   // definition as the child gave it
 	by     *Builder // that read it
 	app    bool     // it has an app, or is there for one
@@ -68,7 +69,7 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	if err != nil {
 		changed = []string{err.Error() + ", so that they do not get it"}
 	}
-	t.older, t.mended = len(changed) > 0, mended
+	t.older, t.mended, t.id = len(changed) > 0, mended, definition.ResultID(def)
 	for _, change := range changed {
 		t.mended = append(t.mended, "for clients before 2026-07-28: "+change)
 	}
@@ -88,14 +89,25 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	return t, ""
 }
 
-// olderDef returns the definition for clients before 2026-07-28; nil if they cannot read it.
-func (t *Tool) olderDef() []byte {
-	if !t.older {
-		return t.Def
+// olderDef returns the definition for clients before 2026-07-28; nil if they cannot read it. v1 of the SDK compiles one of all schemas with one
+// identifier, so that a server could have the results of another one refused: the first child that has an identifier keeps it.
+func (t *Tool) olderDef(ids map[string]string) []byte {
+	def := t.Def
+	if t.older {
+		older, _, err := definition.Older(def)
+		if err != nil {
+			return nil
+		}
+		def = older
 	}
-	def, _, err := definition.Older(t.Def)
-	if err != nil {
-		return nil
+	if t.id == "" || jsonrpc.Get(def, "outputSchema") == nil {
+		return def
+	}
+	switch owner, taken := ids[t.id]; {
+	case !taken:
+		ids[t.id] = t.Child
+	case owner != t.Child:
+		return definition.WithoutResultID(def)
 	}
 	return def
 }
