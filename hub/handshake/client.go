@@ -12,7 +12,6 @@ import (
 	"mcphub/hub/modern"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/methods"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 )
@@ -134,7 +133,7 @@ func (c *Client) Answer(lease *children.Lease, method string, resp *jsonrpc.Resp
 	if !lease.Modern() || a.Error != nil {
 		return a
 	}
-	return a.Edited(modern.HandshakeEdits(a.Result, methods.Of(method).Cacheable)...)
+	return a.Edited(modern.HandshakeEdits(a.Result, method)...)
 }
 
 // KeepResultType does nothing: answers of this era do not say what they are.

@@ -4,18 +4,20 @@ import (
 	"bytes"
 
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/methods"
 )
 
 // HandshakeEdits give a result of this era the shape of the handshake's. They take out of a result that it is complete, which server it came
-// from, and, where it is cached, how long it may be kept. structuredContent that is no object goes too, since such a client would drop the whole
-// result for it.
-func HandshakeEdits(result []byte, cached bool) []jsonrpc.Edit {
+// from, and, if results of the method are cached, how long it may be kept. structuredContent of a tool that is no object goes too, since such a client
+// would drop the whole result for it.
+func HandshakeEdits(result []byte, method string) []jsonrpc.Edit {
 	var head resultHead
 	head.read(result)
-	if head.structured != nil && head.structured[0] != '{' {
+	if head.structured != nil && head.structured[0] != '{' && method == methods.CallTool {
 		plain := withoutStructured(result, head.structured)
-		return []jsonrpc.Edit{{Old: result, With: jsonrpc.Join(jsonrpc.Splice(plain, HandshakeEdits(plain, cached)...))}}
+		return []jsonrpc.Edit{{Old: result, With: jsonrpc.Join(jsonrpc.Splice(plain, HandshakeEdits(plain, method)...))}}
 	}
+	cached := methods.Of(method).Cacheable
 	named := jsonrpc.Get(head.meta, MetaServer) != nil
 	complete := string(head.kind) == `"complete"`
 	if !complete && !named && !(cached && (head.ttl != nil || head.scope != nil)) {

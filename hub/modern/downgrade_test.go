@@ -33,14 +33,18 @@ func TestHandshakeEdits(t *testing.T) {
 		{false, `{"resultType":"complete","ttlMs":1,"cacheScope":"private"}`, `{"ttlMs":1,"cacheScope":"private"}`},
 		{true, `{"contents":[],"ttlMs":1,"cacheScope":"private","resultType":"complete"}`, `{"contents":[]}`},
 		{true, `{"ttlMs":1,"contents":[]}`, `{"contents":[]}`},
+		{true, `{"contents":[],"structuredContent":7}`, `{"contents":[],"structuredContent":7}`},
 		{false, `{"content":[{"type":"text","text":"1"}], "structuredContent":{"a":[1.0]},"resultType":"complete"}`, `{"content":[{"type":"text","text":"1"}], "structuredContent":{"a":[1.0]}}`},
 		{false, `{"content":[{"type":"text","text":"1"}],"structuredContent":[1.0],"resultType":"complete","x":1.0}`, `{"content":[{"type":"text","text":"1"}],"x":1.0}`},
 		{false, `{"content":[],"structuredContent":["a",1.0]}`, `{"content":[{"type":"text","text":"[\"a\",1.0]"}]}`},
 		{false, `{"structuredContent":"a","resultType":"complete","isError":true}`, `{"isError":true,"content":[{"type":"text","text":"\"a\""}]}`},
 		{false, `{"structuredContent":null,` + inner + `}`, `{"content":[{"type":"text","text":"null"}]}`},
 	} {
-		raw := []byte(c.have)
-		got := string(jsonrpc.Join(jsonrpc.Splice(raw, HandshakeEdits(raw, c.cached)...)))
+		raw, method := []byte(c.have), "tools/call"
+		if c.cached {
+			method = "resources/read"
+		}
+		got := string(jsonrpc.Join(jsonrpc.Splice(raw, HandshakeEdits(raw, method)...)))
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.have, got, c.want)
 		}
