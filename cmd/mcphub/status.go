@@ -290,6 +290,17 @@ func unwell(c status.Child) bool {
 	return c.Error != "" && c.State != "stopped" || c.CircuitOpen || c.Refused > 0 || len(c.NotOffered) > 0
 }
 
+// omissions shows definitions that clients do not get, or get in another form: all of them, or the first ones and which command shows the rest.
+func omissions(of []status.Omission, rest string, show func(text string)) {
+	for i, o := range of {
+		if i == maxProblems && rest != "" {
+			show(fmt.Sprintf("and %d more: %s", len(of)-i, rest))
+			return
+		}
+		show(printable.Escape(o.Tool, 100) + ": " + printable.Escape(o.Reason, 1000))
+	}
+}
+
 // details tells of a server that is not well, or of any where that is asked for.
 func (p page) details(c status.Child) {
 	if !unwell(c) && !p.verbose {
@@ -343,18 +354,11 @@ func (p page) details(c status.Child) {
 			line("dropped", "%d log and progress messages: there were too many at a time", c.Muted)
 		}
 	}
-	omissions := func(name string, all []status.Omission) {
-		for i, o := range all {
-			if i == maxProblems && !p.verbose {
-				line(name, "and %d more: mcphub status -v", len(all)-i)
-				break
-			}
-			line(name, "%s: %s", printable.Escape(o.Tool, 100), printable.Escape(o.Reason, 1000))
-		}
-	}
-	omissions("not offered", c.NotOffered)
-	if p.verbose {
-		omissions("mended", c.Mended)
+	if !p.verbose {
+		omissions(c.NotOffered, "mcphub status -v", func(text string) { line("not offered", "%s", text) })
+	} else {
+		omissions(c.NotOffered, "", func(text string) { line("not offered", "%s", text) })
+		omissions(c.Mended, "", func(text string) { line("mended", "%s", text) })
 	}
 	for _, closed := range c.Closed {
 		line("closed", "%s", printable.Escape(closed, 2000))

@@ -138,8 +138,21 @@ func (o toolsReport) sayWrong(say io.Writer) {
 	}
 }
 
+// allOmissions is the command that shows all of them.
+const allOmissions = "mcphub tools --json"
+
+// sayOdd names what servers define and clients do not get, or get in another form.
+func (o toolsReport) sayOdd(say io.Writer) {
+	for i := range o.Servers {
+		s := &o.Servers[i]
+		omissions(s.NotOffered, allOmissions, func(text string) { layout.Printf(say, "%s: not offered: %s\n", s.Name, text) })
+		omissions(s.Mended, allOmissions, func(text string) { layout.Printf(say, "%s: mended: %s\n", s.Name, text) })
+	}
+}
+
 func (o toolsReport) show(w, say io.Writer, cost bool) {
 	o.sayWrong(say)
+	o.sayOdd(say)
 	t := layout.NewTable(w)
 	head := []string{"TOOL", "SERVER", "DESCRIPTION"}
 	if cost {

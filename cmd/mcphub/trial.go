@@ -205,12 +205,8 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 func (t *trier) report(ctx context.Context, name string, did *trial.Result) *tryReport {
 	st := &did.Run.Status
 	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
-	for _, left := range st.NotOffered {
-		r.Left = append(r.Left, left.Tool+": "+left.Reason)
-	}
-	for _, mended := range st.Mended {
-		r.Mended = append(r.Mended, mended.Tool+": "+mended.Reason)
-	}
+	omissions(st.NotOffered, allOmissions, func(text string) { r.Left = append(r.Left, text) })
+	omissions(st.Mended, allOmissions, func(text string) { r.Mended = append(r.Mended, text) })
 	r.Opens, r.Names = t.opens(&did.Run)
 	if did.Works {
 		return r

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/status"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -25,6 +26,9 @@ type Server struct {
 	Error  string `json:"error,omitempty"`
 	Tools  []Tool `json:"tools"`
 	Tokens int    `json:"tokens"`
+
+	NotOffered []status.Omission `json:"notOffered,omitempty"`
+	Mended     []status.Omission `json:"mended,omitempty"`
 }
 
 // A Tool is one that a server offers.
