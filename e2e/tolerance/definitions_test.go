@@ -390,6 +390,150 @@ func TestWhateverIsDefinedIsRead(t *testing.T) {
 	}
 }
 
+// Whatever a server gives for the schema of its results, v1 compiles what the hub offers of it. The schemas are drawn with mistakes in them. Control: the same
+// schemas without the hub.
+func TestWhateverIsDefinedOfResultsIsCompiled(t *testing.T) {
+	t.Parallel()
+	n := world.RequireNode(t)
+	w := world.New(t)
+	r := startReader(t, w, n)
+	d := &drawer{Rand: seeds.Rand(t)}
+	const batch = 1000
+	cases := world.LongCases(t, 400, 10_000)
+	servers, direct := obj{}, map[string]string{}
+	compiled := 0
+	for from := 0; from < cases; from += batch {
+		var defs []string
+		for i := from; i < min(from+batch, cases); i++ {
+			d.token = fmt.Sprint(i) // of two schemas with one identifier v1 compiles the first
+			def := fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object"},"outputSchema":{"type":"object"%s`, i, strings.Replace(d.schema(0)+"}", "{", ",", 1))
+			def = strings.Replace(def, ",}", "}", 1)
+			defs, direct[fmt.Sprintf("kid%d__t%d", from, i)] = append(defs, def), def
+		}
+		for _, said := range r.alone("tools", defs)["v1"] {
+			if said == "" {
+				compiled++
+			}
+		}
+		servers[fmt.Sprintf("kid%d", from)] = serving(w, n, fmt.Sprintf("kid%d", from), map[string][]string{"tools": defs})
+	}
+	s := w.Serve(w.Config(servers, obj{"expose": "direct"}), nil)
+	s.Odd = true // the definitions are judged by the clients here
+	s.Handshake()
+	var offered []json.RawMessage
+	if !world.Within(world.WaitLimit, func() bool {
+		offered = slices.DeleteFunc(everyPage(t, s, obj{}, "tools"), func(entry json.RawMessage) bool { return direct[keyOf(entry)] == "" })
+		return len(offered) == cases
+	}) {
+		t.Fatalf("%d of %d tools are offered", len(offered), cases)
+	}
+	var entries []string
+	kept, without := 0, 0
+	for _, entry := range offered {
+		def := direct[keyOf(entry)]
+		switch text := string(entry); {
+		case text == strings.Replace(def, `"name":"`, `"name":"`+keyOf(entry)[:strings.Index(keyOf(entry), "t")], 1):
+			kept++
+		case !strings.Contains(text, "outputSchema"):
+			without++
+		}
+		entries = append(entries, string(entry))
+	}
+	if said := r.whole("tools", entries)["v1"]; said != "" {
+		for i, said := range r.alone("tools", entries)["v1"] {
+			if said != "" {
+				t.Errorf("v1 says %s of %s", said, entries[i])
+			}
+		}
+		t.Errorf("v1 does not read the tools that the hub offers: %.2000s", said)
+	}
+	t.Logf("%d of %d compile without the hub; with it %d are as they are, and %d without the schema", compiled, cases, kept, without)
+	if compiled < cases/10 || compiled > cases*9/10 || kept < compiled/3 || without > cases*9/10 {
+		t.Errorf("%d of %d compile without the hub, %d are as they are, %d without the schema: too little was tried", compiled, cases, kept, without)
+	}
+}
+
+// parts are pieces of regular expressions.
+var parts = []string{"a", "b", "b", "(", ")", ")", "(?:", "(?=", "(?<n>", "(?>", "(?i)", "[", "]", "]", "-", "^", "$", "*", "+", "?", "{1}", "{2,1}", "{", "}", "|", `\\d`, `\\b`, `\\1`, `\\k<n>`, `\\u{1F600}`, `\\ud83d`, `\\ude00`, `\\_`, `\\-`, `\\p{L}`,
+	`\\p{IsGreek}`, ".", "é", `\ud800`, ":"}
+
+// keys are names of properties and definitions, as they are in JSON.
+var keys = []string{"a", "b", "b", "c d", "a/b", "~", "$id", "__proto__", "constructor", "properties", "type", "%", "é", `\ud800`, "1"}
+
+// targets are references, as they are in JSON.
+var targets = []string{"#", "#/$defs/a", "#/$defs/b", "#/$defs/c%20d", "#/$defs/c d", "#/$defs/a~1b", "#/$defs/~0", "#/$defs/a%2Fb", "#/$defs/%25", "#/$defs/é", "#/$defs/%C3%A9", "#/$defs/__proto__", "#/$defs/constructor", "#/$defs/$id", "#/$defs/\\ud800",
+	"#/$defs/a/properties/b", "#/properties/a", "#/properties/type", "#/allOf/0", "#/items", "#/x-y", "#a", "x", "#/"}
+
+// schema draws a schema of results, with some mistakes.
+func (d *drawer) schema(level int) string {
+	sub := func() string {
+		if level > 3 || d.IntN(8) == 0 {
+			return pick(d, []string{"{}", `{"type":"string"}`, "true", "false", `{"$ref":"` + pick(d, targets[:4]) + `"}`})
+		}
+		return d.schema(level + 1)
+	}
+	byName := func() string {
+		var all []string
+		for range 1 + d.IntN(2) {
+			all = append(all, `"`+pick(d, keys)+`":`+sub())
+		}
+		return "{" + strings.Join(all, ",") + "}"
+	}
+	text := func(from ...string) string { return `"` + pick(d, from) + `"` }
+	expression := func() string {
+		var b strings.Builder
+		for range d.IntN(5) {
+			b.WriteString(pick(d, parts))
+		}
+		return `"` + b.String() + `"`
+	}
+	var all []string
+	for range 1 + d.IntN(3) {
+		name, value := "", ""
+		switch d.IntN(23) {
+		case 0, 1, 2, 3:
+			name, value = pick(d, []string{"properties", "properties", "$defs"}), byName()
+		case 4:
+			name, value = "$defs", `{"`+pick(d, keys)+`":`+sub()+`,"a":{"type":"string"},"b":{"properties":{"a":`+sub()+`}}}`
+		case 5:
+			name, value = pick(d, []string{"items", "not", "additionalProperties", "contains", "if", "then", "propertyNames", "x-y", "prefixItems"}), sub()
+		case 6:
+			name, value = pick(d, []string{"anyOf", "oneOf", "allOf", "items", "examples", "x-y"}), "["+sub()+"]"
+		case 7, 8:
+			name, value = "pattern", expression()
+		case 9:
+			name, value = "patternProperties", "{"+expression()+":"+sub()+"}"
+		case 10, 11:
+			name, value = "$ref", text(targets...)
+		case 12:
+			name, value = pick(d, []string{"$anchor", "id", "$dynamicAnchor", "$async", "formatMinimum", "$schema", "$comment"}), text("a", "b", "1 x")
+		case 20:
+			name, value = "$id", text("a-"+d.token, "https://example.com/"+d.token, "#a", "a#/%", "constructor")
+		case 13:
+			name, value = "nullable", pick(d, []string{"true", "false", "null", `"true"`})
+		case 14:
+			name, value = "type", pick(d, []string{`"string"`, `"null"`, `["string","null"]`, `["nul\u006c"]`, "[]", "null", `"any"`, `"STRING"`})
+		case 15:
+			name, value = pick(d, []string{"minimum", "maxLength", "multipleOf"}), pick(d, []string{"0", "1.5", "-1", `"1"`, "true", "null"})
+		case 16:
+			name, value = "enum", pick(d, []string{"[1]", "[null]", "[]", `"a"`, `[{"$id":"a"}]`})
+		case 17:
+			name, value = "dependencies", `{"`+pick(d, keys)+`":`+pick(d, []string{`["a"]`, "[]", "[1]", sub()})+"}"
+		case 18:
+			name, value = pick(d, []string{"format", "format", "title", "default", "const", "deprecated"}), text("date-time", "int32", "constructor", "x")
+		case 19:
+			name, value = "required", pick(d, []string{`["a"]`, "[]", "null", "true", `["a","a"]`})
+		default:
+			name, value = pick(d, []string{"description", "x-y"}), pick(d, []string{`"x"`, "{}", `{"$id":"a"}`, `{"$anchor":"a"}`, `{"type":"any"}`, "7"})
+		}
+		if level == 0 && name == "type" {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%q:%s", name, value))
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
+
 // with is a copy of an object with more members.
 func with(o, more obj) obj {
 	all := obj{}

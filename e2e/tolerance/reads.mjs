@@ -11,6 +11,8 @@ import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/clien
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 
+console.warn = () => {}; // Ajv warns of each format that it does not know
+
 const who = { name: 'reader', version: '1' };
 const makers = {
   v1: () => new ClientV1(who),
@@ -46,13 +48,15 @@ class Given {
   }
 }
 
-const given = {};
-for (const [name, make] of Object.entries(makers)) {
+async function connected(name) {
   const transport = new Given(name === 'modern');
-  const client = make();
+  const client = makers[name]();
   await client.connect(transport);
-  given[name] = { client, transport };
+  return { client, transport };
 }
+
+const given = {};
+for (const name of Object.keys(makers)) given[name] = await connected(name);
 
 async function verdict({ client, transport }, list, entries) {
   Object.assign(transport, { list, entries });
@@ -97,7 +101,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const report = {};
   for (const name of Object.keys(makers)) {
     if (question.command !== undefined) report[name] = await lists(name, question);
-    else if (!question.each) report[name] = [await verdict(given[name], question.list, question.entries)];
+    else if (!question.each) report[name] = [await verdict(await connected(name), question.list, question.entries)];
     else {
       report[name] = [];
       for (const entry of question.entries) report[name].push(await verdict(given[name], question.list, [entry]));
