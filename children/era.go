@@ -44,6 +44,26 @@ func (c *child) first() spec.Era {
 	return spec.EraLegacy
 }
 
+// propose is the version of the handshake that the next start proposes first; "": the
+// newest. It is the one by which the child was listed last, if it refused a newer one then.
+func (c *child) propose() string {
+	if c.offer == nil {
+		return ""
+	}
+	return c.offer.Proposed
+}
+
+// agreed is an offer as it is remembered. If the server calls itself another version than
+// before, it is another program, and the next start asks it for the newest version again.
+func (c *child) agreed(o *offers.Offer) *offers.Offer {
+	if c.propose() == "" || c.offer.ServerVersion == o.ServerVersion {
+		return o
+	}
+	now := *o
+	now.Proposed = ""
+	return &now
+}
+
 // servedBy tells the Key of the instance that serves the clients of k.
 func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
 	if s.Era == spec.EraAuto && s.Share != spec.ShareSession && c.lacksEra(s, k) && !c.lacksEra(s, k.OtherEra()) {

@@ -57,11 +57,11 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 		r, err := c.launch(l, w)
 		var offer *offers.Offer
 		if err == nil {
-			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern}, turn.End)
+			offer, err = r.Connect(c.ctx, run.Try{ModernFirst: c.first() == spec.EraModern, Long: c.spec.Era == spec.EraModern || c.history.spoke == spec.EraModern, Protocol: c.propose()}, turn.End)
 		}
 		switch {
 		case err == nil:
-			c.offers(offer)
+			c.offers(c.agreed(offer))
 			return r, nil
 		case r == nil:
 			return nil, &run.UnavailableError{Child: c.key.Child, Reason: reference.Show(err.Error()), Err: err}

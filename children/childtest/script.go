@@ -2,6 +2,7 @@ package childtest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -51,6 +53,9 @@ type Script struct {
 
 	Era       string        // "": the handshake alone; "dual", "modern"
 	Discover  string        // how server/discover goes wrong: see discover
+	Speaks    []string      // the versions of its handshake; nil: any. Another one is refused
+	Refusal   string        // how, a raw error object
+	Version   string        // its own, in place of 1.2.3
 	Locks     bool          // with "dual": what comes first on a connection decides, and the other era is refused on it
 	DieAtInit bool          // ends when it is sent initialize
 	Delay     time.Duration // of the answer to it, while the rest goes on
@@ -311,9 +316,13 @@ func (p *player) handle(m message) {
 		}
 		var params struct{ ProtocolVersion string }
 		_ = json.Unmarshal(m.Params, &params)
+		if p.s.Speaks != nil && !slices.Contains(p.s.Speaks, params.ProtocolVersion) {
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, p.s.Refusal)
+			return
+		}
 		p.answer(m.ID, map[string]any{
 			"protocolVersion": params.ProtocolVersion, "capabilities": caps,
-			"serverInfo": map[string]any{"name": "scripted", "version": "1.2.3"}, "instructions": "Be kind.",
+			"serverInfo": map[string]any{"name": "scripted", "version": cmp.Or(p.s.Version, "1.2.3")}, "instructions": "Be kind.",
 		})
 		if p.s.CloseOut {
 			if c, ok := p.out.(io.Closer); ok {

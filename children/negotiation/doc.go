@@ -16,7 +16,11 @@
 // A server that only answered server/discover too late is marked (Offer.Both). At its
 // next start it may be spoken to without a handshake.
 //
-// mcp-go negotiates the version. What the child said of itself is also kept as raw bytes.
+// The handshake proposes the newest version that has one. A child that refuses it is
+// offered those that its refusal names, then the older ones, over the same connection,
+// unless the caller has pinned one. What was agreed on by an older proposal is marked
+// (Offer.Proposed), so that the next start can begin with it. What the child said of
+// itself is also kept as raw bytes.
 //
 // The package has no state. It starts no child, does not remember what it found out, and
 // lists nothing.

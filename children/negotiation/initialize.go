@@ -16,14 +16,14 @@ import (
 	"mcphub/internal/jsonrpc"
 )
 
-// initialize does the handshake. Versions and their negotiation are
-// mcp-go's; what the child said is kept raw beside what mcp-go made of it.
+// initialize does the handshake, and proposes a version. Messages are mcp-go's; what the
+// child said is kept raw beside what mcp-go made of it. version is that of the hub.
 // It declares what shown says, a raw object.
-func initialize(ctx context.Context, conn link.Link, version string, shown []byte) (*offers.Offer, error) {
+func initialize(ctx context.Context, conn link.Link, version, propose string, shown []byte) (*offers.Offer, error) {
 	hop := &hop{link: conn, shown: shown}
-	// A pinned version of the handshake's era also keeps mcp-go from probing for
-	// the other one, which some servers leave unanswered for five seconds.
-	c := client.NewClient(hop, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+	// A version of the handshake's era also keeps mcp-go from probing for the other one,
+	// which some servers leave unanswered for five seconds.
+	c := client.NewClient(hop, client.WithProtocolVersion(propose))
 	if err := c.Start(ctx); err != nil {
 		return nil, err
 	}

@@ -34,8 +34,10 @@ type Child struct {
 	Shown   func() []byte    // the capabilities that initialize declares, a raw object
 
 	Era         spec.Era
-	ModernFirst bool // of both, the one without a handshake is tried first
-	Long        bool // server/discover is waited for as long as a start may take
+	Protocol    string // the version of the handshake to propose first; "": the newest
+	Pinned      bool   // no other is proposed
+	ModernFirst bool   // of both, the one without a handshake is tried first
+	Long        bool   // server/discover is waited for as long as a start may take
 
 	// Speak is called before the first request without a handshake that counts: from
 	// then on what the child says is for Modern.
@@ -135,10 +137,6 @@ func (c Child) discover(ctx context.Context) (*offers.Offer, error) {
 	case <-ctx.Done():
 	}
 	return o, err
-}
-
-func (c Child) initialize(ctx context.Context) (*offers.Offer, error) {
-	return initialize(ctx, c.Link, c.Version, c.Shown())
 }
 
 // speak goes on without a handshake.

@@ -28,7 +28,7 @@ import (
 
 const (
 	// Format starts each file; another format has another one.
-	Format   = "mcphub catalogue 4\n"
+	Format   = "mcphub catalogue 5\n"
 	cacheEnd = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 80 << 20
@@ -193,7 +193,7 @@ func (c cache) prune() error {
 func encodeOffer(o *Offer, digest string) []byte {
 	var body []byte
 	put := func(b []byte) { body = append(binary.AppendUvarint(body, uint64(len(b))), b...) }
-	for _, s := range []string{digest, o.ServerName, o.ServerVersion, o.Protocol, o.Instructions} {
+	for _, s := range []string{digest, o.ServerName, o.ServerVersion, o.Protocol, o.Proposed, o.Instructions} {
 		put([]byte(s))
 	}
 	put(o.Capabilities)
@@ -242,7 +242,7 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 		return b
 	}
 	kept := string(take())
-	o := &Offer{ServerName: string(take()), ServerVersion: string(take()), Protocol: string(take()), Instructions: string(take())}
+	o := &Offer{ServerName: string(take()), ServerVersion: string(take()), Protocol: string(take()), Proposed: string(take()), Instructions: string(take())}
 	if o.Capabilities = take(); len(o.Capabilities) == 0 {
 		o.Capabilities = nil
 	}

@@ -16,6 +16,7 @@ type Offer struct {
 	ServerName    string
 	ServerVersion string
 	Protocol      string  // the version agreed on
+	Proposed      string  // the one that the handshake proposed; "": the newest, or there was none
 	Instructions  string  //
 	Capabilities  []byte  // raw object, nil when the child sent none
 	ServerInfo    []byte  // raw object
@@ -89,7 +90,7 @@ func (o *Offer) Whole() bool { return o.cut == 0 }
 // Equal reports whether two offers hold the same bytes. How long they may be
 // kept is no part of that: it may be what is left of some time.
 func (o *Offer) Equal(p *Offer) bool {
-	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol &&
+	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol && o.Proposed == p.Proposed &&
 		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }

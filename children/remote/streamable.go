@@ -20,7 +20,7 @@ import (
 // it was refused, not executed.
 type httpLink struct {
 	*wire
-	guess bool // the server may speak the older transport instead
+	guess bool // the server may speak the older transport instead; owned by whoever sends initialize
 
 	ready chan struct{} // closed after notifications/initialized
 	once  sync.Once
@@ -149,12 +149,7 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 	res, err := l.exchange(ctx, methods.Initialize, params)
 	var bad *link.StatusError
 	if l.guess && errors.As(err, &bad) && (bad.Code == http.StatusBadRequest || bad.Code == http.StatusNotFound || bad.Code == http.StatusMethodNotAllowed) {
-		older := newSSELink(l.wire)
-		l.mu.Lock()
-		l.older = older
-		l.mu.Unlock()
-		l.once.Do(func() { close(l.ready) })
-		if again, e := older.Call(ctx, methods.Initialize, params...); e == nil {
+		if again := l.tryOlder(ctx, params); again != nil {
 			return again, nil
 		}
 	}
@@ -170,6 +165,26 @@ func (l *httpLink) initialize(ctx context.Context, params [][]byte) (*jsonrpc.Re
 		l.mu.Unlock()
 	}
 	return res, nil
+}
+
+// tryOlder sends initialize by the older transport. If the server answers, that is what it
+// speaks; otherwise nothing is left of the attempt, and it is not made again: the refusal
+// may be of the version, and the next one comes the same way.
+func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Response {
+	l.guess = false
+	ctx, cancel := context.WithTimeout(ctx, guessTime)
+	defer cancel()
+	older := newSSELink(l.wire)
+	res, err := older.Call(ctx, methods.Initialize, params...)
+	if err != nil {
+		older.over(jsonrpc.ErrClosed)
+		return nil
+	}
+	l.mu.Lock()
+	l.older = older
+	l.mu.Unlock()
+	l.once.Do(func() { close(l.ready) })
+	return res
 }
 
 // again starts a new session in place of one that the server does not know any

@@ -27,6 +27,7 @@ import (
 const (
 	dialTime       = 10 * time.Second
 	answerTime     = 30 * time.Second // for the answer to what needs no work: notifications, our answers, DELETE
+	guessTime      = 10 * time.Second // for a server that refuses to speak the older transport
 	endTime        = 2 * time.Second  // for the end of a stream behind its answer
 	openTime       = time.Second      // for the child's own stream to open before it is called
 	maxServed      = 64               // requests of the child at a time

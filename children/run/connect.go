@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,9 @@ var errStartTimeout = errors.New("start timeout")
 
 // A Try says how a child is spoken to first.
 type Try struct {
-	ModernFirst bool // of both eras, the one without a handshake is tried first
-	Long        bool // the first answer is waited for as long as a start may take
+	ModernFirst bool   // of both eras, the one without a handshake is tried first
+	Long        bool   // the first answer is waited for as long as a start may take
+	Protocol    string // the version of the handshake that is proposed first, unless the Spec names one; "": the newest
 }
 
 // Connect does the handshake, lists what the child offers and sees the first roots
@@ -67,7 +69,7 @@ func (r *Run) greet(ctx context.Context, try Try) (*offers.Offer, error) {
 	m := modernlink.New(r.link, modernlink.Options{Version: r.version, Roots: r.spec.Roots != spec.RootsNone, Log: r.log}, modernRun{r})
 	return negotiation.Start(ctx, negotiation.Child{
 		Link: r.link, Modern: m, Version: r.version, Shown: func() []byte { return r.spec.Capabilities(r.instance.ClientProfile().Capabilities) },
-		Era: r.spec.Era, ModernFirst: try.ModernFirst, Long: try.Long,
+		Era: r.spec.Era, Protocol: cmp.Or(r.spec.Protocol, try.Protocol), Pinned: r.spec.Protocol != "", ModernFirst: try.ModernFirst, Long: try.Long,
 		Speak: func() { r.modernLink.Store(m) },
 	})
 }

@@ -55,9 +55,10 @@ type Server struct {
 	Arguments string        `koanf:"arguments"` // lenient, strict or off: how they are held against the tools' schemas
 	Prefix    *string       `koanf:"prefix"`    // nil = not said: name and separator; "" = none
 	Tools     Tools         `koanf:"tools"`
-	Share     string        `koanf:"share"` // session, roots, all; "" = not said
-	Start     string        `koanf:"start"` // lazy or eager
-	Era       string        `koanf:"era"`   // auto, legacy or modern
+	Share     string        `koanf:"share"`    // session, roots, all; "" = not said
+	Start     string        `koanf:"start"`    // lazy or eager
+	Era       string        `koanf:"era"`      // auto, legacy or modern
+	Protocol  string        `koanf:"protocol"` // a version; "" = not said
 	Timeout   Timeout       `koanf:"timeout"`
 	Sandbox   Sandbox       `koanf:"sandbox"`
 	Limits    ServerLimits  `koanf:"limits"`

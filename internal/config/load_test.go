@@ -53,7 +53,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Paths: Paths{Mode: "strict", Args: map[string]map[string]ArgRule{
 					"git_add": {"/files/*": {"write", "/repo_path"}}, "git_diff": {"/target": {Role: "none"}}}},
 				Prefix: ptr(""), Tools: Tools{Include: []string{"*"}, Exclude: []string{"git_reset"}},
-				Arguments: "strict", Share: "roots", Start: "eager", Era: "legacy", Disabled: true,
+				Arguments: "strict", Share: "roots", Start: "eager", Era: "legacy", Protocol: "2025-06-18", Disabled: true,
 				Sandbox: Sandbox{"required", false, []string{"~/a"}, []string{"b"}, Network{Ports: []int{443, 80}}, "on", "refuse"},
 				Limits:  ServerLimits{1 << 30, 50},
 				Results: ServerResults{ptr(int64(0))},

@@ -273,8 +273,26 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 			c.report(SeverityWarning, under(at, k), v.Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
 		}
 	}
+	c.version(at, s, n, kind)
 	if kind == "command" {
 		c.shellLine(at, n)
+	}
+}
+
+// version checks that the protocol version of an entry goes with what says its era.
+func (c *checker) version(at []string, s *Server, n *jsonc.Node, kind string) {
+	modern, with := s.Protocol == keys.ModernProtocol, ""
+	switch {
+	case s.Protocol == "":
+	case s.Era == "legacy" && modern, s.Era == "modern" && !modern:
+		with = fmt.Sprintf("\"era\": %q", s.Era)
+	case kind == "builtin" && modern:
+		with = `"builtin"`
+	case s.Type == keys.TransportSSE && modern:
+		with = fmt.Sprintf("\"type\": %q", s.Type)
+	}
+	if with != "" {
+		c.fail(under(at, "protocol"), n.Get("protocol").Off, fmt.Sprintf("%q does not go with %s", s.Protocol, with), "keep the one that is meant")
 	}
 }
 

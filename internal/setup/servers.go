@@ -90,6 +90,13 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 			Redirect: redirectOf(a), CallbackPort: a.CallbackPort,
 		}
 	}
+	switch s.Protocol {
+	case "":
+	case keys.ModernProtocol:
+		child.Era = spec.EraModern
+	default:
+		child.Era, child.Protocol = spec.EraLegacy, s.Protocol
+	}
 	if s.Builtin != "" {
 		exe, err := os.Executable()
 		if err != nil {

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -18,6 +19,38 @@ func file(t *testing.T, text string) *config.File {
 		t.Fatal(problems, err)
 	}
 	return f
+}
+
+// A version that an entry names is the one that is proposed, and says the era.
+func TestProtocolOfAnEntry(t *testing.T) {
+	t.Parallel()
+	f := file(t, `{"mcpServers":{
+		"none":    {"command": "x"},
+		"empty":   {"command": "x", "protocol": "", "era": "modern"},
+		"legacy":  {"command": "x", "protocol": "2025-03-26"},
+		"modern":  {"command": "x", "protocol": "2026-07-28"},
+		"builtin": {"builtin": "files", "protocol": "2025-06-18"}}}`)
+	var cfg hub.Config
+	for i := range f.Servers {
+		if err := addServer(&cfg, f, &f.Servers[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	type pin struct {
+		protocol string
+		era      spec.Era
+	}
+	got := map[string]pin{}
+	for _, c := range cfg.Children {
+		got[c.Spec.Name] = pin{c.Spec.Protocol, c.Spec.Era}
+	}
+	want := map[string]pin{
+		"none": {"", spec.EraAuto}, "empty": {"", spec.EraModern}, "legacy": {"2025-03-26", spec.EraLegacy},
+		"modern": {"", spec.EraModern}, "builtin": {"2025-06-18", spec.EraLegacy},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // C6: a session's own server is never stopped for being idle, a shared one

@@ -7,6 +7,9 @@ const (
 	TransportSSE   = "sse"
 )
 
+// ModernProtocol is the value of mcpServers.*.protocol that has no handshake.
+const ModernProtocol = "2026-07-28"
+
 // Values of http.auth.
 const (
 	AuthToken = "token"
