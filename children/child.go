@@ -419,7 +419,7 @@ func (c *child) status() Status {
 	if v.run != nil {
 		st.Served = v.served
 		f := v.run.Facts()
-		st.Stderr, st.Skipped, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, v.run.Muted(), v.run.Roots.Asked()
+		st.Stderr, st.Skipped, st.TextIDs, st.Muted, st.AskedRoots = f.Stderr, f.Skipped, f.TextIDs, v.run.Muted(), v.run.Roots.Asked()
 		if held := v.run.Launch.Sandbox; held != nil {
 			st.Sandbox.Refused, st.Sandbox.Last = held.Words.Refusals()
 		}

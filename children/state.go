@@ -100,6 +100,7 @@ type Status struct {
 	Served   []string    // root paths that it has applied, or was started with
 	Tools    int
 	Skipped  uint64       // lines on stdout that were no message
+	TextIDs  uint64       // answers of this run that repeat the number of their request as a string
 	Muted    uint64       // log and progress notifications that were dropped: too many at a time
 	Listed   bool         // its tools were listed by this instance; otherwise they are remembered ones
 	Lives    offers.Lives // of the offer, as it was read last in this instance

@@ -114,7 +114,7 @@ func (l *pipeLink) Notify(ctx context.Context, method string, params ...[]byte) 
 
 func (l *pipeLink) Facts() link.Facts {
 	st := l.conn.Stats()
-	return link.Facts{Skipped: st.Skipped, Heard: st.Heard}
+	return link.Facts{Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard}
 }
 
 // Marked counts the processes, other than this one, whose environment holds

@@ -28,6 +28,7 @@ type Facts struct {
 	PID     int    // 0 where there is no process
 	Stderr  string // its last words, plain text
 	Skipped uint64 // lines that were no message
+	TextIDs uint64 // answers that repeat the number of their request as a string
 	Heard   uint64 // grows while the child is heard of, whatever it says
 	Bounds  Bounds
 }

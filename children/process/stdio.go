@@ -119,5 +119,5 @@ func (l *stdioLink) Notify(ctx context.Context, method string, params ...[]byte)
 
 func (l *stdioLink) Facts() link.Facts {
 	st := l.conn.Stats()
-	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, Heard: st.Heard, Bounds: l.p.group.bounds.report()}
+	return link.Facts{PID: l.p.pid, Stderr: l.p.tail.String(), Skipped: st.Skipped, TextIDs: st.TextIDs, Heard: st.Heard, Bounds: l.p.group.bounds.report()}
 }

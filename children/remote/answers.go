@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,7 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 	if resp.StatusCode != http.StatusOK {
 		defer stop(errAnswered)
 		defer drain(resp.Body)
-		return refusal(resp, strconv.FormatUint(id, 10))
+		return l.refusal(resp, id)
 	}
 	if method == methods.Initialize {
 		l.mu.Lock()
@@ -48,7 +47,7 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		if err != nil {
 			return nil, &jsonrpc.BrokenError{Reason: err.Error() + foreign(resp)}
 		}
-		if m != nil && string(m.ID) == strconv.FormatUint(id, 10) {
+		if m != nil && l.isAnswer(m, id) {
 			answer = m
 		}
 	}
@@ -70,7 +69,7 @@ func foreign(resp *http.Response) string {
 // refusal reads an answer that is no success. An error under the id of the
 // request is its answer like any other, code and data kept, unless it is about
 // the connection and not about the request.
-func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
+func (w *wire) refusal(resp *http.Response, id uint64) (*jsonrpc.Message, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	err := status(resp)
@@ -79,7 +78,7 @@ func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
 		return nil, err
 	}
 	var bad *link.StatusError
-	if m := errorIn(text); m != nil && string(m.ID) == want && errors.As(err, &bad) && !bad.SessionForgotten() {
+	if m := errorIn(text); m != nil && errors.As(err, &bad) && !bad.SessionForgotten() && w.isAnswer(m, id) {
 		return m, nil
 	}
 	return nil, err
@@ -89,7 +88,6 @@ func refusal(resp *http.Response, want string) (*jsonrpc.Message, error) {
 // stream that breaks, or that the server ends before, is taken up again where
 // it was, if it gave an id to do so (2025-11-25, Resumability).
 func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
-	want := strconv.FormatUint(id, 10)
 	last, told, pause := "", time.Duration(0), firstRetry
 	for {
 		events := newEventReader(resp.Body, l.limit)
@@ -114,7 +112,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			switch {
 			case err != nil:
 				l.log.Warn().Err(err).Msg("an event is no message")
-			case m != nil && string(m.ID) == want:
+			case m != nil && l.isAnswer(m, id):
 				l.finish(resp, stop)
 				return m, nil
 			case m != nil:

@@ -29,11 +29,11 @@ type sseLink struct {
 	mu      sync.Mutex
 	to      *url.URL
 	err     error // why the stream ended
-	waiting map[string]chan *jsonrpc.Message
+	waiting map[uint64]chan *jsonrpc.Message
 }
 
 func newSSELink(w *wire) *sseLink {
-	l := &sseLink{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[string]chan *jsonrpc.Message{}}
+	l := &sseLink{wire: w, known: make(chan struct{}), ended: make(chan struct{}), waiting: map[uint64]chan *jsonrpc.Message{}}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
@@ -125,11 +125,12 @@ func (l *sseLink) endpoint(text string) error {
 }
 
 func (l *sseLink) answered(m *jsonrpc.Message) {
+	id, _ := jsonrpc.OwnID(string(m.ID))
 	l.mu.Lock()
-	answer := l.waiting[string(m.ID)]
-	delete(l.waiting, string(m.ID))
+	answer := l.waiting[id]
+	delete(l.waiting, id)
 	l.mu.Unlock()
-	if answer == nil {
+	if answer == nil || !l.isAnswer(m, id) {
 		l.skipped.Add(1)
 		return
 	}
@@ -140,15 +141,14 @@ func (l *sseLink) answered(m *jsonrpc.Message) {
 func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error) {
 	l.open()
 	id := l.lastID.Add(1)
-	key := strconv.FormatUint(id, 10)
 	answer := make(chan *jsonrpc.Message, 1)
 	l.mu.Lock()
-	l.waiting[key] = answer
+	l.waiting[id] = answer
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.waiting, key)
+		delete(l.waiting, id)
 	}()
 	if err := l.post(ctx, jsonrpc.RequestParts(strconv.AppendUint(nil, id, 10), method, params)); err != nil {
 		if ctx.Err() != nil {
@@ -166,7 +166,7 @@ func (l *sseLink) Call(ctx context.Context, method string, params ...[]byte) (*j
 			l.jobs.start(func() {
 				late, cancel := context.WithTimeout(l.ctx, answerTime)
 				defer cancel()
-				_ = l.post(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, []byte(key), context.Cause(ctx))}))
+				_ = l.post(late, jsonrpc.RequestParts(nil, methods.Cancelled, [][]byte{jsonrpc.AppendCancel(nil, strconv.AppendUint(nil, id, 10), context.Cause(ctx))}))
 			})
 		}
 		return nil, context.Cause(ctx)

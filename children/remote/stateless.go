@@ -77,14 +77,13 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	if err != nil {
 		return nil, &link.LostError{Host: l.url.Host, Err: err}
 	}
-	want := strconv.FormatUint(id, 10)
 	if resp.StatusCode != http.StatusOK {
 		defer stop(errAnswered)
 		defer drain(resp.Body)
-		return l.refused(resp, want)
+		return l.refused(resp, id)
 	}
 	if isEvents(resp) {
-		m, err := l.awaited(ctx, want, resp)
+		m, err := l.awaited(ctx, id, resp)
 		if err != nil {
 			_ = resp.Body.Close()
 			return nil, err
@@ -102,7 +101,7 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	if err := jsonrpc.Split(raw, false, m); err != nil {
 		return nil, &jsonrpc.BrokenError{Reason: err.Error()}
 	}
-	if !m.IsResponse() || string(m.ID) != want || (m.Result == nil) == (m.Error == nil) {
+	if !m.IsResponse() || !l.isAnswer(m, id) || (m.Result == nil) == (m.Error == nil) {
 		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
 	}
 	return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
@@ -124,9 +123,9 @@ func (l *postLink) post(ctx context.Context, method string, params, body [][]byt
 
 // refused reads an answer that is no success: an error object that is about this
 // request is its answer like any other.
-func (l *postLink) refused(resp *http.Response, want string) (*jsonrpc.Response, error) {
+func (l *postLink) refused(resp *http.Response, id uint64) (*jsonrpc.Response, error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, drainBody))
-	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == want || string(m.ID) == "null") {
+	if m := errorIn(text); m != nil && (m.ID == nil || string(m.ID) == "null" || l.isAnswer(m, id)) {
 		return &jsonrpc.Response{Error: m.Error}, nil
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
@@ -134,7 +133,7 @@ func (l *postLink) refused(resp *http.Response, want string) (*jsonrpc.Response,
 }
 
 // awaited reads events until the answer to this request is among them.
-func (l *postLink) awaited(ctx context.Context, want string, resp *http.Response) (*jsonrpc.Message, error) {
+func (l *postLink) awaited(ctx context.Context, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
 	events := newEventReader(resp.Body, l.limit)
 	for {
 		ev, err := events.next()
@@ -153,7 +152,7 @@ func (l *postLink) awaited(ctx context.Context, want string, resp *http.Response
 		switch {
 		case m.IsNotification():
 			l.heard(ctx, m)
-		case m.IsResponse() && string(m.ID) == want:
+		case m.IsResponse() && l.isAnswer(m, id):
 			if (m.Result == nil) == (m.Error == nil) {
 				return nil, &jsonrpc.BrokenError{Reason: "it has neither a result nor an error, or both"}
 			}

@@ -49,6 +49,7 @@ type wire struct {
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
 	skipped atomic.Uint64
+	textIDs atomic.Uint64 // answers that repeat the number of their request as a string
 	answers atomic.Uint64
 	lastID  atomic.Uint64
 	jobs    jobs
@@ -235,6 +236,15 @@ func errorIn(body []byte) *jsonrpc.Message {
 	return m
 }
 
+// isAnswer reports whether m is the answer to the request id.
+func (w *wire) isAnswer(m *jsonrpc.Message, id uint64) bool {
+	n, text := jsonrpc.OwnID(string(m.ID))
+	if n == id && text {
+		w.textIDs.Add(1)
+	}
+	return n == id
+}
+
 // errAnswered ends the stream of a call that was answered.
 var errAnswered = errors.New("the call was answered")
 
@@ -371,7 +381,7 @@ func (w *wire) heard(on context.Context, m *jsonrpc.Message) {
 
 // Facts tells what can be seen from outside.
 func (w *wire) Facts() link.Facts {
-	f := link.Facts{Skipped: w.skipped.Load(), Heard: w.answers.Load()}
+	f := link.Facts{Skipped: w.skipped.Load(), TextIDs: w.textIDs.Load(), Heard: w.answers.Load()}
 	if s := w.words.Load(); s != nil {
 		f.Stderr = *s
 	}

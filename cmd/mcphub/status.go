@@ -350,6 +350,9 @@ func (p page) details(c status.Child) {
 		if c.Skipped > 0 {
 			line("skipped", "%d lines on stdout that were no message", c.Skipped)
 		}
+		if c.TextIDs > 0 {
+			line("ids", "%d answers repeat the number of their request as a string; the hub takes them, other programs may not", c.TextIDs)
+		}
 		if c.Muted > 0 {
 			line("dropped", "%d log and progress messages: there were too many at a time", c.Muted)
 		}

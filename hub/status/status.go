@@ -56,6 +56,7 @@ type Child struct {
 	Stderr   string     `json:"stderr,omitempty"`          // the end of it, plain text
 	Log      string     `json:"log,omitempty"`             // the file that all of it goes to; filled in by whoever keeps it
 	Skipped  uint64     `json:"skippedLines"`              // on stdout, that were no message
+	TextIDs  uint64     `json:"textIds,omitempty"`         // answers that repeat the number of their request as a string
 	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
 
 	Sandbox sandbox.Report `json:"-"` // what Confinement and ConfinementDetails are made from
@@ -226,7 +227,7 @@ func omittedFrom(offer *catalog.Offer) childOmitted {
 func childOf(spec spec.Spec, st children.Status, environ []string, base func() []sandbox.Rule) Child {
 	return Child{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, Muted: st.Muted, Sandbox: st.Sandbox,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, TextIDs: st.TextIDs, Muted: st.Muted, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),

@@ -119,20 +119,43 @@ func (c *Conn) forget(n uint64) *call {
 
 // forgetRaw is forget for the id of an answer. Our ids are whole numbers. A strict peer
 // must return them as they were, because its answers may be decisions of people. A
-// lenient peer may write them as floating point. A string is never the same id.
+// lenient peer may spell them otherwise.
 func (c *Conn) forgetRaw(id string) *call {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		if c.o.Strict || !strings.ContainsAny(id, ".eE") {
+	if c.o.Strict {
+		n, err := strconv.ParseUint(id, 10, 64)
+		if err != nil {
 			return nil
 		}
-		x, err := strconv.ParseFloat(id, 64)
-		if err != nil || x < 1 || x >= 1<<53 || x != float64(uint64(x)) {
-			return nil
-		}
-		n = uint64(x)
+		return c.forget(n)
 	}
-	return c.forget(n)
+	n, text := OwnID(id)
+	p := c.forget(n)
+	if p != nil && text {
+		c.textIDs.Add(1)
+	}
+	return p
+}
+
+// OwnID reads the id of a lenient peer's answer. Our ids are whole numbers from 1 on. A
+// peer may write them as floating point, or as the string of their decimal digits; text
+// is whether it did the latter. n is 0 if it is no id of ours.
+func OwnID(raw string) (n uint64, text bool) {
+	digits := raw
+	if len(raw) > 2 && raw[0] == '"' && raw[1] != '0' {
+		digits, text = raw[1:len(raw)-1], true
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	switch {
+	case err == nil:
+		return n, text
+	case text || !strings.ContainsAny(raw, ".eE"):
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(raw, 64)
+	if err != nil || x < 1 || x >= 1<<53 || x != float64(uint64(x)) {
+		return 0, false
+	}
+	return uint64(x), false
 }
 
 // Notify sends a notification, waiting for room as long as ctx lasts.

@@ -85,6 +85,7 @@ type Stats struct {
 	Dropped   uint64 // notifications that TryNotify had no room for
 	Cancelled uint64 // calls that ended by their context
 	Heard     uint64 // reads that brought something
+	TextIDs   uint64 // answers of a lenient peer whose id was a string, and that of the call a number
 }
 
 // A Conn speaks JSON-RPC with one peer over a pair of streams.
@@ -110,7 +111,7 @@ type Conn struct {
 	mu    sync.Mutex
 	tabs  tables
 
-	skipped, broken, dropped, cancelled, heard atomic.Uint64
+	skipped, broken, dropped, cancelled, heard, textIDs atomic.Uint64
 }
 
 // incoming is a request of the peer under way.
@@ -238,7 +239,7 @@ func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Stats returns the counters so far.
 func (c *Conn) Stats() Stats {
-	return Stats{c.skipped.Load(), c.broken.Load(), c.dropped.Load(), c.cancelled.Load(), c.heard.Load()}
+	return Stats{c.skipped.Load(), c.broken.Load(), c.dropped.Load(), c.cancelled.Load(), c.heard.Load(), c.textIDs.Load()}
 }
 
 // failPending ends all calls: nothing will answer them.
