@@ -135,7 +135,8 @@ type history struct {
 	started  bool          // live was called before
 	gen      uint64        // of the roots, when it was last looked whether to start
 	planned  uint64        // of the roots, with which it was started last
-	listed   bool          // it has been ready and listed in this instance
+	greeted  bool          // it has been ready in this instance
+	listed   bool          // and its tools have been listed
 	lives    offers.Lives  // of the offer, as it was read last
 	news     bool          // the offer is not cached as it is
 	guess    bool          // the offer is that for clients without capabilities, and these have some
@@ -446,7 +447,7 @@ func (c *child) publish(change func(v *view)) {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
 	v.status.Protocol = ""
-	if c.history.listed && v.offer != nil {
+	if c.history.greeted && v.offer != nil {
 		v.status.Protocol = v.offer.Protocol
 	}
 	c.view.Store(&v)

@@ -60,7 +60,9 @@ func (c *child) lazy() bool {
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
-	c.history.listed, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
+	c.history.greeted, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
+	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
+	o = o.Filled(c.offer)
 	c.compare(o)
 	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
 		c.offer, c.history.news = o, false

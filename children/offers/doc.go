@@ -3,7 +3,8 @@
 //
 // An [Offer] is immutable and holds the bytes that the child sent. [Read] asks for
 // the lists of a child over its [link.Link], all pages, within bounds; an odd entry
-// is for who uses it, and a list that fails spoils no other.
+// is for who uses it. A list that fails, or is not answered, spoils no other and holds none up for long: the offer
+// tells which they are, and who asked asks again.
 //
 // A [Memory] holds the last offers by name and digest, in memory and in one file for
 // each. It is a hint: what comes from it may be shown, and nothing is called by it

@@ -8,7 +8,7 @@ import (
 // A Kind is one of the lists that a server offers.
 type Kind uint8
 
-// The kinds of things on offer. Tools are what a server is mostly started for: one that cannot list them has not started.
+// The kinds of things on offer. Tools are what a server is mostly started for, so that a start waits for them longest.
 const (
 	Tools Kind = iota
 	Prompts

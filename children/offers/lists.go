@@ -111,34 +111,80 @@ func Changed(method string) (which Lists) {
 	return which
 }
 
-// Read returns a copy of base in which the lists that which picks are read anew. A list that fails stays as it was in base,
-// and a note says so. Read fails only if the first list does, or if the child has ended.
-func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
-	o := *base
-	var all [len(lists)]catalogue
-	var errs [len(lists)]error
+const (
+	// toolsTime is how long the list of tools may hold the others up that have been had.
+	toolsTime = 10 * time.Second
+	// restTime is how long the others may take when the tools have been had.
+	restTime = 2 * time.Second
+	// aloneTime is for lists that are read without the tools.
+	aloneTime = 10 * time.Second
+)
+
+var errTooSlow = errors.New("it was not answered in time")
+
+// readAll reads lists side by side. None holds another one up for long: one that is not
+// answered while others are is given up.
+func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [len(lists)]catalogue, errs [len(lists)]error) {
 	var wg sync.WaitGroup
-	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
+	rest, endRest := context.WithCancelCause(ctx)
+	defer endRest(nil)
+	tools, endTools := context.WithCancelCause(ctx)
+	defer endTools(nil)
+	limit := func(end context.CancelCauseFunc, after time.Duration) { // of which the first counts
+		t := time.AfterFunc(after, func() { end(errTooSlow) })
+		context.AfterFunc(ctx, func() { t.Stop() })
+	}
+	var had sync.Once
 	for i := range lists {
-		if l := &lists[i]; asked(i) {
-			wg.Go(func() { all[i], errs[i] = l.whole(ctx, conn) })
+		l := &lists[i]
+		switch {
+		case !asked(i):
+		case Kind(i) == Tools:
+			wg.Go(func() {
+				all[i], errs[i] = l.whole(tools, conn)
+				limit(endRest, restTime)
+			})
+		default:
+			wg.Go(func() {
+				if all[i], errs[i] = l.whole(rest, conn); errs[i] == nil {
+					had.Do(func() { limit(endTools, toolsTime) })
+				}
+			})
 		}
 	}
+	if !asked(int(Tools)) {
+		limit(endRest, aloneTime)
+	}
 	wg.Wait()
+	return all, errs
+}
+
+// Read returns a copy of base in which the lists that which picks are read anew. A list that fails stays as it was in base,
+// and a note says so; Failed tells which. Read fails only if the child has ended, or if it answers nothing.
+func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
+	o := *base
+	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	all, errs := readAll(ctx, conn, asked)
+	if err := errs[Tools]; err != nil && errors.As(err, new(*unansweredError)) && ctx.Err() != nil {
+		return nil, err
+	}
 	var told []string
 	for i := range lists {
 		l := &lists[i]
 		switch {
 		case !asked(i):
-		case errs[i] != nil && (i == 0 || errors.Is(errs[i], jsonrpc.ErrClosed)):
+		case errors.Is(errs[i], jsonrpc.ErrClosed):
 			return nil, errs[i]
 		case errs[i] != nil:
-			told = append(told, errs[i].Error())
-			if errors.As(errs[i], new(*unansweredError)) {
+			told = append(told, errs[i].Error()+"; it is asked for again")
+			o.failed |= 1 << i
+			if Kind(i) == Tools || errors.As(errs[i], new(*unansweredError)) {
 				o.cut |= 1 << i
 			}
 		default:
-			o.cut &^= 1 << i
+			o.cut, o.failed = o.cut&^(1<<i), o.failed&^(1<<i)
 			if all[i].cut {
 				o.cut |= 1 << i
 			}
@@ -198,7 +244,8 @@ func listPage(ctx context.Context, conn link.Link, method, member string, cursor
 			p.entries[i] = bytes.Clone(e)
 		}
 	}
-	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 2 && c[0] == '"' {
+	// An empty cursor is one like any other in results of 2026-07-28, which have a type; servers with a handshake end lists by it.
+	if c := jsonrpc.Get(raw, "nextCursor"); len(c) > 0 && c[0] == '"' && (len(c) > 2 || jsonrpc.Get(raw, "resultType") != nil) {
 		p.next = c
 	}
 	p.life, p.private = LifeOf(raw), IsPrivate(raw)

@@ -71,6 +71,34 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 	}
 }
 
+// TestEmptyCursor: an empty cursor is one like any other in the version that says so, and the end in those before;
+// a child that gives it again and again is listed no further.
+func TestEmptyCursor(t *testing.T) {
+	t.Parallel()
+	modern := func(page string) string { return strings.Replace(page, "{", `{"resultType":"complete",`, 1) }
+	empty := strings.Replace(page(0, 3, "x"), `"x"`, `""`, 1)
+	for name, tc := range map[string]struct {
+		all          []string
+		asked, tools int
+		note         string
+	}{
+		"2026-07-28":               {[]string{modern(empty), modern(page(3, 5, ""))}, 2, 5, ""},
+		"2026-07-28, without end":  {[]string{modern(empty), modern(empty), modern(empty)}, 2, 6, "the same cursor twice"},
+		"a version with handshake": {[]string{empty, page(3, 5, "")}, 1, 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pages{all: tc.all}
+			o, err := Read(t.Context(), p, &Offer{Capabilities: []byte(`{"tools":{}}`)}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if notes := strings.Join(o.Notes, " "); len(o.Entries[Tools]) != tc.tools || p.asked != tc.asked || !strings.Contains(notes, tc.note) || tc.note == "" && notes != "" {
+				t.Errorf("%d tools after %d pages: %s", len(o.Entries[Tools]), p.asked, notes)
+			}
+		})
+	}
+}
+
 // endless is a Link to a child whose every page of every list has one more.
 type endless struct {
 	link.Link

@@ -40,6 +40,9 @@ type Offer struct {
 	// offer is good for this run, and is not remembered.
 	cut Lists
 
+	// failed are the lists that could not be read, and are to be asked for again.
+	failed Lists
+
 	// Lives are as they were read when it was listed. Of an offer that is remembered
 	// they are old: Status tells those of now.
 	Lives Lives
@@ -86,6 +89,26 @@ func (o *Offer) Modern() bool { return o != nil && mcp.IsModernProtocol(o.Protoc
 
 // Whole reports whether every list was had whole, or cut by the child's own doing.
 func (o *Offer) Whole() bool { return o.cut == 0 }
+
+// Failed are the lists that could not be read. Their entries are those of an earlier time, or none.
+func (o *Offer) Failed() Lists { return o.failed }
+
+// Lacks reports whether the list of a Kind could not be read.
+func (o *Offer) Lacks(k Kind) bool { return o.failed&(1<<k) != 0 }
+
+// Filled returns the offer with the entries of another one in the place of lists that could not be read.
+func (o *Offer) Filled(from *Offer) *Offer {
+	if o.failed == 0 || from == nil {
+		return o
+	}
+	now := *o
+	for k := range Kinds {
+		if o.Lacks(k) && o.Entries[k] == nil {
+			now.Entries[k] = from.Entries[k]
+		}
+	}
+	return &now
+}
 
 // Equal reports whether two offers hold the same bytes. How long they may be
 // kept is no part of that: it may be what is left of some time.

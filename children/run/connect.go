@@ -13,6 +13,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 var errStartTimeout = errors.New("start timeout")
@@ -41,7 +42,7 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 		m.Settled(ctx)
 	}
 	r.TellLevel(ctx, base)
-	offer, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
+	offer, err := r.firstLists(ctx, base)
 	if err == nil {
 		err = context.Cause(life) // the run was ended meanwhile, so its lists may be incomplete
 	}
@@ -61,6 +62,28 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 		r.log.Warn().Err(err).Msg("the child does not show the roots that it was given; the hub alone judges its calls")
 	}
 	return offer, nil
+}
+
+// firstListsTime is how long a start waits for a child that refuses to list its tools.
+const firstListsTime = 5 * time.Second
+
+// firstLists reads what the child offers. If it refuses to list its tools it may not be
+// ready yet, and is asked again for a moment: clients do not look again at a server that had
+// no tools when they asked first. After that Follow goes on.
+func (r *Run) firstLists(ctx context.Context, base *offers.Offer) (*offers.Offer, error) {
+	soon, end := context.WithTimeout(ctx, firstListsTime)
+	defer end()
+	offer, err := offers.Read(ctx, r.Link(), base, offers.AllLists)
+	for pause := firstRelist; err == nil && offer.Lacks(offers.Tools) && worker.Sleep(soon, pause); pause *= 2 {
+		again, e := offers.Read(soon, r.Link(), offer, offer.Failed())
+		switch {
+		case e == nil:
+			offer = again
+		case errors.Is(e, jsonrpc.ErrClosed):
+			err = e
+		}
+	}
+	return offer, err
 }
 
 // greet does the handshake, or finds out that the child has none. It notes the Link of

@@ -45,10 +45,15 @@ func TestConnect(t *testing.T) {
 
 // greets is a child that answers the handshake, and then as it is told.
 func greets(next func(ctx context.Context, method, params string) (string, error)) *wire {
+	return greetsWith(`{"tools":{}}`, next)
+}
+
+// greetsWith is greets for a child with these capabilities.
+func greetsWith(capabilities string, next func(ctx context.Context, method, params string) (string, error)) *wire {
 	w := newWire()
 	w.call = func(ctx context.Context, method, params string) (string, error) {
 		if method == "initialize" {
-			return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"n","version":"1"}}`, nil
+			return `{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"serverInfo":{"name":"n","version":"1"}}`, nil
 		}
 		return next(ctx, method, params)
 	}

@@ -7,7 +7,7 @@
 // became of the child ([UnavailableError]), and package failure what the client is told of it. The timeout is that
 // of the Spec that the run was started by: if a reload changes it, the run is retired, and calls under way keep theirs.
 //
-// [Run.Follow] reads a list again when the child says that it has changed. A child may ask
+// [Run.Follow] reads a list again when the child says that it has changed, and one that failed after a pause that grows. A child may ask
 // something too. The run answers ping and roots/list itself and passes other requests to
 // the [Instance]. Calls of the run do not time out while such a request is open.
 //

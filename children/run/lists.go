@@ -16,6 +16,10 @@ const (
 	// leastFresh is the least time between two reads of lists that have a time to live
 	// and are not announced.
 	leastFresh = time.Minute
+	// firstRelist is the pause before a list that could not be read is asked for again; it
+	// doubles up to lastRelist.
+	firstRelist = 250 * time.Millisecond
+	lastRelist  = 5 * time.Minute
 )
 
 // relistAll has every list read again.
@@ -53,13 +57,15 @@ func (s *staleLists) note(method string) (is bool) {
 	return which != 0
 }
 
-// Follow reads a list again each time the child says that it has changed, until ctx
-// ends. base is what it offered first. New offers come by Offers.
+// Follow reads a list again each time the child says that it has changed, and one that
+// could not be read after a while, until ctx ends. base is what it offered first. New offers come by Offers.
 func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	var sessions uint64
 	read := time.Now() // when the lists were, of whose changes nothing tells
+	failed, wait := base.Failed(), firstRelist
+	again := time.Now().Add(wait) // of what failed
 	for {
 		which, fresh := offers.Unannounced(base)
 		select {
@@ -69,6 +75,8 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			r.stale.Or(uint32(offers.AllLists))
 		case <-outlived(which != 0, fresh, read):
 			r.stale.Or(uint32(which))
+		case <-at(failed != 0, again):
+			r.stale.Or(uint32(failed))
 		case <-r.relist:
 		}
 		select {
@@ -80,22 +88,39 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			sessions = now
 			r.level.tellAgain(ctx, r.Link(), base)
 		}
-		asked := offers.Lists(r.stale.Swap(0))
-		o, err := offers.Read(ctx, r.Link(), base, asked)
+		asked := offers.Lists(r.stale.Swap(0)) | failed
+		bounded, end := context.WithTimeout(ctx, r.spec.StartTimeout)
+		o, err := offers.Read(bounded, r.Link(), base, asked)
+		end()
 		if asked&which != 0 {
 			read = time.Now()
 		}
 		pause.Reset(relistPause)
+		if err != nil || o.Failed() != 0 {
+			wait = min(2*wait, lastRelist)
+			again = time.Now().Add(wait)
+		} else {
+			wait = firstRelist
+		}
 		if err != nil {
+			failed |= asked
 			if ctx.Err() == nil {
-				r.log.Warn().Err(err).Msg("the changed list of tools could not be read; the former one stands")
+				r.log.Warn().Err(err).Msg("a list could not be read; the former one stands, and it is asked for again")
 			}
 			continue
 		}
+		failed = o.Failed()
 		for _, note := range o.Notes {
 			r.log.Warn().Msg(note)
 		}
+		if failed != 0 {
+			r.log.Warn().Msg("a list could not be read; the former one stands, and it is asked for again")
+		}
+		same := failed != 0 && o.Equal(base)
 		base = o
+		if same {
+			continue
+		}
 		select {
 		case <-r.offers: // a newer one takes its place
 		default:
@@ -104,11 +129,19 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	}
 }
 
+// at returns a channel that delivers at a time; nil, which never does, unless due.
+func at(due bool, when time.Time) <-chan time.Time {
+	if !due {
+		return nil
+	}
+	return time.After(time.Until(when))
+}
+
 // outlived returns a channel that delivers when the time to live is over that the child gave its lists, but after
 // leastFresh at the earliest. It is nil, and never delivers, if ends is false.
 func outlived(ends bool, fresh time.Duration, read time.Time) <-chan time.Time {
 	if !ends {
 		return nil
 	}
-	return time.After(time.Until(read.Add(max(fresh, leastFresh))))
+	return at(true, read.Add(max(fresh, leastFresh)))
 }

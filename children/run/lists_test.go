@@ -13,6 +13,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/internal/jsonrpc"
 )
 
 // lister is a child whose lists are read, and when.
@@ -122,9 +123,105 @@ func TestListThatCannotBeRead(t *testing.T) {
 			t.Error("there is an offer")
 		}
 		l.change(func() { l.err = nil })
-		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
-		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 { // the child says nothing more of it
 			t.Errorf("%+v", o)
+		}
+	})
+}
+
+// A list that fails is asked for again with a pause that grows, it alone, and the others are offered meanwhile.
+func TestListThatFailsIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	base := *announces
+	follows(t, &base, func(t *testing.T, k *kid, l *lister) {
+		read := l.call
+		indexing := true
+		l.call = func(ctx context.Context, method, params string) (string, error) {
+			answer, err := read(ctx, method, params)
+			if l.mu.Lock(); indexing && method == "prompts/list" {
+				err = errors.New("still indexing")
+			}
+			l.mu.Unlock()
+			return answer, err
+		}
+		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
+		synctest.Wait()
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.Whole() {
+			t.Errorf("%+v", o)
+		}
+		time.Sleep(10 * time.Minute)
+		l.change(func() {
+			asked := strings.Count(strings.Join(l.reads, ","), "prompts/list")
+			if asked < 10 || asked > 15 {
+				t.Errorf("asked %d times in ten minutes: %s", asked, l.reads)
+			}
+			indexing = false
+		})
+		if o := <-k.Offers(); o.Failed() != 0 || !o.Whole() {
+			t.Errorf("%+v", o)
+		}
+		l.change(func() { l.reads = nil })
+		time.Sleep(time.Hour)
+		l.want(t, "all were had")
+	})
+}
+
+// A list that is not answered holds no other one up, in either direction; and a start does not fail with it.
+func TestListThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		hangs, refuses string
+		failed         offers.Kind
+		ready          time.Duration // at most
+	}{
+		"prompts hang":      {hangs: "prompts/list", failed: offers.Prompts, ready: 3 * time.Second},
+		"tools hang":        {hangs: "tools/list", failed: offers.Tools, ready: 30 * time.Second},
+		"tools are refused": {refuses: "tools/list", failed: offers.Tools, ready: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire()
+			ok := greetsWith(`{"tools":{},"prompts":{}}`, func(ctx context.Context, method, params string) (string, error) {
+				switch {
+				case method == tc.hangs:
+					return untilEnd(ctx, method, params)
+				case method == tc.refuses:
+					return "", &jsonrpc.Error{Code: -32000, Message: "still indexing"}
+				}
+				return `{"tools":[{"name":"t"}],"prompts":[{"name":"p"}]}`, nil
+			})
+			w.call = ok.call
+			bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
+				began := time.Now()
+				o, err := k.Connect(t.Context(), run.Try{}, func() {})
+				if err != nil || time.Since(began) > tc.ready {
+					t.Fatalf("%v after %s", err, time.Since(began))
+				}
+				for _, kind := range []offers.Kind{offers.Tools, offers.Prompts} {
+					if o.Lacks(kind) != (kind == tc.failed) || (len(o.Entries[kind]) == 1) == (kind == tc.failed) {
+						t.Errorf("%s: %s, failed %t", kind.List().Noun, o.Entries[kind], o.Lacks(kind))
+					}
+				}
+				contains(t, "notes", strings.Join(o.Notes, " "), "asked for again")
+			})
+		})
+	}
+}
+
+// A child whose first list of tools fails and whose next one does not is ready with its tools.
+func TestFirstListThatFails(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	w := greetsWith(`{"tools":{}}`, func(context.Context, string, string) (string, error) {
+		if asked++; asked < 3 {
+			return "", &jsonrpc.Error{Code: -32000, Message: "still indexing"}
+		}
+		return `{"tools":[{"name":"t"}]}`, nil
+	})
+	bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
+		o, err := k.Connect(t.Context(), run.Try{}, func() {})
+		if err != nil || len(o.Entries[offers.Tools]) != 1 || o.Failed() != 0 || !o.Whole() {
+			t.Errorf("%v: %+v", err, o)
 		}
 	})
 }
