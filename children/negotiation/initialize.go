@@ -35,6 +35,8 @@ func initialize(ctx context.Context, conn link.Link, version, propose string, sh
 	}
 	var refused *jsonrpc.Error
 	switch {
+	case err == nil && mcp.IsModernProtocol(res.ProtocolVersion):
+		return nil, fmt.Errorf("initialize: %w", mcp.UnsupportedProtocolVersionError{Version: res.ProtocolVersion}) // it has no handshake
 	case err == nil:
 	case hop.raw == nil && !errors.As(err, &refused):
 		return nil, err // of the connection, and it names it

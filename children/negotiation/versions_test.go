@@ -2,6 +2,7 @@ package negotiation_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -50,6 +51,7 @@ func TestVersionThatIsRefused(t *testing.T) {
 		speaks   string // the versions that it takes
 		child    negotiation.Child
 		proposed string // to it, in order
+		agreed   string // "": the last of them
 		fails    string
 	}{
 		"it refuses none": {
@@ -88,6 +90,12 @@ func TestVersionThatIsRefused(t *testing.T) {
 				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2025-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil
 			},
 			speaks: "2025-03-26", proposed: "2025-11-25 2025-06-18 2025-03-26",
+		},
+		"it answers with a version that has no handshake": {
+			refuse: func(string) (*jsonrpc.Response, error) {
+				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil
+			},
+			proposed: "2025-11-25", fails: "2026-07-28",
 		},
 		"it has no handshake": {
 			refuse: func(string) (*jsonrpc.Response, error) {
@@ -128,6 +136,18 @@ func TestVersionThatIsRefused(t *testing.T) {
 			refuse: func(string) (*jsonrpc.Response, error) { return refusal(jsonrpc.Error{Code: -32000, Message: "no"}) },
 			speaks: "2025-11-25", child: negotiation.Child{Protocol: "2025-03-26", Pinned: true}, proposed: "2025-03-26", fails: "no",
 		},
+		"one is pinned, and it answers with another": {
+			refuse: func(string) (*jsonrpc.Response, error) {
+				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil
+			},
+			child: negotiation.Child{Protocol: "2025-03-26", Pinned: true}, proposed: "2025-03-26", fails: "names 2025-03-26",
+		},
+		"it answers with another": {
+			refuse: func(string) (*jsonrpc.Response, error) {
+				return &jsonrpc.Response{Result: []byte(`{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, nil
+			},
+			proposed: "2025-11-25", agreed: "2025-03-26",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +172,7 @@ func TestVersionThatIsRefused(t *testing.T) {
 				}
 			case err != nil:
 				t.Error(err)
-			case o.Protocol != last || o.Proposed != last && (o.Proposed != "" || last != "2025-11-25"):
+			case o.Protocol != cmp.Or(test.agreed, last) || o.Proposed != last && (o.Proposed != "" || last != "2025-11-25"):
 				t.Errorf("agreed on %s by proposing %q, want %s", o.Protocol, o.Proposed, last)
 			}
 		})
