@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/servedroots"
 	"mcphub/internal/jsonrpc"
@@ -43,7 +44,14 @@ func (i instance) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answe
 	return i.common.Request(ctx, i.key, m)
 }
 
-// Notification hands on what the child announces.
+// ListsChanged hands on that the child has announced a change of lists.
+func (i instance) ListsChanged(which offers.Lists) {
+	if i.common.ListsChanged != nil {
+		i.common.ListsChanged(i.key, which)
+	}
+}
+
+// Notification hands on what else the child announces.
 func (i instance) Notification(ctx context.Context, m *jsonrpc.Message) {
 	if i.common.Notification != nil {
 		i.common.Notification(ctx, i.key, m)

@@ -3,6 +3,7 @@ package children
 import (
 	"context"
 	"sync"
+	"time"
 
 	"mcphub/children/hints"
 	"mcphub/children/offers"
@@ -128,6 +129,14 @@ func (l *Lease) Roots() ([]byte, bool) { return l.r.ListRoots() }
 // which needs no Lease any more. ok is false where it does not.
 func (l *Lease) WatchTask(ctx context.Context, id string) (end func(), ok bool) {
 	return l.r.WatchTask(ctx, id)
+}
+
+// Doubt has lists of the child read again that an answer of it does not agree with. It
+// waits until they are in force, or for most. A child that gives many such answers is read
+// again for a few of them.
+func (l *Lease) Doubt(ctx context.Context, which offers.Lists, most time.Duration) {
+	l.r.Doubt(which)
+	l.r.Await(ctx, which, most)
 }
 
 // Open reports whether the run goes on: false once it ends, or will end with its

@@ -43,10 +43,14 @@ type Options struct {
 	// called by the instance's goroutine and must not block.
 	Changed func(st Status, offer *offers.Offer)
 
-	// Notification, where set, is given what a child announces, in order; m is valid until
-	// it returns. tools/list_changed is followed up here and comes as Changed. run.CallKnown says
-	// what ctx is. It is called by the goroutine that reads what the child sends, and must
-	// not block.
+	// ListsChanged, where set, is told that a child has announced a change of lists. They are
+	// read again then, and come as Changed. Of a child that announces many it is told of a few.
+	// It is called as Notification is.
+	ListsChanged func(k spec.Key, which offers.Lists)
+
+	// Notification, where set, is given what else a child announces, in order; m is valid
+	// until it returns. run.CallKnown says what ctx is. It is called by the goroutine that
+	// reads what the child sends, and must not block.
 	Notification func(ctx context.Context, k spec.Key, m *jsonrpc.Message)
 
 	// Request answers requests of a child other than roots/list and ping, which are

@@ -135,11 +135,12 @@ func (s *serving) loop(ctx context.Context) string {
 			if why = s.review(); why == "" {
 				why = s.checkIdle()
 			}
-		case o := <-r.Offers():
-			c.offers(o)
+		case u := <-r.Offers():
+			c.offers(u.Offer)
 			now := r.Renewed()
 			c.publish(func(v *view) { v.status.Renewed += now - s.sessions })
 			s.sessions = now
+			u.Taken()
 			c.keep()
 		case <-r.Roots.Written():
 			why = s.follow(r.Roots.OnAsked(c.wanted().Wanted))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -320,6 +321,34 @@ func (s *Supervisor) Settled(k spec.Key) <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
+}
+
+// AwaitLists waits until lists of a child that runs are in force, if the child has said
+// that they have changed. It waits no longer than most.
+func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Lists, most time.Duration) {
+	if v := s.ready(k); v != nil {
+		v.run.Await(ctx, which, most)
+	}
+}
+
+// Refresh has lists of a child that runs read again in the background of whose changes
+// it does not tell, and which were not read for so long.
+func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
+	if v := s.ready(k); v != nil {
+		v.run.Refresh(offers.Quiet(v.offer, &v.status.Lives), after)
+	}
+}
+
+// ready is the view of an instance that may be called; nil if it may not.
+func (s *Supervisor) ready(k spec.Key) *view {
+	c := s.child(k)
+	if c == nil {
+		return nil
+	}
+	if v := c.view.Load(); v.run != nil {
+		return v
+	}
+	return nil
 }
 
 // specOf returns what the configuration says of a child.

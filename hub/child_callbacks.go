@@ -49,6 +49,22 @@ func (h *Hub) handleChildNotification(ctx context.Context, k spec.Key, m *jsonrp
 	}
 }
 
+// listsChanged tells clients that a child has announced a change of lists, if they have asked it
+// for something: they know before they get the answer, which waits for no list. All others are
+// told when the lists have been read, if they have changed.
+func (h *Hub) listsChanged(k spec.Key, which offers.Lists) {
+	for _, s := range h.sessions.SessionsOf(k) {
+		_, to, asks := s.sender.InFlight.Find(k, nil)
+		switch {
+		case !asks || s.now().Denied(k.Child):
+		case s.handshaken.Load() && s.client.Connected():
+			s.notifier.Outdated(which, s.client)
+		default:
+			s.notifier.Outdated(which, to)
+		}
+	}
+}
+
 // clientOf tells an instance whom it serves: a session's own child that
 // session's client, a shared one nobody in particular.
 func (h *Hub) clientOf(k spec.Key) (c link.ClientProfile) {

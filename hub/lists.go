@@ -31,12 +31,39 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if k == offers.Skills && !s.listsSkills() {
 		return noSkills(m)
 	}
+	s.awaitChanged(ctx, k)
 	var p *catalog.Pages
 	s.notifier.Seen(int(k), func() string {
 		p = s.Catalog().Pages(k)
 		return p.Digest
 	})
+	s.refresh()
 	return p.At(m.Param("cursor"))
+}
+
+const (
+	// changedWait is how long a list is waited for that its child has said to have changed.
+	changedWait = 500 * time.Millisecond
+	// quietFresh is how long lists count as fresh of whose changes their child does not tell.
+	quietFresh = 30 * time.Second
+)
+
+// awaitChanged waits a moment for lists that children have said to have changed: the client
+// asks perhaps because it was told so.
+func (s *Session) awaitChanged(ctx context.Context, k offers.Kind) {
+	ctx, cancel := context.WithTimeout(ctx, changedWait)
+	defer cancel()
+	for _, name := range s.now().ServedNames() {
+		s.hub.sup.AwaitLists(ctx, s.ChildStatus(name).Key, 1<<k, changedWait)
+	}
+}
+
+// refresh has lists read again, behind the answer, of children that do not tell of changes.
+// The client is told if something has changed.
+func (s *Session) refresh() {
+	for _, name := range s.now().ServedNames() {
+		s.hub.sup.Refresh(s.ChildStatus(name).Key, quietFresh)
+	}
 }
 
 // listModern answers one of the lists.
@@ -46,8 +73,12 @@ func (s *Session) listModern(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	if k == offers.Skills && !s.listsSkills() {
 		return noSkills(m)
 	}
+	s.awaitChanged(ctx, k)
 	keep := s.listCaching(k) // before the list is taken: what comes in between makes it shorter, not wrong
-	return s.modernServer.Result(s.Catalog().PagesModern(k).At(m.Param("cursor")), &keep, false)
+	list := s.Catalog()
+	s.notifier.SeenModern(int(k), func() string { return list.Pages(k).Digest })
+	s.refresh()
+	return s.modernServer.Result(list.PagesModern(k).At(m.Param("cursor")), &keep, false)
 }
 
 // listsSkills reports whether the client may list skills: a server has some, or the client was told so while that was not known.

@@ -26,6 +26,10 @@ func (p *player) extended(m message) bool {
 		p.raw(m.ID, reply)
 		return true
 	}
+	if refusal, ok := p.s.Errors[m.Method]; ok && m.ID != nil {
+		p.send(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, refusal)
+		return true
+	}
 	if p.s.Skills != nil && p.skills(m) {
 		return true
 	}

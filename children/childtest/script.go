@@ -36,6 +36,7 @@ type Script struct {
 	CloseOut    bool          // closes stdout after initialize and lives on
 	Grandchild  bool          // starts one that holds the pipes and outlives it
 	NoTools     bool          // does not declare tools
+	Quiet       bool          // does not declare that it tells of changes of its tools
 	Pages       int           // of tools/list, 3 tools each, after the first
 	LoopCursor  bool          // its second page points to itself
 	FailPage    int           // this page (from 1) is answered with an error
@@ -68,6 +69,7 @@ type Script struct {
 	Offers  string            // more capabilities, a raw object; then it serves methods that it does not know: see Extended
 	Skills  map[string]string // files by their URIs: declares and serves the extension for skills
 	Replies map[string]string // raw results, by method, in place of its own
+	Errors  map[string]string // raw error objects, likewise
 
 	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
 }
@@ -386,6 +388,9 @@ func (p *player) capabilities() map[string]any {
 	caps := map[string]any{"logging": map[string]any{}}
 	if !p.s.NoTools {
 		caps["tools"] = map[string]any{"listChanged": true}
+	}
+	if p.s.Quiet && !p.s.NoTools {
+		caps["tools"] = struct{}{}
 	}
 	if p.s.Library {
 		caps["prompts"], caps["completions"] = struct{}{}, struct{}{}

@@ -2,6 +2,7 @@ package offers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,6 +102,18 @@ func Unannounced(o *Offer) (which Lists, fresh time.Duration) {
 	return which, fresh
 }
 
+// Quiet are the lists that an offer has, and of whose changes the child does not tell. A list
+// counts while the child has not said that it may be kept: lives are those of now.
+func Quiet(o *Offer, lives *Lives) (which Lists) {
+	for i := range lists {
+		life := lives.Lists[i]
+		if lists[i].Declared(o.Capabilities) && !lists[i].Announced(o.Capabilities) && time.Since(life.At) >= life.Fresh {
+			which |= 1 << i
+		}
+	}
+	return which
+}
+
 // Changed returns the lists that a notification is about; 0 for none.
 func Changed(method string) (which Lists) {
 	for i := range lists {
@@ -116,11 +129,10 @@ const (
 	toolsTime = 10 * time.Second
 	// restTime is how long the others may take when the tools have been had.
 	restTime = 2 * time.Second
-	// aloneTime is for lists that are read without the tools.
-	aloneTime = 10 * time.Second
 )
 
-var errTooSlow = errors.New("it was not answered in time")
+// ErrTooSlow is why a list is given up that others wait for.
+var ErrTooSlow = errors.New("it was not answered in time")
 
 // readAll reads lists side by side. None holds another one up for long: one that is not
 // answered while others are is given up.
@@ -131,7 +143,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 	tools, endTools := context.WithCancelCause(ctx)
 	defer endTools(nil)
 	limit := func(end context.CancelCauseFunc, after time.Duration) { // of which the first counts
-		t := time.AfterFunc(after, func() { end(errTooSlow) })
+		t := time.AfterFunc(after, func() { end(ErrTooSlow) })
 		context.AfterFunc(ctx, func() { t.Stop() })
 	}
 	var had sync.Once
@@ -152,15 +164,13 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 			})
 		}
 	}
-	if !asked(int(Tools)) {
-		limit(endRest, aloneTime)
-	}
 	wg.Wait()
 	return all, errs
 }
 
-// Read returns a copy of base in which the lists that which picks are read anew. A list that fails stays as it was in base,
-// and a note says so; Failed tells which. Read fails only if the child has ended, or if it answers nothing.
+// Read returns a copy of base in which the lists that which picks are read anew. A list that fails, or of which the child does
+// not answer a page, stays as it was in base, if it was there, and a note says so; Failed tells which. Read fails only if the
+// child has ended, or if it answers nothing.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
 	o := *base
 	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
@@ -170,44 +180,46 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 	if err := errs[Tools]; err != nil && errors.As(err, new(*unansweredError)) && ctx.Err() != nil {
 		return nil, err
 	}
-	var told []string
+	o.notes = base.notes
 	for i := range lists {
-		l := &lists[i]
+		l, told := &lists[i], &o.notes[i]
 		switch {
 		case !asked(i):
+			continue
 		case errors.Is(errs[i], jsonrpc.ErrClosed):
 			return nil, errs[i]
-		case errs[i] != nil:
-			told = append(told, errs[i].Error()+"; it is asked for again")
+		}
+		*told = nil
+		if errs[i] != nil || all[i].cut {
 			o.failed |= 1 << i
-			if Kind(i) == Tools || errors.As(errs[i], new(*unansweredError)) {
+			if Kind(i) == Tools || all[i].cut || errors.As(errs[i], new(*unansweredError)) {
 				o.cut |= 1 << i
 			}
-		default:
+			*told = []string{cmp.Or(all[i].note, fmt.Sprint(errs[i])) + "; it is asked for again"}
+			if errs[i] != nil || o.Entries[i] != nil {
+				continue
+			}
+		} else {
 			o.cut, o.failed = o.cut&^(1<<i), o.failed&^(1<<i)
-			if all[i].cut {
-				o.cut |= 1 << i
-			}
-			entries := all[i].entries
-			if l, ok := conn.(link.ToolsLearner); ok && i == 0 {
-				var odd []string
-				entries, odd = l.LearnTools(entries)
-				told = append(told, odd...)
-			}
-			o.Entries[i] = entries
 			if all[i].note != "" {
-				told = append(told, all[i].note)
-			}
-			o.Private, o.Lives.Lists[i] = o.Private || all[i].private, all[i].life
-			switch {
-			case i == 0:
-				o.Fresh = all[i].life.Fresh
-			case !l.Extension: // see Unannounced
-				o.Fresh = min(o.Fresh, all[i].life.Fresh)
+				*told = []string{all[i].note}
 			}
 		}
+		o.Entries[i] = all[i].entries
+		if l, ok := conn.(link.ToolsLearner); ok && i == 0 {
+			var odd []string
+			o.Entries[i], odd = l.LearnTools(o.Entries[i])
+			*told = append(odd, *told...)
+		}
+		o.Private, o.Lives.Lists[i] = o.Private || all[i].private, all[i].life
+		switch {
+		case i == 0:
+			o.Fresh = all[i].life.Fresh
+		case !l.Extension: // see Unannounced
+			o.Fresh = min(o.Fresh, all[i].life.Fresh)
+		}
 	}
-	o.Notes = told
+	o.Notes = slices.Concat(o.notes[:]...)
 	return &o, nil
 }
 

@@ -40,8 +40,10 @@ type Offer struct {
 	// offer is good for this run, and is not remembered.
 	cut Lists
 
-	// failed are the lists that could not be read, and are to be asked for again.
+	// failed are the lists that could not be read, and are to be asked for again. notes are
+	// what Notes is made of, by the list.
 	failed Lists
+	notes  [Kinds][]string
 
 	// Lives are as they were read when it was listed. Of an offer that is remembered
 	// they are old: Status tells those of now.

@@ -16,6 +16,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/launch"
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/process"
 	"mcphub/children/run"
 	"mcphub/children/servedroots"
@@ -37,6 +38,7 @@ type kid struct {
 	current bool
 	asked   func(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	notes   []string
+	warned  []offers.Lists
 	known   []bool // of each note: the call that it belongs to is known
 }
 
@@ -52,6 +54,12 @@ func (k *kid) Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "nobody is asked "+m.Method)
 	}
 	return k.asked(ctx, m)
+}
+
+func (k *kid) ListsChanged(which offers.Lists) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.warned = append(k.warned, which)
 }
 
 func (k *kid) Notification(ctx context.Context, m *jsonrpc.Message) {

@@ -2,7 +2,8 @@ package run
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
+	"sync"
 	"time"
 
 	"mcphub/children/offers"
@@ -20,13 +21,12 @@ const (
 	// doubles up to lastRelist.
 	firstRelist = 250 * time.Millisecond
 	lastRelist  = 5 * time.Minute
+	// aloneTime is how long lists may take that have changed, without that of the tools.
+	aloneTime = 10 * time.Second
 )
 
 // relistAll has every list read again.
-func (r *Run) relistAll() {
-	r.stale.Or(uint32(offers.AllLists))
-	worker.Signal(r.relist)
-}
+func (r *Run) relistAll() { r.outdate(offers.AllLists) }
 
 // SessionRenewed is called when the server has forgotten the session of this run, and
 // a new one was started. The server has also forgotten what it was told in the old
@@ -37,31 +37,18 @@ func (r *Run) SessionRenewed() {
 }
 
 // Offers delivers what the child offers after its lists were read again; of several the
-// latest.
-func (r *Run) Offers() <-chan *offers.Offer { return r.offers }
+// latest. Whoever takes an Update calls its Taken.
+func (r *Run) Offers() <-chan Update { return r.offers }
 
 // Renewed counts the sessions that were started in the place of forgotten ones.
 func (r *Run) Renewed() uint64 { return r.stale.sessions.Load() }
-
-// staleLists are the lists that have changed since they were asked for, as
-// [offers.Lists].
-type staleLists struct {
-	atomic.Uint32
-	sessions atomic.Uint64 // started in the place of forgotten ones
-}
-
-// note takes in a notification, and tells whether it is about a list.
-func (s *staleLists) note(method string) (is bool) {
-	which := offers.Changed(method)
-	s.Or(uint32(which))
-	return which != 0
-}
 
 // Follow reads a list again each time the child says that it has changed, and one that
 // could not be read after a while, until ctx ends. base is what it offered first. New offers come by Offers.
 func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
+	r.stale.had()
 	var sessions uint64
 	read := time.Now() // when the lists were, of whose changes nothing tells
 	failed, wait := base.Failed(), firstRelist
@@ -72,11 +59,11 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 		case <-ctx.Done():
 			return
 		case <-outlived(base.Fresh > 0 && !offers.Tools.List().Announced(base.Capabilities), base.Fresh, time.Now()):
-			r.stale.Or(uint32(offers.AllLists))
+			r.stale.add(offers.AllLists)
 		case <-outlived(which != 0, fresh, read):
-			r.stale.Or(uint32(which))
+			r.stale.add(which)
 		case <-at(failed != 0, again):
-			r.stale.Or(uint32(failed))
+			r.stale.add(failed)
 		case <-r.relist:
 		}
 		select {
@@ -88,45 +75,102 @@ func (r *Run) Follow(ctx context.Context, base *offers.Offer) {
 			sessions = now
 			r.level.tellAgain(ctx, r.Link(), base)
 		}
-		asked := offers.Lists(r.stale.Swap(0)) | failed
-		bounded, end := context.WithTimeout(ctx, r.spec.StartTimeout)
-		o, err := offers.Read(bounded, r.Link(), base, asked)
-		end()
-		if asked&which != 0 {
-			read = time.Now()
-		}
+		now := r.stale.begin()
 		pause.Reset(relistPause)
-		if err != nil || o.Failed() != 0 {
-			wait = min(2*wait, lastRelist)
-			again = time.Now().Add(wait)
-		} else {
-			wait = firstRelist
-		}
-		if err != nil {
-			failed |= asked
-			if ctx.Err() == nil {
-				r.log.Warn().Err(err).Msg("a list could not be read; the former one stands, and it is asked for again")
-			}
+		if now.which == 0 { // of an earlier signal all has been read
+			r.stale.end(now)
 			continue
 		}
-		failed = o.Failed()
+		o, err := r.read(ctx, base, now.which, failed)
+		if now.which&which != 0 {
+			read = time.Now()
+		}
+		if ctx.Err() != nil {
+			r.stale.end(now)
+			return
+		}
+		pause.Reset(relistPause) // from here on
+		before := failed
+		if err != nil {
+			failed |= now.which
+		} else {
+			failed = failed&^now.which | o.Failed()
+		}
+		switch {
+		case failed == 0:
+			wait = firstRelist
+		case failed&now.which != 0:
+			wait = min(2*wait, lastRelist)
+			again = time.Now().Add(wait)
+		}
+		if err != nil {
+			r.stale.end(now)
+			r.log.Warn().Err(err).Msg("a list could not be read; the former one stands, and it is asked for again")
+			continue
+		}
 		for _, note := range o.Notes {
 			r.log.Warn().Msg(note)
 		}
-		if failed != 0 {
-			r.log.Warn().Msg("a list could not be read; the former one stands, and it is asked for again")
-		}
-		same := failed != 0 && o.Equal(base)
+		same := failed != 0 && failed == before && o.Equal(base)
 		base = o
 		if same {
+			r.stale.end(now)
 			continue
 		}
-		select {
-		case <-r.offers: // a newer one takes its place
-		default:
-		}
-		r.offers <- o
+		r.offer(o, now)
 	}
+}
+
+// read reads lists. What has failed before may take as long as a start, and is given up when
+// there is something else to read.
+func (r *Run) read(ctx context.Context, base *offers.Offer, which, failed offers.Lists) (*offers.Offer, error) {
+	limit, again := r.spec.StartTimeout, which&^failed == 0
+	if !again && which&(1<<offers.Tools) == 0 {
+		limit = min(limit, aloneTime)
+	}
+	ctx, end := context.WithTimeoutCause(ctx, limit, offers.ErrTooSlow)
+	defer end()
+	if !again {
+		return offers.Read(ctx, r.Link(), base, which)
+	}
+	ctx, giveUp := context.WithCancelCause(ctx)
+	var other sync.WaitGroup
+	other.Go(func() {
+		if r.awaitStale(ctx) {
+			giveUp(errOtherLists)
+		}
+	})
+	defer other.Wait()
+	defer giveUp(nil)
+	return offers.Read(ctx, r.Link(), base, which)
+}
+
+var errOtherLists = errors.New("others were to be read meanwhile")
+
+// awaitStale waits until lists are to be read; false: ctx has ended.
+func (r *Run) awaitStale(ctx context.Context) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.relist:
+			if r.stale.due() {
+				worker.Signal(r.relist) // for Follow
+				return true
+			}
+		}
+	}
+}
+
+// offer delivers what was read, in the place of what nobody has taken yet.
+func (r *Run) offer(o *offers.Offer, now *reading) {
+	u := Update{o, &r.stale, []*reading{now}}
+	select {
+	case older := <-r.offers:
+		u.reads = append(older.reads, now)
+	default:
+	}
+	r.offers <- u
 }
 
 // at returns a channel that delivers at a time; nil, which never does, unless due.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/worker"
 )
 
 // lister is a child whose lists are read, and when.
@@ -91,7 +93,7 @@ func TestListChangedIsFollowed(t *testing.T) {
 			synctest.Wait()
 		}
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 {
-			t.Errorf("%+v", o)
+			t.Errorf("%+v", o.Offer)
 		}
 		l.want(t, "at once", "0s tools/list")
 		time.Sleep(99 * time.Millisecond)
@@ -119,12 +121,17 @@ func TestListThatCannotBeRead(t *testing.T) {
 		l.change(func() { l.err = errors.New("not now") })
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		synctest.Wait()
-		if contains(t, "the log", k.log.String(), "could not be read; the former one stands"); len(k.Offers()) != 0 {
-			t.Error("there is an offer")
+		contains(t, "the log", k.log.String(), "not now; it is asked for again")
+		if o := <-k.Offers(); !o.Lacks(offers.Tools) || len(o.Notes) != 1 || !o.Equal(announces) { // people are told
+			t.Errorf("%+v", o.Offer)
+		}
+		time.Sleep(time.Second)
+		if len(k.Offers()) != 0 {
+			t.Error("it is offered once more, and nothing has changed")
 		}
 		l.change(func() { l.err = nil })
-		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 { // the child says nothing more of it
-			t.Errorf("%+v", o)
+		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || o.Lacks(offers.Tools) { // the child says nothing more of it
+			t.Errorf("%+v", o.Offer)
 		}
 	})
 }
@@ -145,10 +152,12 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			return answer, err
 		}
 		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
-		synctest.Wait()
+		if o := <-k.Offers(); !o.Lacks(offers.Prompts) {
+			t.Errorf("%+v", o.Offer)
+		}
 		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
 		if o := <-k.Offers(); len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Prompts) || o.Lacks(offers.Tools) || o.Whole() {
-			t.Errorf("%+v", o)
+			t.Errorf("%+v", o.Offer)
 		}
 		time.Sleep(10 * time.Minute)
 		l.change(func() {
@@ -159,7 +168,7 @@ func TestListThatFailsIsAskedAgain(t *testing.T) {
 			indexing = false
 		})
 		if o := <-k.Offers(); o.Failed() != 0 || !o.Whole() {
-			t.Errorf("%+v", o)
+			t.Errorf("%+v", o.Offer)
 		}
 		l.change(func() { l.reads = nil })
 		time.Sleep(time.Hour)
@@ -223,6 +232,92 @@ func TestFirstListThatFails(t *testing.T) {
 		if err != nil || len(o.Entries[offers.Tools]) != 1 || o.Failed() != 0 || !o.Whole() {
 			t.Errorf("%v: %+v", err, o)
 		}
+	})
+}
+
+// A list that is slow to come is had in the end, and what has changed meanwhile is not kept waiting by it.
+func TestListThatIsSlow(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64 // for the tools
+	w := newWire()
+	ok := greetsWith(`{"tools":{"listChanged":true},"prompts":{}}`, func(ctx context.Context, method, _ string) (string, error) {
+		if method == "prompts/list" {
+			if !worker.Sleep(ctx, 15*time.Second) {
+				return "", context.Cause(ctx)
+			}
+			return `{"prompts":[{"name":"p"}]}`, nil
+		}
+		return fmt.Sprintf(`{"tools":[{"name":"t%d"}]}`, asked.Add(1)), nil
+	})
+	w.call = ok.call
+	bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
+		o, err := k.Connect(t.Context(), run.Try{}, func() {})
+		if err != nil || !o.Lacks(offers.Prompts) {
+			t.Fatalf("%v: %+v", err, o)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.Follow(ctx, o) }()
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		if u := <-k.Offers(); time.Since(began) > time.Second || !u.Lacks(offers.Prompts) || !strings.Contains(strings.Join(u.Notes, " "), "prompts/list") {
+			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
+		}
+		if u := <-k.Offers(); time.Since(began) > time.Minute || u.Failed() != 0 || len(u.Entries[offers.Prompts]) != 1 || len(u.Notes) != 0 || !u.Whole() {
+			t.Errorf("after %s: %+v", time.Since(began), u.Offer)
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A list of which a page is not answered is asked for again. The pages that were had count while there is nothing else.
+func TestPageThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	hangs := true
+	var mu sync.Mutex
+	w := newWire()
+	ok := greetsWith(`{"tools":{},"prompts":{}}`, func(ctx context.Context, method, params string) (string, error) {
+		mu.Lock()
+		h := hangs
+		mu.Unlock()
+		switch {
+		case method == "prompts/list":
+			return `{"prompts":[]}`, nil
+		case !strings.Contains(params, "cursor"):
+			return `{"tools":[{"name":"one"}],"nextCursor":"2"}`, nil
+		case h:
+			return untilEnd(ctx, method, params)
+		}
+		return `{"tools":[{"name":"two"}]}`, nil
+	})
+	w.call = ok.call
+	bubble(t, options(spec.Spec{Era: spec.EraLegacy, StartTimeout: time.Minute}), onWire(w), func(t *testing.T, k *kid) {
+		o, err := k.Connect(t.Context(), run.Try{}, func() {})
+		if err != nil || len(o.Entries[offers.Tools]) != 1 || !o.Lacks(offers.Tools) || o.Whole() {
+			t.Fatalf("%v: %+v", err, o)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); k.Follow(ctx, o) }()
+		mu.Lock()
+		hangs = false
+		mu.Unlock()
+		u := <-k.Offers()
+		if len(u.Entries[offers.Tools]) != 2 || u.Failed() != 0 || !u.Whole() {
+			t.Errorf("%+v", u.Offer)
+		}
+		u.Taken()
+		mu.Lock()
+		hangs = true
+		mu.Unlock()
+		k.Refresh(1<<offers.Tools, 0)
+		if u := <-k.Offers(); len(u.Entries[offers.Tools]) != 2 || !u.Lacks(offers.Tools) {
+			t.Errorf("a part takes the place of the whole: %+v", u.Offer)
+		}
+		cancel()
+		<-done
 	})
 }
 
@@ -302,5 +397,113 @@ func TestHeadersThatHaveChanged(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// What an answer of the child does not agree with is read again, and whoever waits for it goes on when it is in force. A child
+// that gives such answers without end is read a few times.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	const tools, most = offers.Lists(1 << offers.Tools), 2 * time.Second
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		k.Await(t.Context(), offers.AllLists, most) // for nothing
+		l.want(t, "nothing is in doubt")
+		k.Doubt(tools)
+		inForce := make(chan time.Duration)
+		go func() { k.Await(t.Context(), tools, most); inForce <- time.Since(l.started) }()
+		k.Await(t.Context(), 1<<offers.Prompts, most) // for nothing
+		synctest.Wait()
+		select {
+		case <-inForce:
+			t.Error("nobody has taken what was read, and it is said to be in force")
+		default:
+		}
+		u := <-k.Offers()
+		time.Sleep(time.Second)
+		u.Taken()
+		if after := <-inForce; after != time.Second || len(u.Entries[offers.Tools]) != 1 {
+			t.Errorf("%s: %s", after, u.Entries)
+		}
+		l.want(t, "once", "0s tools/list")
+		for range 1000 {
+			k.Doubt(tools)
+			time.Sleep(200 * time.Millisecond)
+		}
+		l.change(func() {
+			if n := len(l.reads); n < 30 || n > 60 {
+				t.Errorf("listed %d times in 200 seconds", n)
+			}
+		})
+	})
+}
+
+// Nobody waits for a list longer than he wants, nor again for one that others have waited for so long: a child that does
+// not answer holds up one of its lists, once.
+func TestAwaitIsBounded(t *testing.T) {
+	t.Parallel()
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		l.call = untilEnd
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		for _, want := range []time.Duration{500 * time.Millisecond, 0, 0} {
+			began := time.Now()
+			if k.Await(t.Context(), offers.AllLists, 500*time.Millisecond); time.Since(began) != want {
+				t.Errorf("waited %s, want %s", time.Since(began), want)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		l.call = untilEnd
+		k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { k.Stop(errStopped) })
+		if k.Await(t.Context(), offers.AllLists, time.Hour); time.Since(began) != time.Second {
+			t.Errorf("waited %s for a run that has ended", time.Since(began))
+		}
+	})
+}
+
+// What was not read for so long is read again, and nothing else.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	const both = 1<<offers.Tools | 1<<offers.Prompts
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		synctest.Wait()
+		time.Sleep(29 * time.Second)
+		k.Refresh(both, 30*time.Second)
+		l.want(t, "too soon")
+		k.ServeNotification(message(t, "notifications/prompts/list_changed", `{}`))
+		time.Sleep(time.Second)
+		k.Refresh(both, 30*time.Second)
+		k.Refresh(both, 30*time.Second)
+		l.want(t, "what is old", "29s prompts/list", "30s tools/list")
+		time.Sleep(29 * time.Second)
+		k.Refresh(both, 30*time.Second)
+		l.want(t, "one is old", "29s prompts/list", "30s tools/list", "59s prompts/list")
+	})
+}
+
+// The instance is told of a change that is announced before the list is read, but not of each one in a flood.
+func TestListsChangedIsTold(t *testing.T) {
+	t.Parallel()
+	const tools = offers.Lists(1 << offers.Tools)
+	follows(t, announces, func(t *testing.T, k *kid, l *lister) {
+		told := func() []offers.Lists { k.mu.Lock(); defer k.mu.Unlock(); return k.warned }
+		synctest.Wait()
+		for range 5 {
+			k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+		}
+		if all := told(); len(all) != 1 || all[0] != tools {
+			t.Errorf("told of %v", all)
+		}
+		l.want(t, "once", "0s tools/list")
+		for range 1000 {
+			time.Sleep(100 * time.Millisecond)
+			k.ServeNotification(message(t, "notifications/tools/list_changed", `{}`))
+			synctest.Wait()
+		}
+		if n := len(told()); n < 50 || n > 200 {
+			t.Errorf("told %d times in 100 seconds", n)
+		}
 	})
 }

@@ -36,7 +36,10 @@ type Instance interface {
 	Current(r *Run) bool
 	// Request answers what the child asks. It may take its time.
 	Request(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
-	// Notification is told what the child announces, in order; m is valid until it
+	// ListsChanged is told that the child has announced a change of lists, before they are
+	// read again, unless that has been so too often. It comes in order with Notification.
+	ListsChanged(which offers.Lists)
+	// Notification is told what else the child announces, in order; m is valid until it
 	// returns.
 	Notification(ctx context.Context, m *jsonrpc.Message)
 }
@@ -70,15 +73,17 @@ type Run struct {
 	ended chan struct{} // closed when nothing of the run is left
 	err   error         // how it ended; valid after ended
 
-	relist          chan struct{}      // the child says that lists have changed
-	stale           staleLists         // which
-	offers          chan *offers.Offer // newer offers, the latest only
+	relist          chan struct{} // lists are to be read again
+	stale           staleLists    // which
+	offers          chan Update   // newer offers, the latest only
 	level           levelSetter
 	lastPlacesCheck atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
 	hung            atomic.Bool                     // it was stopped because it answered nothing
 	modernLink      atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake
 
 	logs, progress *rate.Limiter // of what it tells beside its answers
+	notices        *rate.Limiter // of Instance.ListsChanged
+	doubts         *rate.Limiter // of Doubt
 	muted          atomic.Uint64 // log and progress notifications that were too many
 }
 
@@ -89,16 +94,26 @@ const (
 	maxBurst = 10_000 // at once
 )
 
+// How often an Instance is told that lists are about to change, and how often lists are read
+// again because of an answer: a child decides both, and each costs others something.
+const (
+	maxNotices   = 1 // a second
+	noticesBurst = 10
+	maxDoubts    = 0.2 // a second
+	doubtsBurst  = 5
+)
+
 // Start starts a run. open starts the child and returns the Link to it; what the child sends goes
 // to h. The run lasts until Stop, or until the child ends.
 func Start(o Options, of Instance, open func(h jsonrpc.Handler) (link.Link, error)) (*Run, error) {
 	r := &Run{
 		Launch: o.Launch, instance: of, spec: o.Spec, version: o.Version, log: o.Log,
-		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan *offers.Offer, 1),
+		ended: make(chan struct{}), relist: make(chan struct{}, 1), offers: make(chan Update, 1),
 		Leases: Leases{drained: make(chan struct{})},
 		level:  levelSetter{turn: make(chan struct{}, 1), wanted: func() string { return of.ClientProfile().Level }, log: o.Log},
 		Timers: health.NewCallTimers(o.Look),
 		logs:   rate.NewLimiter(maxTold, maxBurst), progress: rate.NewLimiter(maxTold, maxBurst),
+		notices: rate.NewLimiter(maxNotices, noticesBurst), doubts: rate.NewLimiter(maxDoubts, doubtsBurst),
 	}
 	r.Roots = servedroots.NewRoots(o.Wanted, o.Launch.Rewrote, r.Link, o.Log)
 	r.level.turn <- struct{}{}

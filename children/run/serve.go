@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"mcphub/children/link"
+	"mcphub/children/offers"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/worker"
 )
 
 // ServeRequest answers roots/list and ping, and hands the rest on.
@@ -94,8 +94,10 @@ func (r *Run) handleNotification(ctx context.Context, m *jsonrpc.Message) {
 			return
 		}
 	}
-	if r.stale.note(m.Method) {
-		worker.Signal(r.relist)
+	if which := offers.Changed(m.Method); which != 0 {
+		if r.outdate(which) != 0 && r.notices.Allow() {
+			r.instance.ListsChanged(which)
+		}
 		return
 	}
 	switch m.Method {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/client"
@@ -283,18 +284,22 @@ func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 func (c *asyncCall) settle(a jsonrpc.Answer) {
 	c.resultWord = c.ticket.Answered(a)
 	kernels := failure.MayBeKernelRefusal(c.lease, c.resultWord, a)
-	if !kernels && !shortens(a, c.maxResult) {
+	unknown := c.resultWord != audit.ResultOK && meansUnknown(a, offers.Tools, c.tool.Remote)
+	if !kernels && !unknown && !shortens(a, c.maxResult) {
 		c.end(a, nil)
 		return
 	}
 	a.Detach()
-	go c.rework(a, kernels)
+	go c.rework(a, kernels, unknown)
 }
 
 // rework ends the call with what is made of its answer, on a goroutine: a large one takes its time to read, and so does the
-// file system, which is looked at where the kernel may have refused the child something.
-func (c *asyncCall) rework(a jsonrpc.Answer, kernels bool) {
+// file system, which is looked at where the kernel may have refused the child something, and a list that is read again.
+func (c *asyncCall) rework(a jsonrpc.Answer, kernels, unknown bool) {
 	c.guarded(func() {
+		if unknown {
+			doubt(c.lease, 1<<offers.Tools)
+		}
 		if kernels {
 			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.resultWord, failure.NamedPaths(c.verdict), a)
 		}

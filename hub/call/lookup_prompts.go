@@ -37,7 +37,7 @@ func (s *Sender) Prompt(ctx context.Context, m *jsonrpc.Message, quoted []byte, 
 		listed = ""
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
-		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed,
+		conf: it.Conf, child: it.Child, name: m.Method, prompt: listed, listed: listed, kind: offers.Prompts,
 		scanWith: func([]string) (*validate.Scan, error) {
 			return it.Conf.Checker.ScanPrompt(it.Child, it.Remote, m.Param("arguments"))
 		},

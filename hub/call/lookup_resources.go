@@ -105,10 +105,16 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 // error are those of Call.Do; what a reload came between is made again here, as long
 // as the child is the same.
 func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from offering.Source, quoted []byte, before func(*children.Lease) error) (jsonrpc.Answer, error) {
+	listed := ""
+	if uri, ok := jsonrpc.String(quoted); ok {
+		if it := s.Offering.Catalog().Item(offers.Resources, uri); it != nil && it.Child == from.Child {
+			listed = it.Remote
+		}
+	}
 	for {
 		conf := from.Conf
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
-			conf: conf, child: from.Child, name: m.Method, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
+			conf: conf, child: from.Child, name: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
 				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
 			},

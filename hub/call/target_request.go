@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -21,6 +22,10 @@ type requestTarget struct {
 	child  string
 	name   string // the method
 	prompt string // its own name; "" where it is of none
+	// listed is what the child has listed of a kind, by its own name or URI; "" where the
+	// request is about nothing that is on a list.
+	listed string
+	kind   offers.Kind
 	// scanWith finds what is to be judged, by these templates of the child.
 	scanWith      func(templates []string) (*validate.Scan, error)
 	templates     []string
@@ -82,8 +87,11 @@ func (t *requestTarget) beforeSend(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) settle(_ context.Context, _ *Sender, _ *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+func (t *requestTarget) settle(_ context.Context, _ *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
 	drop()
+	if t.listed != "" && meansUnknown(a, t.kind, t.listed) {
+		doubt(att.lease, 1<<t.kind)
+	}
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -89,6 +90,9 @@ func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a json
 		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
 	} else {
 		drop()
+	}
+	if meansUnknown(a, offers.Tools, t.tool.Remote) {
+		doubt(att.lease, 1<<offers.Tools)
 	}
 	approved := att.approval != nil
 	return s.shorten(s.ClientOf(ctx), a, t.tool.Conf.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })

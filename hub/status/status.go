@@ -59,6 +59,7 @@ type Child struct {
 	TextIDs  uint64     `json:"textIds,omitempty"`         // answers that repeat the number of their request as a string
 	Muted    uint64     `json:"droppedMessages,omitempty"` // log and progress notifications: too many at a time
 
+	Listed  bool           `json:"-"` // its tools were listed in this instance
 	Sandbox sandbox.Report `json:"-"` // what Confinement and ConfinementDetails are made from
 
 	childOmitted
@@ -227,7 +228,7 @@ func omittedFrom(offer *catalog.Offer) childOmitted {
 func childOf(spec spec.Spec, st children.Status, environ []string, base func() []sandbox.Rule) Child {
 	return Child{
 		Server: st.Child, Instance: st.Instance, Share: spec.Share.String(), ShareWhy: spec.ShareWhy, Apart: st.Apart, Era: eraOf(st.Protocol), State: st.State.String(), Since: moment(st.Since), PID: st.PID,
-		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, TextIDs: st.TextIDs, Muted: st.Muted, Sandbox: st.Sandbox,
+		Tools: st.Tools, Error: printable.Clean(st.Err), Stderr: st.Stderr, Skipped: st.Skipped, TextIDs: st.TextIDs, Muted: st.Muted, Listed: st.Listed, Sandbox: st.Sandbox,
 		childFailures: childFailures{
 			Restarts: st.Restarts, Failures: st.Failures, CircuitOpen: st.CircuitOpen, NextStart: moment(st.NextStart), StartedBy: startedBy(st),
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -75,24 +76,38 @@ type List struct {
 	Digest  func() string // of all that is on it; it may take a while
 }
 
-// known is how somebody knows the lists: the digest of each by its place among
-// Lists. Those that he has not seen are missing. overtaken stands in the place of a
-// digest.
-type known map[int]string
+// known is how somebody knows the lists, by their places among Lists.
+type known struct {
+	digests map[int]string    // those of lists that he has not seen are missing; overtaken may stand in the place of one
+	warned  map[int]time.Time // when he was told that they are about to change, if he has not seen them since
+}
+
+func knowsNothing() known { return known{map[int]string{}, map[int]time.Time{}} }
 
 // overtaken is how a list is known that was shown otherwise than the client was told.
 // No digest is equal to it, so the client is told next time.
 const overtaken = ""
 
+// warnTime is how long somebody who was told that a list is about to change is taken to ask
+// for it because of that. He is told once more if he has not asked by then.
+const warnTime = time.Second
+
+func (k known) warn(list int) { k.warned[list] = time.Now() }
+
+func (k known) isWarned(list int) bool {
+	at, is := k.warned[list]
+	return is && time.Since(at) < warnTime
+}
+
 // changed notes how the lists are now, and returns the notifications of those that
 // were known otherwise.
 func (k known) changed(now []List) (methods []string) {
 	for i, l := range now {
-		before, seen := k[i]
+		before, seen := k.digests[i]
 		if !seen {
 			continue
 		}
-		if k[i] = l.Digest(); k[i] == before {
+		if k.digests[i] = l.Digest(); k.digests[i] == before || k.isWarned(i) {
 			continue
 		}
 		if !slices.Contains(methods, l.Changed) {
@@ -119,7 +134,7 @@ type Notifier struct {
 
 // NewNotifier makes the Notifier of a session. It starts nothing.
 func NewNotifier(s Session, t *Table, log zerolog.Logger) *Notifier {
-	n := &Notifier{session: s, table: t, log: log, known: known{}}
+	n := &Notifier{session: s, table: t, log: log, known: knowsNothing()}
 	n.client = &subscriber{n, func(method string, params ...[]byte) { s.TryNotify(method, params...) }}
 	n.streams.over = make(chan struct{})
 	n.worker.Do = n.announce
@@ -161,10 +176,42 @@ func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	digest := take()
-	if before, seen := n.known[list]; seen && before != digest {
+	if before, seen := n.known.digests[list]; seen && before != digest && !n.known.isWarned(list) {
 		digest = overtaken
 	}
-	n.known[list] = digest
+	delete(n.known.warned, list)
+	n.known.digests[list] = digest
+}
+
+// SeenModern notes that a client of 2026-07-28 sees a list. digest is called if a stream was
+// told that the list is about to change: what is told of after that is another change.
+func (n *Notifier) SeenModern(list int, digest func() string) {
+	for _, l := range n.streams.each() {
+		l.seen(list, digest)
+	}
+}
+
+// Outdated says that a child has announced a change of lists, by their places among Lists, which
+// are not read yet. Clients are told at once, the one of the handshake by to, so that they know
+// before they get the answer to what they have asked the child. Outdated does not block: while
+// lists are made, it leaves the client of the handshake to Changed.
+func (n *Notifier) Outdated(which offers.Lists, to Listener) {
+	for _, l := range n.streams.each() {
+		l.warn(which)
+	}
+	if !n.mu.TryLock() {
+		return
+	}
+	defer n.mu.Unlock()
+	told := map[string]bool{}
+	for k := range offers.Kinds {
+		method := k.List().Changed
+		if _, seen := n.known.digests[int(k)]; !seen || !n.initialized || which&(1<<k) == 0 || !told[method] && !to.TryNotify(method) {
+			continue
+		}
+		told[method] = true
+		n.known.warn(int(k))
+	}
 }
 
 // Changed says that lists may have changed.
@@ -224,7 +271,7 @@ func (n *Notifier) announce(ctx context.Context) {
 func (n *Notifier) changedLists() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.initialized || len(n.known) == 0 { // while servers start, each changes what nobody has seen
+	if !n.initialized || len(n.known.digests) == 0 { // while servers start, each changes what nobody has seen
 		return nil
 	}
 	return n.known.changed(n.session.Lists())

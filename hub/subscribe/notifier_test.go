@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -172,7 +173,8 @@ func TestChangedLists(t *testing.T) {
 		}
 		return all
 	}
-	k := known{0: "a", 1: "a"}
+	k := knowsNothing()
+	k.digests[0], k.digests[1] = "a", "a"
 	for _, c := range []struct {
 		now  []List
 		want string
@@ -186,7 +188,7 @@ func TestChangedLists(t *testing.T) {
 			t.Errorf("told %q, want %q", got, c.want)
 		}
 	}
-	k[2] = "z"
+	k.digests[2] = "z"
 	if got := k.changed(lists("c", "c", "c")); strings.Join(got, " ") != "tools resources" {
 		t.Errorf("told %q", got)
 	}
@@ -250,4 +252,93 @@ func TestWhoHasSeenAChangeIsToldOfItAllTheSame(t *testing.T) {
 			})
 		})
 	}
+}
+
+// room is a way to the client that may be full.
+type room struct {
+	*oneList
+	full bool
+}
+
+func (r room) TryNotify(string, ...[]byte) bool {
+	if !r.full {
+		r.told++
+	}
+	return !r.full
+}
+
+// TestWhoIsWarnedIsToldOnce: a client that is told of a change before the list is read is not told again when it is, unless it has
+// seen the former list in between, has not asked for a while, or could not be told.
+func TestWhoIsWarnedIsToldOnce(t *testing.T) {
+	t.Parallel()
+	const tools, prompts = offers.Lists(1 << offers.Tools), offers.Lists(1 << offers.Prompts)
+	for _, c := range []struct {
+		name         string
+		unseen, full bool
+		which        offers.Lists
+		shown        []string // after the warning
+		later        time.Duration
+		told, more   int // at once, and after the list is "b"
+	}{
+		{name: "warned", which: tools, told: 1},
+		{name: "warned, and shown the new list", which: tools, shown: []string{"b"}, told: 1},
+		{name: "warned, and shown the former one", which: tools, shown: []string{"a"}, told: 1, more: 1},
+		{name: "warned, and shown both", which: tools, shown: []string{"a", "b"}, told: 1, more: 1},
+		{name: "warned long before", which: tools, later: time.Minute, told: 1, more: 1},
+		{name: "of another list", which: prompts, more: 1},
+		{name: "there is no room", which: tools, full: true, more: 1},
+		{name: "it was never seen", which: tools, unseen: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				session := &oneList{digest: "a"}
+				n := NewNotifier(session, &Table{}, zerolog.Nop())
+				ctx, end := context.WithCancel(t.Context())
+				n.Start(ctx)
+				see := func() { n.Seen(0, func() string { return session.digest }) }
+				if n.Outdated(tools, room{session, false}); session.told != 0 {
+					t.Error("told before it has said that it may be")
+				}
+				if n.Initialized(); !c.unseen {
+					see()
+				}
+				if n.Outdated(c.which, room{session, c.full}); session.told != c.told {
+					t.Errorf("told %d times at once, want %d", session.told, c.told)
+				}
+				time.Sleep(c.later)
+				for _, session.digest = range c.shown {
+					see()
+				}
+				session.digest = "b"
+				for range 2 {
+					n.Changed()
+					time.Sleep(2 * announceDelay)
+					synctest.Wait()
+				}
+				if session.told != c.told+c.more {
+					t.Errorf("told %d times, want %d", session.told, c.told+c.more)
+				}
+				if session.digest, c.more = "c", c.more+1; !c.unseen {
+					time.Sleep(time.Minute)
+					n.Changed()
+					time.Sleep(2 * announceDelay)
+					synctest.Wait()
+					if session.told != c.told+c.more {
+						t.Errorf("told %d times after another change, want %d", session.told, c.told+c.more)
+					}
+				}
+				end()
+				n.Stop()
+			})
+		})
+	}
+}
+
+// TestNobodyWaitsForAWarning: while the lists of a session are made, a child's read loop goes on.
+func TestNobodyWaitsForAWarning(t *testing.T) {
+	t.Parallel()
+	session := &oneList{}
+	n := NewNotifier(session, &Table{}, zerolog.Nop())
+	n.Initialized()
+	n.Seen(0, func() string { n.Outdated(1<<offers.Tools, session); return "a" })
 }

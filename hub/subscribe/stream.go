@@ -138,7 +138,7 @@ func (n *Notifier) Task(k spec.Key, m *jsonrpc.Message) {
 
 // Listen answers subscriptions/listen when the client or the session ends it.
 func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Answer {
-	l := &stream{ListenRequest: listen, n: n, lists: map[string]bool{}, tasks: map[string]taskWatch{}, known: known{}}
+	l := &stream{ListenRequest: listen, n: n, lists: map[string]bool{}, tasks: map[string]taskWatch{}, known: knowsNothing()}
 	if err := l.read(l.Request.Param("notifications")); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
@@ -149,7 +149,7 @@ func (n *Notifier) Listen(ctx context.Context, listen ListenRequest) jsonrpc.Ans
 	}
 	l.who = &subscriber{n, l.tell}
 	for i, list := range n.session.Lists() {
-		l.known[i] = list.Digest()
+		l.known.digests[i] = list.Digest()
 	}
 	if err := n.streams.add(l); err != nil {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "busy: "+err.Error())
@@ -379,6 +379,38 @@ func (l *stream) tell(method string, params ...[]byte) {
 	case len(l.early) < maxEarly:
 		l.early = append(l.early, n)
 	}
+}
+
+// warn tells of lists that are about to change, if the client wants to know, and if the
+// stream is acknowledged.
+func (l *stream) warn(which offers.Lists) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := map[string]bool{}
+	for k := range offers.Kinds {
+		method := k.List().Changed
+		if which&(1<<k) == 0 || !l.lists[method] || !l.acked || !told[method] && !l.Client.TryNotify(method, l.tagged(nil)) {
+			continue
+		}
+		told[method] = true
+		l.known.warn(int(k))
+	}
+}
+
+// seen notes that somebody sees a list who may have been told on this stream that it is
+// about to change.
+func (l *stream) seen(list int, digest func() string) {
+	l.mu.Lock()
+	warned := l.known.isWarned(list)
+	l.mu.Unlock()
+	if !warned {
+		return
+	}
+	now := digest() // before the stream is locked, which a child's read loop may wait for
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known.warned, list)
+	l.known.digests[list] = now
 }
 
 // tellSurely passes on a notification that must not be lost.

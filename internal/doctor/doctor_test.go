@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -202,6 +203,37 @@ func TestDefinitionsAreNamed(t *testing.T) {
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("it says %q", said)
+	}
+}
+
+// TestExamineNoTools: a server that starts and does not list its tools is told of.
+func TestExamineNoTools(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case m.Method == "initialize":
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID)
+		case m.ID != nil:
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"still indexing"}}`, m.ID)
+		case m.Method == "":
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	defer server.Close()
+	r, err := Examine(t.Context(), options(t, `{"mcpServers": {"far": {"url": "`+server.URL+`/mcp", "era": "legacy"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Subject == "far" && strings.Contains(f.Text, "still indexing") })
+	if i < 0 || r.Findings[i].Severity != "warning" {
+		t.Errorf("it found %+v", r.Findings)
 	}
 }
 

@@ -24,8 +24,10 @@ type Attempt struct {
 	Resources []string
 }
 
-// Ready reports whether the server has answered the handshake and listed what it offers.
-func (r *Attempt) Ready() bool { return r.Status.State == children.Ready.String() }
+// Ready reports whether the server has answered the handshake and listed its tools.
+func (r *Attempt) Ready() bool {
+	return r.Status.State == children.Ready.String() && r.Status.Listed
+}
 
 // A Result is the outcome of trying one server.
 type Result struct {
