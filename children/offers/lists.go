@@ -170,7 +170,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 
 // Read returns a copy of base in which the lists that which picks are read anew. A list that fails, or of which the child does
 // not answer a page, stays as it was in base, if it was there, and a note says so; Failed tells which. Read fails only if the
-// child has ended, or if it answers nothing.
+// child has ended, if it answers nothing, or if it asks for a login.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {
 	o := *base
 	asked := func(i int) bool { return which&(1<<i) != 0 && lists[i].Declared(base.Capabilities) }
@@ -186,7 +186,7 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 		switch {
 		case !asked(i):
 			continue
-		case errors.Is(errs[i], jsonrpc.ErrClosed):
+		case errors.Is(errs[i], jsonrpc.ErrClosed), link.AsksForLogin(errs[i]): // which is about the child, not about a list
 			return nil, errs[i]
 		}
 		*told = nil

@@ -3,6 +3,7 @@ package offers
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -134,6 +135,31 @@ func TestSkillsAreAList(t *testing.T) {
 		c.store(someDigest, o)
 		if got := c.load(someDigest); !got.Equal(o) || len(got.Entries[Skills]) != want {
 			t.Errorf("%d of them are kept", len(got.Entries[Skills]))
+		}
+	}
+}
+
+// refuses is a Link to a child that gives its prompts, and answers tools/list with an HTTP status.
+type refuses struct {
+	link.Link
+	with link.StatusError
+}
+
+func (r refuses) Call(_ context.Context, method string, _ ...[]byte) (*jsonrpc.Response, error) {
+	if method == Tools.List().Method {
+		return nil, &r.with
+	}
+	return &jsonrpc.Response{Result: []byte(`{"prompts":[{"name":"p"}]}`)}, nil
+}
+
+// TestALoginIsNotOfAList: a child that asks for a login at one of its lists has not started. Another refusal, the control, is of that
+// list alone.
+func TestALoginIsNotOfAList(t *testing.T) {
+	t.Parallel()
+	for _, asks := range []bool{true, false} {
+		o, err := Read(t.Context(), refuses{with: link.StatusError{Code: http.StatusUnauthorized, LogIn: asks}}, &Offer{Capabilities: []byte(`{"tools":{},"prompts":{}}`)}, AllLists)
+		if link.AsksForLogin(err) != asks || !asks && (err != nil || len(o.Entries[Prompts]) != 1) {
+			t.Errorf("asks for a login %v: %+v, %v", asks, o, err)
 		}
 	}
 }
