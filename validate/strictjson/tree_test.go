@@ -13,12 +13,13 @@ import (
 // TestAccess: a string and a name are there decoded and as they stand.
 func TestAccess(t *testing.T) {
 	t.Parallel()
-	tr := parsed(t, `{"a":"x\u0041","b\n":"y","c":["z"]}`)
+	tr := parsed(t, `{"a":"x\u0041","b\n":"y","c":["z"],"d\t":"\\"}`)
 	for _, c := range []struct {
 		pointer, text, raw, name, rawName string
 		escaped, plain, member            bool
 	}{
 		{"/a", "xA", `x\u0041`, "a", "a", true, true, true},
+		{"/d\t", `\`, `\\`, "d\t", `d\t`, true, false, true},
 		{"/b\n", "y", "y", "b\n", `b\n`, false, false, true},
 	} {
 		id := at(t, tr, c.pointer)
