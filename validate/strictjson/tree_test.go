@@ -174,7 +174,7 @@ func TestParseNested(t *testing.T) {
 		{quoted(`{"a":1}`), `<{a:1}>`}, {" " + quoted("\ufeff "+`[2]`), `<[2]>`}, {wrapped(`[3]`, maxNested), `<[3]>`}, {wrapped(`[3]`, maxNested+1), ``}, {quoted(`{"a":1}`) + `x`, ``}, {`"{\"a\":1}`, ``}, {`"\x"`, ``},
 		// The lenient spellings: see lenient.go.
 		{`{a:1,}`, `<{a:1}>`}, {`{'a':'b'} // x`, `<{a:"b"}>`}, {"/* x */ {\"a\":1}", `<{a:1}>`}, {`{"a":1}{"b":2}`, `<[{a:1},{b:2}]>`}, {`{a 1}`, ``}, {`{a:b}`, ``},
-		{`{"a\u0000":1}`, `arguments-bad-name /s`}, {`{'a\u0000':1}`, `arguments-bad-name /s`}, {`{"b":{"a\u0000":1}}`, `arguments-bad-name /s/b`},
+		{`{"outFile\u0000":"flink"}`, `arguments-bad-name /s`}, {`{'a\u0000':1}`, `arguments-bad-name /s`}, {`{"b":{"a\u0000":1}}`, `arguments-bad-name /s/b`},
 	} {
 		tr := parsed(t, `{"s":`+quoted(c.text)+`,"z":0}`)
 		id, nodes := at(t, tr, "/s"), len(tr.Nodes)

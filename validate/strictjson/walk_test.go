@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		{`{"a":"\ud83d\ude00 é"}`, ``}, {`{"a":"\ud83d"}`, `arguments-bad-text /a`}, {`{"a":"\ude00\ud83d"}`, `arguments-bad-text /a`}, {`{"\ud83d":1}`, `arguments-bad-text`}, {"{\"a\":\"x\xff\"}", `arguments-bad-text /a`}, {"{\"a\xc0\xae\":1}", `arguments-bad-text`},
 		{"{\"a\":\"\xed\xa0\x80\"}", `arguments-bad-text /a`}, {`{"a":"\x"}`, `arguments-bad-text /a`}, {`{"a":"\u12"}`, `arguments-bad-text /a`},
 		// No NUL in a name.
-		{`{"a\u0000":1}`, `arguments-bad-name`}, {`{"b":{"\u0000":[]}}`, `arguments-bad-name /b`}, {`{"a\\u0000":1}`, ``}, {`{"a\u0001":1}`, ``}, {`{"a":"\u0000"}`, ``},
+		{`{"a\u0000":1}`, `arguments-bad-name`}, {`{"b":{"\u0000":[]}}`, `arguments-bad-name /b`}, {`{"opts":{"outFile\u0000":"flink"}}`, `arguments-bad-name /opts`}, {`{"a\\u0000":1}`, ``}, {`{"a\u0001":1}`, ``}, {`{"a":"\u0000"}`, ``},
 		// Numbers that comparing exactly is cheap for.
 		{`{"a":[` + strings.Repeat("1", 1024) + `]}`, ``}, {`{"a":[` + strings.Repeat("1", 1025) + `]}`, `arguments-bad-number /a`}, {`{"a":"` + strings.Repeat("1", 1025) + `"}`, ``},
 		{`{"a":1e9999}`, ``}, {`{"a":1e10000}`, `arguments-bad-number`}, {`{"a":1E-10000}`, `arguments-bad-number`}, {`{"a":-1e+10000}`, `arguments-bad-number`}, {`{"a":1e-0000009999}`, ``}, {`{"a":123456.0E+1}`, ``}, {`{"a":{"b":[0,1e10000]}}`, `arguments-bad-number /a/b`},
