@@ -74,7 +74,7 @@ func brief(item *Item) string {
 	return b.String()
 }
 
-// told writes what a reader has made of a shell string, but for the words that name commands and options.
+// told writes what a reader has made of a shell string.
 func told(r *Reader) string {
 	var list []string
 	for i := range r.Items {
@@ -106,7 +106,7 @@ func reads(t *testing.T, rows []row) {
 	}
 }
 
-// words makes arguments of the fields of a text. "?" before one makes it loose, and "-?" one that may be an option.
+// words makes arguments of the fields of a text. "??" before one makes it loose, and "-?" one that may be an option.
 func words(s string) []Argument {
 	var list []Argument
 	for _, f := range strings.Fields(s) {
@@ -144,7 +144,7 @@ func used(s string, doubt bool) string {
 	return strings.Join(out, " ")
 }
 
-// panics reports whether a function panics, and with what.
+// panics is what a function panics with, "" if it does not.
 func panics(f func()) (message string) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -8,7 +8,7 @@ import (
 	"mcphub/validate/chars"
 )
 
-// TestCrude: what the grammar refuses is split at blanks and quotes, and each word is a path of nobody knows what.
+// TestCrude: what the grammar refuses is split at blanks and quotes, and each word is a path of an unknown program.
 func TestCrude(t *testing.T) {
 	t.Parallel()
 	reads(t, []row{

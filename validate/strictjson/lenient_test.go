@@ -2,7 +2,7 @@ package strictjson
 
 import "testing"
 
-// TestStandardJSON: what only some parsers take for JSON is written as all do. A dash is where it can be none of that.
+// TestStandardJSON: what only some parsers take for JSON is written as all do. A dash means that it can be none of that.
 func TestStandardJSON(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
