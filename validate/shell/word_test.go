@@ -30,6 +30,11 @@ func TestWords(t *testing.T) {
 		{`cat <(ls /x)`, `cat=command run lost; ls=command run captured lost; /x=read captured lost; □=read lost | reads`},
 		{`cat @(a|b) *.go -* [ "*"`, `cat=command run lost; @(a|b)=read lost; *.go=read lost; -*=path? lost; [=read lost; *=read lost`},
 		{`cat !$ a!b`, `cat=command run lost; !$=read lost; a!b=read lost | odd`},
+		{`cat ${1} ${10}`, `cat=command run lost; $1=read lost; ${10}=read lost`},
+		{`cat $_`, `cat=command run lost; ${_}=read lost | odd`},
+		{`cat $BASH_ENV`, `cat=command run lost; ${BASH_ENV}=read lost | odd`},
+		{`cat $BASHES`, `cat=command run lost; ${BASHES}=read lost`},
+		{`cat a\`, `cat=command run; a\=read`},
 		{`cat $1 "$@"`, `cat=command run lost; $1=read lost; $@=read lost`},
 		{`cat ~/x`, `cat=command run; ~/x=read`},
 		{"cat a\\\nb", `cat=command run; ab=read`},
@@ -82,7 +87,7 @@ func TestPatterns(t *testing.T) {
 func TestEachPiece(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]string{
-		"": "", "/a": "/a", "f(/a)": "f /a", "x=/a;b|c&d,e": "x /a b c d e", `"/a"'/b'`: "/a /b", "{a}[b]%<c>`d`": "a b c d", "${x:-/y}/z": "${x:-/y}/z", "${x/a": "$ x/a", "$x/a=b": "$x/a b", "a/b-c_d:e": "a/b-c_d:e",
+		"": "", "/a": "/a", "f(/a)": "f /a", "x=/a;b|c&d,e": "x /a b c d e", `"/a"'/b'`: "/a /b", "{a}[b]%<c>`d`": "a b c d", "${x:-/y}/z": "${x:-/y}/z", "a=${x:-/y}=b": "a ${x:-/y} b", "a=$": "a $", "$": "$", "${x/a": "$ x/a", "$x/a=b": "$x/a b", "a/b-c_d:e": "a/b-c_d:e",
 		"'/'": "", "('/')": "/", "(/)": "", "x=//": "x", `a=\;`: "a", `a=\.\./b`: "a", `a=\b`: `a \b`, `(\\`: "",
 	} {
 		var list []string
