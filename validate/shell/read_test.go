@@ -61,7 +61,7 @@ func TestReadBounds(t *testing.T) {
 		{"words cost by their length", "a " + strings.Repeat("b", 800), 9, 4*budget.WordSteps + 200, "more words than can be judged"}, {"and no more", "a " + strings.Repeat("b", 800), 9, 4*budget.WordSteps + 201, ""},
 		{"deep", "((((:) ) ) )", 9, all, ""}, {"three deep", "( ( : ) )", 3, all, "commands in commands more than 3 deep"}, {"four deep", "( ( : ) )", 4, all, ""}, {"two after each other", "( : ) ; ( : )", 3, all, ""},
 		{"arithmetic", "((1+(2+(3+4))))", 9, all, ""}, {"deep arithmetic", "((1+(2+(3+4))))", 3, all, "commands in commands more than 3 deep"}, {"a deep test", "[[ ! ( ! -f x ) ]]", 3, all, "commands in commands more than 3 deep"}, {"a test", "[[ ! ( ! -f x ) ]]; [[ -f x ]]", 7, all, ""},
-		{"words of one command", shells(9), 9, all, ""}, {"shells in shells", nested(maxShells), 99, all, ""}, {"more shells", nested(maxShells + 1), 99, all, "more than 8 shell strings in each other"},
+		{"words of one command", shells(9), 9, all, ""}, {"shells after each other", strings.Repeat("eval :;", maxShells+1), 9, all, ""}, {"shells in shells", nested(maxShells), 99, all, ""}, {"more shells", nested(maxShells + 1), 99, all, "more than 8 shell strings in each other"},
 	} {
 		if got := fault(c.text, c.most, c.work); got != c.want {
 			t.Errorf("%s: %q, want %q", c.what, got, c.want)
