@@ -55,7 +55,7 @@ func TestDotVariables(t *testing.T) {
 	t.Parallel()
 	long := "$X/" + strings.Repeat("a", 4093)
 	for w, want := range map[string]string{
-		"$X/a": "./a", "${X}/a": "./a", "a/$X/../b": "a/./../b", "$1/a": "./a", "$@/a": "./a", "$*/a": "./a", "$X$X/a": "../a", "a/${X}${X}/b": "a/../b", "$1$1/a": "../a", "$X$Y/a": "$X$Y/a", "$X$X": "$X$X", "a$X/b": "a$X/b", "$Xa/b": "./b", "${X}a/b": "${X}a/b", "a/$X": "a/$X", "$X": "$X", "a/b": "a/b", "$-/a": "$-/a",
+		"$X/a": "./a", "${X}/a": "./a", "a/$X/../b": "a/./../b", "$1/a": "./a", "$@/a": "./a", "$*/a": "./a", "$X$X/a": "../a", "a/${X}${X}/b": "a/../b", "$1$1/a": "../a", "$X$Y/a": "$X$Y/a", "$X$X": "$X$X", "a$X/b": "a$X/b", "$Xa/b": "./b", "${X}a/b": "${X}a/b", "a/$X": "a/$X", "$X": "$X", "a/b": "a/b", "$-/a": "$-/a", "a/$": "a/$", "$X/11/b": "./11/b", "$X/1/@/b": "./1/@/b", "$": "$",
 		long: "." + long[2:], long + "a": long + "a",
 	} {
 		if got := DotVariables(w); got != want {
