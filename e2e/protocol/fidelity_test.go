@@ -80,6 +80,9 @@ func TestToolsAreListedAsTheChildGivesThem(t *testing.T) {
 	for name, entry := range want {
 		var a, b any
 		world.Decode(t, entry, &a)
+		if name == "echo_nullable" {
+			a.(obj)["inputSchema"] = obj{"type": "object"} // without that the official SDK loses the whole list
+		}
 		if got["rec__"+name] == nil {
 			t.Errorf("%s is not listed", name)
 			continue

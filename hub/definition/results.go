@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,7 +40,9 @@ type place struct {
 // maxNesting.
 func compile(schema []byte) *Fault {
 	var root map[string]any
-	if err := json.Unmarshal(schema, &root); err != nil { // of a member that comes twice the last one counts, as in JavaScript
+	numbers := json.NewDecoder(bytes.NewReader(schema))
+	numbers.UseNumber()                           // JavaScript reads those that are too large for Go
+	if err := numbers.Decode(&root); err != nil { // of a member that comes twice the last one counts, as in JavaScript
 		return &Fault{"", "is no JSON"}
 	}
 	if id, ok := root["$id"].(string); ok && !plainID(id) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,9 @@ func TestAStreamIsConnectedBeforeItsHeader(t *testing.T) {
 	t.Parallel()
 	h := newFakeHub()
 	c := serveWeb(t, h, Options{Hosts: []string{"hub.test"}}).initialize(`{}`).initialized()
+	for len(h.open()) == 0 { // the session begins beside the answer
+		runtime.Gosched()
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://hub.test/mcp", nil)
 	r.Header.Set("Accept", "text/event-stream")
