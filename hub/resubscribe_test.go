@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,9 @@ func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 			t.Fatalf("control: the child is %s", st.State)
 		}
 		c.raw("tools/call", toolCall("kid__echo", `{}`))
+		if n := updates.Load(); n != 2 {
+			t.Errorf("when the first call to the second process was answered it had been asked %d times", n)
+		}
 		time.Sleep(time.Minute)
 		if n := updates.Load(); n != 2 {
 			t.Errorf("with the second process it was asked %d times", n)
@@ -61,4 +66,37 @@ func childOf(t *testing.T, h *Hub, name string) status.Child {
 	}
 	t.Fatalf("there is no child %s", name)
 	return status.Child{}
+}
+
+// TestWhatTheFirstCallToANewProcessChanges is told to a client that had subscribed at the process before, in both eras.
+func TestWhatTheFirstCallToANewProcessChanges(t *testing.T) {
+	for _, modernClient := range []bool{false, true} {
+		child := played("kid", spec.ShareSession, childtest.Script{Era: "modern", Library: true})
+		child.IdleTimeout = 30 * time.Second
+		play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, _ *stage) {
+			touch := toolCall("kid__touch", `{"uri":"note://1"}`)
+			var call func() string
+			if modernClient {
+				c, _ := enterModern(t, h, `{}`)
+				end, ended := c.listen(`{"resourceSubscriptions":["note://1"]}`)
+				defer func() { end(errors.New("enough")); <-ended }()
+				call = func() string { return c.raw("tools/call", touch) }
+			} else {
+				c, _ := enter(t, h)
+				c.handshake(`{}`)
+				c.raw("resources/subscribe", `{"uri":"note://1"}`)
+				call = func() string { return c.raw("tools/call", touch) }
+			}
+			if said := call(); !strings.Contains(said, `"told":true`) {
+				t.Fatalf("control: a modern client %v, in the first process: %s", modernClient, said)
+			}
+			time.Sleep(time.Minute)
+			if st := childOf(t, h, "kid"); st.State != "stopped" {
+				t.Fatalf("control: the child is %s", st.State)
+			}
+			if said := call(); !strings.Contains(said, `"told":true`) {
+				t.Errorf("a modern client %v: %s", modernClient, said)
+			}
+		})
+	}
 }

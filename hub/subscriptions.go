@@ -9,6 +9,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/offers"
 	"mcphub/children/spec"
+	"mcphub/hub/assignment"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -140,4 +141,28 @@ func (s *Session) listen(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer
 	return s.notifier.Listen(ctx, subscribe.ListenRequest{
 		Request: m, Client: c.Detach(), Capabilities: c.Claims().ForChildren, Tasks: &s.tasks, Server: s.hub.serverInfo, Streams: most, Wait: limits.ListWait,
 	})
+}
+
+// subscribedInstances are the processes that serve a session. A call that reaches a process finds the subscriptions there that an earlier one had:
+// what the call changes would be told to no client otherwise.
+type subscribedInstances struct {
+	*assignment.Member[*Session]
+	subscriptions *subscribe.Notifier
+}
+
+func (i subscribedInstances) TryAcquire(conf *configuration.Configuration, child string) *children.Lease {
+	lease := i.Member.TryAcquire(conf, child)
+	if lease != nil && i.subscriptions.Behind(lease.Key(), lease.Term()) {
+		lease.Release()
+		return nil
+	}
+	return lease
+}
+
+func (i subscribedInstances) Acquire(ctx context.Context, conf *configuration.Configuration, child string) (*children.Lease, error) {
+	lease, err := i.Member.Acquire(ctx, conf, child)
+	if err == nil {
+		i.subscriptions.Renew(ctx, lease.Key(), lease.Term())
+	}
+	return lease, err
 }

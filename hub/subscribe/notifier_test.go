@@ -91,7 +91,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		table.mu.Lock()
 		table.by[at][who] = subscription{uri: uri} // as if it was asked for in an earlier Term
 		table.mu.Unlock()
-		n.resubscribe(t.Context(), "kid")
+		n.resubscribe(t.Context(), "kid", term{session.key, session.term})
 		table.mu.Lock()
 		made := table.by[at][who].made
 		table.mu.Unlock()
@@ -107,8 +107,42 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		t.Error("control: it was never made anew")
 	}
 	table.drop(at, who)
-	if n.resubscribe(t.Context(), "kid"); table.Len() != 0 {
+	if n.resubscribe(t.Context(), "kid", term{session.key, session.term}); table.Len() != 0 {
 		t.Error("what nobody wants any more was subscribed again")
+	}
+}
+
+// TestACallWaitsForSubscriptions: who has subscriptions is behind at a child of another term until they are made there. Without
+// subscriptions, and where the hub itself asks, nothing waits.
+func TestACallWaitsForSubscriptions(t *testing.T) {
+	t.Parallel()
+	const uri = "note://1"
+	var table Table
+	kid := spec.Key{Child: "kid"}
+	session := &oneChild{key: kid}
+	n := NewNotifier(session, &table, zerolog.Nop())
+	n.Start(t.Context())
+	defer n.Stop()
+	next := aTerm()
+	if n.Behind(kid, next) {
+		t.Error("it is behind with nothing")
+	}
+	who := &subscriber{n, func(string, ...[]byte) {}}
+	if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+		t.Fatalf("%s", a.Error)
+	}
+	session.term = next
+	at := resource{kid, uri}
+	n.Renew(context.WithValue(t.Context(), renewKey{}, true), kid, next)
+	if made := table.by[at][who].made; made == next || !n.Behind(kid, next) {
+		t.Errorf("a request of the renewal itself renews: %v", made)
+	}
+	n.Renew(t.Context(), kid, next)
+	if made := table.by[at][who].made; made != next || n.Behind(kid, next) {
+		t.Errorf("it is behind: %v", made)
+	}
+	if other := (spec.Key{Child: "kid", Instance: "x"}); !n.Behind(other, next) {
+		t.Error("it is not behind at another instance")
 	}
 }
 

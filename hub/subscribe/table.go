@@ -80,6 +80,7 @@ func (t *Table) put(at resource, who *subscriber, sub subscription) {
 	}
 	t.by[at][who] = sub
 	t.bySession[who.notifier][row{at, who}] = struct{}{}
+	who.notifier.rows.Store(int64(len(t.bySession[who.notifier])))
 }
 
 // drop ends a subscription. last: nobody else wants the resource.
@@ -93,6 +94,7 @@ func (t *Table) drop(at resource, who *subscriber) (last bool) {
 func (t *Table) take(at resource, who *subscriber) (last bool) {
 	delete(t.by[at], who)
 	delete(t.bySession[who.notifier], row{at, who})
+	who.notifier.rows.Store(int64(len(t.bySession[who.notifier])))
 	if len(t.bySession[who.notifier]) == 0 {
 		delete(t.bySession, who.notifier)
 	}
