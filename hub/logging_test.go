@@ -96,6 +96,7 @@ func TestALevelBeforeTheFirstCall(t *testing.T) {
 				}
 				a := session()
 				a.raw("logging/setLevel", `{"level":"debug"}`)
+				synctest.Wait()
 				if got := a.noticed("kid", "logging/setLevel"); len(got) != 1 || got[0] != `{"level":"debug"}` {
 					t.Errorf("share %v, begun by another %v: the child was told %q", share, begun, got)
 				}

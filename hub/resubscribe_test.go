@@ -80,6 +80,7 @@ func TestWhatTheFirstCallToANewProcessChanges(t *testing.T) {
 				c, _ := enterModern(t, h, `{}`)
 				end, ended := c.listen(`{"resourceSubscriptions":["note://1"]}`)
 				defer func() { end(errors.New("enough")); <-ended }()
+				synctest.Wait()
 				call = func() string { return c.raw("tools/call", touch) }
 			} else {
 				c, _ := enter(t, h)
