@@ -77,6 +77,9 @@ func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (ru
 	if err != nil {
 		return nil, nil, exit.Errorf(exit.Failure, "%w", err)
 	}
+	// Its guardian takes its own name beside this. An adapter that connects before would take the process for no hub, and serve its
+	// client alone.
+	_ = proctree.Rename(proctree.HubName)
 	d, err := door.New(cfg)
 	if err != nil {
 		return nil, nil, errors.Join(exit.Errorf(exit.Failure, "%w", err), null.Close())
