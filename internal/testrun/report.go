@@ -221,14 +221,16 @@ func (r *report) missed() (lines string) {
 	return lines
 }
 
-// again gives the arguments of go test that run the tests of such lines, and no other of their subtests.
+// again gives the arguments of go test that run the tests of such lines. A test runs with all of its subtests, since it may judge them
+// together.
 func again(lines []string) []string {
 	tests, pkgs := map[string]bool{}, map[string]bool{}
 	for _, line := range lines {
 		pkg, test, _ := strings.Cut(line, " ")
-		tests["^"+strings.ReplaceAll(regexp.QuoteMeta(test), "/", "$/^")+"$"], pkgs[pkg] = true, true
+		top, _, _ := strings.Cut(test, "/")
+		tests[regexp.QuoteMeta(top)], pkgs[pkg] = true, true
 	}
-	return append([]string{"-run=" + strings.Join(slices.Sorted(maps.Keys(tests)), "|")}, slices.Sorted(maps.Keys(pkgs))...)
+	return append([]string{"-run=^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$"}, slices.Sorted(maps.Keys(pkgs))...)
 }
 
 func (r *report) print(text string) { _, _ = io.WriteString(r.w, text) }
