@@ -80,7 +80,7 @@ func TestLogLevelIsTheSessionsOwn(t *testing.T) {
 
 // TestALevelBeforeTheFirstCall: a child is told the level that a session set before it called the child, also if others began the child.
 func TestALevelBeforeTheFirstCall(t *testing.T) {
-	for _, share := range everyShare {
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots, spec.ShareAll} {
 		for _, begun := range []bool{false, true} {
 			play(t, []spec.Spec{played("kid", share, childtest.Script{Asks: true})}, func(t *testing.T, h *Hub, _ *stage) {
 				dir := t.TempDir()
