@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children/childtest"
@@ -36,6 +37,7 @@ func TestQuietListIsRenewed(t *testing.T) {
 		if !c.listed("kid__old") {
 			t.Fatal("it is not listed")
 		}
+		synctest.Wait() // the list is read behind that answer
 		swap("new")
 		time.Sleep(time.Second)
 		c.raw("tools/list", `{}`)
