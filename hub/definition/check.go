@@ -14,6 +14,7 @@ import (
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/nesting"
 	"mcphub/internal/printable"
+	"mcphub/validate/strictjson"
 )
 
 // A Fault is why no client can be given a definition.
@@ -179,13 +180,13 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 		case string(value) == "null" && s.form != record && (!slices.Contains(s.needs, name) || member.absent != ""):
 			if got = nil; slices.Contains(s.needs, name) {
 				has = append(has, name)
-				got = w.add(at+escape(name), member)
+				got = w.add(at+strictjson.EscapeToken(name), member)
 			} else {
-				w.mend(at+escape(name), "is left out: it is null")
+				w.mend(at+strictjson.EscapeToken(name), "is left out: it is null")
 			}
 		default:
 			has = append(has, name)
-			if got, err = w.value(value, member, at+escape(name)); err != nil {
+			if got, err = w.value(value, member, at+strictjson.EscapeToken(name)); err != nil {
 				return false
 			}
 		}
@@ -207,12 +208,12 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 			continue
 		}
 		if s.members[name].absent == "" {
-			return nil, &Fault{at + escape(name), "is missing"}
+			return nil, &Fault{at + strictjson.EscapeToken(name), "is missing"}
 		}
 		if made == nil {
 			made = jsonrpc.AppendMembers([]byte{'{'}, v, func(string) bool { return true })
 		}
-		made = jsonrpc.AppendMember(made, name, w.add(at+escape(name), s.members[name]))
+		made = jsonrpc.AppendMember(made, name, w.add(at+strictjson.EscapeToken(name), s.members[name]))
 	}
 	if made == nil {
 		return v, nil
@@ -352,8 +353,3 @@ func orList(choices []string) string {
 	}
 	return strings.Join(quoted, " or ")
 }
-
-// escape returns a name as a part of a pointer (RFC 6901).
-func escape(name string) string { return escaper.Replace(name) }
-
-var escaper = strings.NewReplacer("~", "~0", "/", "~1")

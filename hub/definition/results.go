@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"mcphub/internal/lazyregexp"
+	"mcphub/validate/strictjson"
 )
 
 // Bounds of a schema of results. Ajv recurses through a schema and what it refers to, and writes a program that has what is referred to each time again:
@@ -84,7 +85,7 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 		return fault
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		value, at := s[name], at+"/"+escape(name)
+		value, at := s[name], at+"/"+strictjson.EscapeToken(name)
 		var fault *Fault
 		switch list, isList := value.([]any); {
 		case slices.Contains(unwanted, name):
@@ -108,7 +109,7 @@ func (c *compilation) schema(v any, at string) (*place, *Fault) {
 		case slices.Contains(named, name):
 			all, _ := value.(map[string]any)
 			for _, key := range slices.Sorted(maps.Keys(all)) {
-				switch at := at + "/" + escape(key); {
+				switch at := at + "/" + strictjson.EscapeToken(key); {
 				case fault != nil:
 				case name == "patternProperties" && !compiles(key):
 					fault = &Fault{at, "is no regular expression of JavaScript"}
@@ -151,9 +152,9 @@ func (c *compilation) opaque(v any, at string, isData bool) (values int, fault *
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if _, isText := v[name].(string); isText && !isData && slices.Contains(unwanted, name) {
-				return 0, &Fault{at + "/" + escape(name), "is not known here to such clients"}
+				return 0, &Fault{at + "/" + strictjson.EscapeToken(name), "is not known here to such clients"}
 			}
-			below(v[name], escape(name))
+			below(v[name], strictjson.EscapeToken(name))
 		}
 	}
 	return values, fault

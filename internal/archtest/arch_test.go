@@ -111,7 +111,7 @@ var allowed = map[string][]string{
 	"hub/httpfront/quota":     {"internal/methods", "internal/printable"},
 	"hub/httpfront/headers":   {"internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "internal/tracing"},
 	"hub/httpfront":           {"hub/httpfront/admission", "hub/httpfront/events", "hub/httpfront/headers", "hub/httpfront/quota", "internal/jsonrpc", "internal/mirror", "internal/printable", "internal/methods", "internal/worker"},
-	"hub/definition":          {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable"},
+	"hub/definition":          {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable", "validate/strictjson"},
 	"hub/catalog":             {"hub/definition", "hub/declaration", "hub/search", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers", "internal/methods"},
 	"hub/search":              {"internal/spelling"},
 	"hub/results":             {"internal/jsonrpc", "internal/printable"},
