@@ -61,10 +61,13 @@ func (c Candidates) Folders() []string {
 	add(c.Runtime, "mcphub")
 	add(c.State, "run")
 	if uid := os.Geteuid(); uid >= 0 { // there are none on Windows, where the state folder is short
-		add(c.Temp, "mcphub-"+strconv.Itoa(uid))
+		add(c.Temp, ownName())
 	}
 	return all
 }
+
+// ownName is the name of this user's folder among temporary files.
+func ownName() string { return "mcphub-" + strconv.Itoa(os.Geteuid()) }
 
 // Claim makes a folder that nobody else can look into, or makes sure that it
 // is one.

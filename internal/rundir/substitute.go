@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 )
 
 // Substitute gives the variables by which the hub keeps its state and its cache in its folder of the temporary folder, if the home
@@ -21,11 +20,11 @@ func Substitute(env func(string) string) (vars map[string]string, err error) {
 	if runtime.GOOS == "darwin" {
 		cache = filepath.Join("Library", "Caches")
 	}
-	own := filepath.Join(os.TempDir(), "mcphub-"+strconv.Itoa(os.Geteuid()))
+	own := filepath.Join(os.TempDir(), ownName())
 	for _, kept := range []struct{ variable, folder, instead string }{
-		{"XDG_STATE_HOME", filepath.Join(".local", "state"), "state"}, {"XDG_CACHE_HOME", cache, "cache"},
+		{"XDG_STATE_HOME", State(env), "state"}, {"XDG_CACHE_HOME", filepath.Join(home, cache, "mcphub"), "cache"},
 	} {
-		if filepath.IsAbs(env(kept.variable)) || canBeMade(filepath.Join(home, kept.folder, "mcphub")) {
+		if filepath.IsAbs(env(kept.variable)) || canBeMade(kept.folder) {
 			continue
 		}
 		if vars == nil {
