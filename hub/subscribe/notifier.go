@@ -128,13 +128,12 @@ type Notifier struct {
 	worker  worker.Worker
 	ctx     context.Context // of the worker
 	rows    atomic.Int64    // its subscriptions; stored by the Table
+	renewal renewal
 
 	mu          sync.Mutex
-	initialized bool                     // the client has said so: it may be told of lists
-	known       known                    // by that client
-	restarted   []string                 // children at which subscriptions have to be made anew
-	renewed     map[string]term          // by child, at which all subscriptions were made that there were
-	renewing    map[string]chan struct{} // by child, at which they are made; closed at the end
+	initialized bool     // the client has said so: it may be told of lists
+	known       known    // by that client
+	restarted   []string // children at which subscriptions have to be made anew
 }
 
 // NewNotifier makes the Notifier of a session. It starts nothing.
@@ -273,7 +272,8 @@ func (n *Notifier) announce(ctx context.Context) {
 		n.worker.Go(func() { // which may have to start it
 			if n.session.At(child, "") != nil {
 				key, made := n.session.Serving(child)
-				n.resubscribe(ctx, child, term{key, made})
+				key.Child = child // it may have no status yet
+				n.resubscribe(ctx, term{key, made})
 			}
 		})
 	}
@@ -354,86 +354,6 @@ func aboutURI(method, uri string) *jsonrpc.Message {
 }
 
 var errNotWanted = errors.New("it is not wanted any more, or was asked for already")
-
-// A term is one instance for as long as it remembers subscriptions.
-type term struct {
-	key  spec.Key
-	made children.Term
-}
-
-// Behind reports whether a child has yet to be told of subscriptions that an earlier process had. A call to it waits for Renew, or what it
-// changes would be told to no client.
-func (n *Notifier) Behind(k spec.Key, made children.Term) bool {
-	if n.rows.Load() == 0 {
-		return false
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.renewing[k.Child] != nil || n.renewed[k.Child] != term{k, made}
-}
-
-// renewTime bounds how long a call waits for subscriptions.
-const renewTime = 2 * time.Second
-
-type renewKey struct{}
-
-// Renew has a child that is behind told of the subscriptions, and waits for its answers for a moment. A request of the renewal itself,
-// which its ctx shows, waits for nothing.
-func (n *Notifier) Renew(ctx context.Context, k spec.Key, made children.Term) {
-	if ctx.Value(renewKey{}) != nil || !n.Behind(k, made) {
-		return
-	}
-	done := make(chan struct{})
-	n.worker.Go(func() { // a call that is given up ends no subscription
-		defer close(done)
-		n.resubscribe(n.ctx, k.Child, term{k, made})
-	})
-	limit := time.NewTimer(renewTime)
-	defer limit.Stop()
-	select {
-	case <-done:
-	case <-limit.C:
-	case <-ctx.Done():
-	}
-}
-
-// resubscribe subscribes at an instance that was started again, or that the session has
-// moved to, to what was asked for in an earlier Term of the child. A request that
-// the child was started for is under way by itself. A URI that is outside the
-// boundary by now is left out. What was wanted of a child that is not configured
-// any more waits until it is again. Another goroutine that does the same is waited for.
-func (n *Notifier) resubscribe(ctx context.Context, child string, at term) {
-	n.mu.Lock()
-	for n.renewing[child] != nil {
-		other := n.renewing[child]
-		n.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return
-		}
-		n.mu.Lock()
-	}
-	done := make(chan struct{})
-	if n.renewing == nil {
-		n.renewing, n.renewed = map[string]chan struct{}{}, map[string]term{}
-	}
-	n.renewing[child] = done
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		delete(n.renewing, child)
-		n.renewed[child] = at
-		n.mu.Unlock()
-		close(done)
-	}()
-	ctx = context.WithValue(ctx, renewKey{}, true)
-	for _, w := range n.table.find(n, func(r resource, _ *subscriber, sub subscription) bool {
-		return r.key.Child == child && (r.key != at.key || sub.made != at.made)
-	}) {
-		n.resubscribeOne(ctx, w)
-	}
-}
 
 func (n *Notifier) resubscribeOne(ctx context.Context, w entry) {
 	p := n.session.At(w.key.Child, w.resource.uri)

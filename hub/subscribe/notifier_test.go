@@ -91,7 +91,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		table.mu.Lock()
 		table.by[at][who] = subscription{uri: uri} // as if it was asked for in an earlier Term
 		table.mu.Unlock()
-		n.resubscribe(t.Context(), "kid", term{session.key, session.term})
+		n.resubscribe(t.Context(), term{session.key, session.term})
 		table.mu.Lock()
 		made := table.by[at][who].made
 		table.mu.Unlock()
@@ -107,7 +107,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 		t.Error("control: it was never made anew")
 	}
 	table.drop(at, who)
-	if n.resubscribe(t.Context(), "kid", term{session.key, session.term}); table.Len() != 0 {
+	if n.resubscribe(t.Context(), term{session.key, session.term}); table.Len() != 0 {
 		t.Error("what nobody wants any more was subscribed again")
 	}
 }
