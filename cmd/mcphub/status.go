@@ -357,11 +357,13 @@ func (p page) details(c status.Child) {
 			line("dropped", "%d log and progress messages: there were too many at a time", c.Muted)
 		}
 	}
-	if !p.verbose {
-		omissions(c.NotOffered, "mcphub status -v", func(text string) { line("not offered", "%s", text) })
-	} else {
-		omissions(c.NotOffered, "", func(text string) { line("not offered", "%s", text) })
-		omissions(c.Mended, "", func(text string) { line("mended", "%s", text) })
+	rest := "mcphub status -v"
+	if p.verbose {
+		rest = ""
+	}
+	omissions(c.NotOffered, rest, func(text string) { line("not offered", "%s", text) })
+	if p.verbose {
+		omissions(c.Mended, rest, func(text string) { line("mended", "%s", text) })
 	}
 	for _, closed := range c.Closed {
 		line("closed", "%s", printable.Escape(closed, 2000))
