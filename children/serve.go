@@ -40,8 +40,6 @@ func (c *child) serve(r *run.Run) {
 	}()
 	s := &serving{c: c, r: r, since: time.Now()}
 	s.ready()
-	offer := c.offer
-	s.wg.Go(func() { r.TellLevel(ctx, offer) }) // the level may have changed during the start
 	c.settle.Do(func() { close(c.settled) })
 	why := s.loop(ctx)
 	c.keep()
