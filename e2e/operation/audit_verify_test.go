@@ -54,15 +54,7 @@ func newArena(t *testing.T, n world.Node) *arena {
 	script := world.Source("e2e", "clients", "verify-many.mjs")
 	cmd := exec.Command(n.Program, script)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	world.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	world.Must(t, err)
-	world.Must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		world.Must(t, cmd.Wait())
-	})
+	in, out := world.Converse(t, cmd)
 	a.ask, a.heard = in, bufio.NewScanner(out)
 	return a
 }

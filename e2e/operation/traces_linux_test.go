@@ -185,15 +185,7 @@ func TestTracesReachACollector(t *testing.T) {
 	pipe := func() func(t *testing.T, frame string) string {
 		cmd := exec.Command(hub, "serve", "--config", config)
 		cmd.Env, cmd.Dir = w.Env(env...), w.Home
-		in, err := cmd.StdinPipe()
-		world.Must(t, err)
-		out, err := cmd.StdoutPipe()
-		world.Must(t, err)
-		world.Must(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = in.Close()
-			world.Must(t, cmd.Wait())
-		})
+		in, out := world.Converse(t, cmd)
 		lines := bufio.NewScanner(out)
 		return func(t *testing.T, frame string) string {
 			_, err := io.WriteString(in, frame+"\n")

@@ -93,17 +93,7 @@ func startReader(t testing.TB, w *world.World, n world.Node) *reader {
 	t.Helper()
 	cmd := exec.Command(n.Program, world.Source("e2e", "tolerance", "reads.mjs"))
 	cmd.Env, cmd.Stderr = w.Env(), os.Stderr
-	in, err := cmd.StdinPipe()
-	world.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	world.Must(t, err)
-	world.Must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the clients: %v", err)
-		}
-	})
+	in, out := world.Converse(t, cmd)
 	return &reader{t, in, bufio.NewReaderSize(out, 1<<20)}
 }
 

@@ -2,7 +2,9 @@ package world
 
 import (
 	"errors"
+	"io"
 	"os/exec"
+	"testing"
 
 	"mcphub/internal/consent"
 )
@@ -20,6 +22,23 @@ func (w *World) Command(args ...string) (out string, code int) {
 		w.T.Fatal(err)
 	}
 	return string(b), cmd.ProcessState.ExitCode()
+}
+
+// Converse starts a program for the length of a test, with pipes to it and from it. At the end of its input the program must end well.
+func Converse(t testing.TB, cmd *exec.Cmd) (in io.Writer, out io.Reader) {
+	t.Helper()
+	toIt, err := cmd.StdinPipe()
+	Must(t, err)
+	out, err = cmd.StdoutPipe()
+	Must(t, err)
+	Must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = toIt.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s ended: %v", cmd, err)
+		}
+	})
+	return toIt, out
 }
 
 // Accepts answers what waits, as mcphub reload does at a terminal; false when nothing waits.
