@@ -331,8 +331,8 @@ func (s *Supervisor) AwaitLists(ctx context.Context, k spec.Key, which offers.Li
 	}
 }
 
-// Refresh has lists of a child that runs read again in the background of whose changes
-// it does not tell, and which were not read for so long.
+// Refresh has lists of a child that runs read again in the background whose changes it does not
+// announce, and which were not read for so long.
 func (s *Supervisor) Refresh(k spec.Key, after time.Duration) {
 	if v := s.ready(k); v != nil {
 		v.run.Refresh(offers.Quiet(v.offer, &v.status.Lives), after)

@@ -58,7 +58,7 @@ func (s *Session) awaitChanged(ctx context.Context, k offers.Kind) {
 	}
 }
 
-// refresh has lists read again, behind the answer, of children that do not tell of changes.
+// refresh has lists read again, behind the answer, of children that announce no changes.
 // The client is told if something has changed.
 func (s *Session) refresh() {
 	for _, name := range s.now().ServedNames() {

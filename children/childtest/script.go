@@ -36,7 +36,7 @@ type Script struct {
 	CloseOut    bool          // closes stdout after initialize and lives on
 	Grandchild  bool          // starts one that holds the pipes and outlives it
 	NoTools     bool          // does not declare tools
-	Quiet       bool          // does not declare that it tells of changes of its tools
+	Quiet       bool          // does not declare that it announces changes of its tools
 	Pages       int           // of tools/list, 3 tools each, after the first
 	LoopCursor  bool          // its second page points to itself
 	FailPage    int           // this page (from 1) is answered with an error

@@ -17,7 +17,7 @@ import (
 // nobody is a user without rights, and not the one that the tests run as.
 const nobody = 65534
 
-// AsAnotherUser runs tests of this binary once more, as a user without rights, and holds that each of them passes. It skips
+// AsAnotherUser runs tests of this binary again, as a user without rights, and holds that each of them passes. It skips
 // if the tests have none to begin with: they were run so.
 func AsAnotherUser(t *testing.T, tests ...string) {
 	t.Helper()

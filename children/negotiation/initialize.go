@@ -17,7 +17,7 @@ import (
 )
 
 // initialize does the handshake, and proposes a version. Messages are mcp-go's; what the
-// child said is kept raw beside what mcp-go made of it. version is that of the hub.
+// child said is kept raw beside what mcp-go made of it. version is the version of the hub.
 // It declares what shown says, a raw object.
 func initialize(ctx context.Context, conn link.Link, version, propose string, shown []byte) (*offers.Offer, error) {
 	hop := &hop{link: conn, shown: shown}

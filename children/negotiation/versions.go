@@ -18,7 +18,7 @@ import (
 
 // initialize does the handshake. If the child refuses the version that is proposed, and
 // another one may help, the next one is proposed: first those that the refusal names,
-// the newest first, then the others. The error is that of the first refusal. A version
+// the newest first, then the others. The error is the first refusal. A version
 // that is pinned is the only one that is proposed, and that counts as an answer.
 func (c Child) initialize(ctx context.Context) (*offers.Offer, error) {
 	version := cmp.Or(c.Protocol, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
@@ -82,7 +82,7 @@ func mayBeOfVersion(err error) bool {
 	case errors.As(err, &refused):
 		return refused.Code != jsonrpc.CodeMethodNotFound
 	case !errors.As(err, &status):
-		return errors.As(err, new(mcp.UnsupportedProtocolVersionError)) // it answered with one that nobody knows
+		return errors.As(err, new(mcp.UnsupportedProtocolVersionError)) // it answered with a version that mcp-go does not know
 	case status.Advice != "":
 		return false
 	}

@@ -168,7 +168,7 @@ func readAll(ctx context.Context, conn link.Link, asked func(i int) bool) (all [
 	return all, errs
 }
 
-// Read returns a copy of base in which the lists that which picks are read anew. A list that fails, or of which the child does
+// Read returns a copy of base in which the lists that which picks are read again. A list that fails, or of which the child does
 // not answer a page, stays as it was in base, if it was there, and a note says so; Failed tells which. Read fails only if the
 // child has ended, if it answers nothing, or if it asks for a login.
 func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer, error) {

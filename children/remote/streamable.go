@@ -20,7 +20,7 @@ import (
 // it was refused, not executed.
 type httpLink struct {
 	*wire
-	guess bool // the server may speak the older transport instead; owned by whoever sends initialize
+	guess bool // the server may speak the older transport instead; owned by the sender of initialize
 
 	ready chan struct{} // closed after notifications/initialized
 	once  sync.Once

@@ -21,7 +21,7 @@ const (
 	// doubles up to lastRelist.
 	firstRelist = 250 * time.Millisecond
 	lastRelist  = 5 * time.Minute
-	// aloneTime is how long lists may take that have changed, without that of the tools.
+	// aloneTime is how long lists may take that have changed, if the list of tools is not among them.
 	aloneTime = 10 * time.Second
 )
 
@@ -162,7 +162,7 @@ func (r *Run) awaitStale(ctx context.Context) bool {
 	}
 }
 
-// offer delivers what was read, in the place of what nobody has taken yet.
+// offer delivers what was read, in the place of what the instance has not taken yet.
 func (r *Run) offer(o *offers.Offer, now *reading) {
 	u := Update{o, &r.stale, []*reading{now}}
 	select {

@@ -120,7 +120,7 @@ type Update struct {
 	reads []*reading
 }
 
-// Taken says that what is offered is in force: who has waited for that goes on.
+// Taken says that what is offered is in force: a call that has waited for it goes on.
 func (u Update) Taken() { u.stale.end(u.reads...) }
 
 // outdate has lists read again. news are those that were not to be read anyway.

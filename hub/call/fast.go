@@ -294,7 +294,7 @@ func (c *asyncCall) settle(a jsonrpc.Answer) {
 }
 
 // rework ends the call with what is made of its answer, on a goroutine: a large one takes its time to read, and so does the
-// file system, which is looked at where the kernel may have refused the child something, and a list that is read again.
+// file system, which is looked at if the kernel may have refused the child something, and a list that is read again.
 func (c *asyncCall) rework(a jsonrpc.Answer, kernels, unknown bool) {
 	c.guarded(func() {
 		if unknown {

@@ -90,7 +90,7 @@ func knowsNothing() known { return known{map[int]string{}, map[int]time.Time{}} 
 const overtaken = ""
 
 // warnTime is how long somebody who was told that a list is about to change is taken to ask
-// for it because of that. He is told once more if he has not asked by then.
+// for it because of that. He is told again if he has not asked by then.
 const warnTime = time.Second
 
 func (k known) warn(list int) { k.warned[list] = time.Now() }
@@ -133,7 +133,7 @@ type Notifier struct {
 	mu          sync.Mutex
 	initialized bool     // the client has said so: it may be told of lists
 	known       known    // by that client
-	restarted   []string // children at which subscriptions have to be made anew
+	restarted   []string // children at which subscriptions have to be made again
 }
 
 // NewNotifier makes the Notifier of a session. It starts nothing.
@@ -191,7 +191,7 @@ func (n *Notifier) Seen(list int, take func() (digest string)) {
 }
 
 // SeenModern notes that a client of 2026-07-28 sees a list. digest is called if a stream was
-// told that the list is about to change: what is told of after that is another change.
+// told that the list is about to change: a notice after that is about another change.
 func (n *Notifier) SeenModern(list int, digest func() string) {
 	for _, l := range n.streams.each() {
 		l.seen(list, digest)

@@ -113,7 +113,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 }
 
 // TestACallWaitsForSubscriptions: who has subscriptions is behind at a child of another term until they are made there. Without
-// subscriptions, and where the hub itself asks, nothing waits.
+// subscriptions, and if the hub itself asks, nothing waits.
 func TestACallWaitsForSubscriptions(t *testing.T) {
 	t.Parallel()
 	const uri = "note://1"

@@ -381,7 +381,7 @@ func (l *stream) tell(method string, params ...[]byte) {
 	}
 }
 
-// warn tells of lists that are about to change, if the client wants to know, and if the
+// warn announces lists that are about to change, if the client wants to know, and if the
 // stream is acknowledged.
 func (l *stream) warn(which offers.Lists) {
 	l.mu.Lock()

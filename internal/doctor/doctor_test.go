@@ -206,7 +206,7 @@ func TestDefinitionsAreNamed(t *testing.T) {
 	}
 }
 
-// TestExamineNoTools: a server that starts and does not list its tools is told of.
+// TestExamineNoTools: a server that starts and does not list its tools is reported.
 func TestExamineNoTools(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
