@@ -101,12 +101,12 @@ func (s *staleLists) had() {
 	}
 }
 
-// older picks the lists that were not read for so long.
+// older picks the lists that were not read for so long. None is old before had.
 func (s *staleLists) older(which offers.Lists, than time.Duration) (old offers.Lists) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, at := range s.read {
-		if which&(1<<k) != 0 && time.Since(at) >= than {
+		if which&(1<<k) != 0 && !at.IsZero() && time.Since(at) >= than {
 			old |= 1 << k
 		}
 	}
