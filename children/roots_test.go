@@ -330,6 +330,7 @@ func TestRootsAreToldOneAtATime(t *testing.T) {
 			found = make(chan struct{})
 			s.Ensure(one, nil)
 			lease(t, s, one).Release()
+			synctest.Wait() // it has asked
 			s.SetRoots(one, d[:2])
 			synctest.Wait()
 			close(found)
