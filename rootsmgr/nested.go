@@ -3,6 +3,7 @@ package rootsmgr
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -20,21 +21,35 @@ import (
 // root or not. So adding an entry or a ceiling never makes a root of a candidate
 // that would be none without it.
 func (b *builder) admissible() []candidate {
-	linked := func(c candidate) bool { return len(c.Links) > 0 }
-	if !slices.ContainsFunc(b.candidates, linked) {
-		return b.candidates
+	grounds := sync.OnceValue(b.grounds) // of all of them, before the first goes
+	look, _ := b.disk.FS.(guard.Provenance)
+	if slices.ContainsFunc(b.candidates, func(c candidate) bool { return len(c.Links) > 0 }) {
+		grounds()
 	}
-	grounds := b.grounds()
 	return slices.DeleteFunc(b.candidates, func(c candidate) bool {
-		why := b.leavesShared(&c.RootCandidate)
-		if out := grounds.left(&b.disk, &c.RootCandidate); why == "" && out != "" {
-			why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.Path))
+		why := ""
+		if len(c.Links) > 0 {
+			why = b.leavesShared(&c.RootCandidate)
+			if out := grounds().left(&b.disk, &c.RootCandidate); why == "" && out != "" {
+				why = fmt.Sprintf("it is a link inside %s, where servers may write, and leads out of that to %s", platform.Quote(out), platform.Quote(c.Path))
+			}
+		}
+		if why == "" && look != nil {
+			if why = look.WhyClosed(c.RootCandidate, b.isOperators(&c)); why != "" {
+				b.late.miss(b.disk.Platform, c.Given, c.RootCandidate) // it counts once somebody has accepted it
+			}
 		}
 		if why != "" {
 			b.skip(Skipped{Raw: c.entry.URI, Name: c.entry.Name, Reason: why, Path: c.Given})
 		}
 		return why != ""
 	})
+}
+
+// isOperators reports whether hub.json has a candidate: as a root, or in a directory that it opens.
+func (b *builder) isOperators(c *candidate) bool {
+	return b.origin == OriginConfig || b.origin == OriginCeiling ||
+		slices.ContainsFunc(b.places, func(dir string) bool { return b.disk.Platform.Below(c.Path, dir) })
 }
 
 // ground are directories that links are not followed out of.

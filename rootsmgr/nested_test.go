@@ -1,11 +1,14 @@
 package rootsmgr_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -161,5 +164,72 @@ func TestRootInASharedFolder(t *testing.T) {
 		if got := paths(all...); !slices.Equal(got, tc.want) {
 			t.Errorf("%v: %q, want %q", tc.mode, got, tc.want)
 		}
+	}
+}
+
+// suspicious lets a link below a folder count only after somebody has accepted it, and folders of keys only if hub.json has them.
+type suspicious struct {
+	guard.OS
+	dir      string
+	accepted *bool
+}
+
+func (s suspicious) WhyClosed(c guard.RootCandidate, operator bool) string {
+	if filepath.Base(c.Path) == "keys" && !operator || len(c.Links) > 0 && filepath.Dir(c.Links[0]) == s.dir && !*s.accepted {
+		return "a server could have made it"
+	}
+	return ""
+}
+
+// What the file system says to be closed is no root, wherever its name is from. It is one after somebody has accepted it, without
+// another answer of the client.
+func TestALinkThatAServerCouldHaveMade(t *testing.T) {
+	t.Parallel()
+	dir := rootstest.Tree(t, "out/", "ws/real/", "ws/gen => ../out")
+	accepted := false
+	fsys := suspicious{dir: dir + "/ws", accepted: &accepted}
+	entries := []Entry{{URI: dir + "/ws/gen", Name: "gen"}, {URI: dir + "/ws/real"}}
+	for _, o := range []Origin{OriginFlag, OriginEnvironment, OriginConfig, OriginProject, OriginCeiling} {
+		if got := NewSnapshot(guard.OS{}, 1, o, entries).Len(); got != 2 {
+			t.Errorf("control: %s: %d roots", o, got)
+		}
+		s := NewSnapshot(fsys, 1, o, entries)
+		if got, skipped := s.Paths(), s.Skipped(); !slices.Equal(got, []string{dir + "/ws/real"}) || len(skipped) != 1 || skipped[0].Reason != "a server could have made it" || skipped[0].Name != "gen" {
+			t.Errorf("%s: %q, %+v", o, got, skipped)
+		}
+	}
+	c := rootstest.NewClient()
+	c.Always("file://"+dir+"/ws/gen", "file://"+dir+"/ws/real")
+	m := NewManager(c, Fallback{}, DefaultSettings(), fsys, zerolog.Nop())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- m.Run(ctx) }()
+	m.Initialized(true, true)
+	v, err := m.Await(t.Context())
+	if err != nil || v.Snapshot.Len() != 1 {
+		t.Fatalf("%q %v", v.Snapshot.Paths(), err)
+	}
+	accepted = true
+	if !m.LookAgain(t.Context(), v, dir+"/ws/gen/file") || m.View().Snapshot.Len() != 2 || c.Asked() != 1 {
+		t.Errorf("after it was accepted: %q, asked %d times", m.View().Snapshot.Paths(), c.Asked())
+	}
+	cancel()
+	<-done
+}
+
+// What hub.json names may be a folder of keys: as a root, or in a directory that it opens.
+func TestOnlyHubJSONNamesKeys(t *testing.T) {
+	t.Parallel()
+	dir := rootstest.Tree(t, "keys/", "box/keys/")
+	accepted := true
+	fsys := suspicious{dir: dir, accepted: &accepted}
+	for o, want := range map[Origin]int{OriginAsked: 0, OriginWithCall: 0, OriginFlag: 0, OriginEnvironment: 0, OriginProject: 0, OriginConfig: 1, OriginCeiling: 1} {
+		if got := NewSnapshot(fsys, 1, o, []Entry{{URI: "file://" + dir + "/keys"}}).Len(); got != want {
+			t.Errorf("%s: %d roots", o, got)
+		}
+	}
+	f := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: dir + "/keys"}, {URI: dir + "/box/keys"}}}
+	if got := f.Snapshot(fsys, 1, []string{dir + "/box"}).Paths(); !slices.Equal(got, []string{dir + "/box/keys"}) {
+		t.Errorf("in a directory that a rule opens: %q", got)
 	}
 }

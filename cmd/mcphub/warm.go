@@ -72,7 +72,7 @@ func warmCommand() *cobra.Command {
 // warmRoots are the roots that servers are started with.
 func warmRoots(cfg hub.Config, given []string) ([]guard.Root, error) {
 	if len(given) == 0 {
-		return cfg.Fallback.Snapshot(guard.OS{}, 1, cfg.Checker.Rules().WritableDirs()).Roots(), nil
+		return cfg.Fallback.Snapshot(cfg.FS, 1, cfg.Checker.Rules().WritableDirs()).Roots(), nil
 	}
 	paths, err := existingRoots(given)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,20 +91,30 @@ const nobody = 65534
 // session is one of a hub of its own, in a folder, with one server.
 func (r *relinked) session(hub string, kid obj, root string) *world.Session {
 	r.t.Helper()
+	return r.sessionOf(hub, kid, obj{}, ide.Options{Roots: ide.Folders(root)})
+}
+
+// sessionOf is session with more of hub.json, and of the client: its capabilities, roots, arguments of the hub and variables.
+func (r *relinked) sessionOf(hub string, kid, more obj, client ide.Options) *world.Session {
+	r.t.Helper()
 	for key, value := range (obj{"args": []string{}, "command": r.opener, "paths": obj{"mode": "off"}}) {
 		if kid[key] == nil {
 			kid[key] = value
 		}
 	}
-	text, err := json.Marshal(obj{"mcpServers": obj{"kid": kid}})
+	conf := obj{"mcpServers": obj{"kid": kid}}
+	maps.Copy(conf, more)
+	text, err := json.Marshal(conf)
 	world.Must(r.t, err)
-	line := []string{r.hub, "serve", "--config", r.Write(hub+".json", string(text))}
+	line := append([]string{r.hub, "serve", "--config", r.Write(hub+".json", string(text))}, client.Args...)
 	if r.user {
 		world.Must(r.t, os.Chown(line[3], nobody, nobody))
 		line = append([]string{needs.Program(r.t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
 	}
 	line = append(slices.Clip(r.behind), line...)
-	s := r.Start(ide.Options{Command: line[0], Args: line[1:], Roots: ide.Folders(root), Env: r.Env("TMPDIR=" + r.Path("tmp")), Dir: r.Project})
+	client.Command, client.Args, client.Dir = line[0], line[1:], r.Project
+	client.Env = append(r.Env("TMPDIR="+r.Path("tmp")), client.Env...)
+	s := r.Start(client)
 	s.Handshake()
 	return s
 }

@@ -40,9 +40,12 @@ func PolicyOf(by *validate.Checker) *Policy {
 // RuleOf puts a rule into words.
 func RuleOf(r *policy.RuleInfo) Rule {
 	out := Rule{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
-	out.Serve = r.Dir != "" && (r.Then == policy.Allow || r.Then == policy.Escalate && r.Serve)
+	out.Serve = r.Dir != "" && r.Closed == "" && (r.Then == policy.Allow || r.Then == policy.Escalate && r.Serve)
 	if r.Dir != "" && !r.Found {
 		out.Note = "the directory is not there, or may not be looked at"
+	}
+	if r.Closed != "" && r.Then != policy.Deny {
+		out.Note = "it opens nothing: " + r.Closed
 	}
 	return out
 }

@@ -17,8 +17,8 @@
 // Each hub has a [Reach]: a file that names every directory that its servers may write.
 // A directory is in it before a server is given it, and stays. The file outlives the hub,
 // also one that was killed: what it left behind counts until the Item was next accepted.
-// [Store.CouldBeWritten] tells whether any of these directories holds a path. What cannot be
-// read counts as holding everything.
+// [Store.CouldBeWritten] tells whether any of these directories holds a path, and
+// [Store.WhyClosed] whether a name leads out of one by a link. What cannot be read counts as holding everything.
 //
 // # Format
 //

@@ -18,16 +18,7 @@ func sharedIn(t *testing.T) (shared string, s *Store) {
 	home := t.TempDir()
 	state := filepath.Join(home, ".local", "state", "mcphub")
 	dir, closed := placeIn(shared, state, home)
-	return shared, &Store{state, func() place { return place{dir, closed} }}
-}
-
-func do(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	return shared, &Store{state, "", func() place { return place{dir, closed} }}
 }
 
 // TestWhereAStoreLies: beyond the home folder where the state is in that, and in the state where the operator has put

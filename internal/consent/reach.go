@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/atomicfile"
 )
 
 // A ClientProcess is the process that a hub serves over stdio. What it starts answers nothing.
@@ -356,32 +357,6 @@ func (s *Store) endedHubs() (names []string, err error) {
 	return names, err
 }
 
-// removeSettled removes the Reaches of hubs that have ended and that no accepted Item needs
-// any more: each Item that such a hub could have written was accepted since.
-func (s *Store) removeSettled() {
-	all, err := s.reachRecords()
-	items, err2 := s.all(accepted)
-	if err != nil || err2 != nil {
-		return
-	}
-	places := make([][]string, len(items))
-	for i, k := range items {
-		places[i] = physicalPaths(k.Paths)
-	}
-	for _, l := range all {
-		waits, settled := false, false
-		for i, k := range items {
-			if _, held := l.holds(places[i]); held && len(k.Paths) > 0 {
-				is := slices.Contains(k.Settled, l.name)
-				waits, settled = waits || !is, settled || is
-			}
-		}
-		if settled && !waits && l.ended() {
-			s.remove(l.name)
-		}
-	}
-}
-
 func (s *Store) remove(name string) {
 	dirs, _ := s.reachFolders() // what is left counts
 	for _, dir := range dirs {
@@ -391,7 +366,7 @@ func (s *Store) remove(name string) {
 }
 
 // mergeEnded makes one file of the many that ended hubs left, so that their number is
-// bounded. A file that was settled for some Item stays.
+// bounded. Only those become one that the same Items have settled.
 func (s *Store) mergeEnded() {
 	all, err := s.reachRecords()
 	if err != nil || len(all) <= maxLeft {
@@ -401,15 +376,34 @@ func (s *Store) mergeEnded() {
 	if err != nil {
 		return
 	}
-	var joined []string
-	var data []byte
-	seen := map[string]bool{}
+	groups := map[string][]reachRecord{} // by the Items that have settled them
 	for _, l := range all {
-		settled := slices.ContainsFunc(items, func(k *storedItem) bool { return slices.Contains(k.Settled, l.name) })
-		if l.damaged != nil || settled || !l.ended() {
+		if l.damaged != nil || !l.ended() {
 			continue
 		}
-		joined = append(joined, l.name)
+		var by []string
+		for _, k := range items {
+			if slices.Contains(k.Settled, l.name) {
+				by = append(by, k.ID)
+			}
+		}
+		slices.Sort(by)
+		key := strings.Join(by, "\x00")
+		groups[key] = append(groups[key], l)
+	}
+	for _, group := range groups {
+		if len(group) > 1 && s.merge(group, items) != nil {
+			return
+		}
+	}
+}
+
+// merge makes one Reach of several that the same Items have settled. It removes none before the new
+// one is written and settled.
+func (s *Store) merge(group []reachRecord, items []*storedItem) error {
+	var data []byte
+	seen := map[string]bool{}
+	for _, l := range group {
 		for _, dir := range l.dirs {
 			if !seen[dir] {
 				seen[dir] = true
@@ -418,20 +412,29 @@ func (s *Store) mergeEnded() {
 			}
 		}
 	}
-	if len(joined) < 2 {
-		return
-	}
 	dirs, err := s.reachFolders()
 	if err != nil {
-		return
+		return err
 	}
 	name := rand.Text()
 	for i, dir := range dirs {
 		if err := os.WriteFile(filepath.Join(dir, reach, name+reachEnd), data, FileMode); err != nil && i == 0 {
-			return
+			return err
 		}
 	}
-	for _, name := range joined {
-		s.remove(name)
+	merged := func(had string) bool {
+		return slices.ContainsFunc(group, func(l reachRecord) bool { return l.name == had })
 	}
+	for _, k := range items {
+		if slices.ContainsFunc(k.Settled, merged) {
+			k.Settled = append(slices.DeleteFunc(k.Settled, merged), name)
+			if err := s.write(accepted, *k, atomicfile.WriteHint); err != nil {
+				return err
+			}
+		}
+	}
+	for _, l := range group {
+		s.remove(l.name)
+	}
+	return nil
 }

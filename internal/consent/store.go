@@ -49,6 +49,7 @@ var ErrChanged = errors.New("it has changed since it was shown; look at it again
 // A Store is the folder of all this.
 type Store struct {
 	state string       // the folder of state
+	home  string       // of the user; "": it is not known
 	place func() place // looked for when it is first asked for: most commands never do
 }
 
@@ -68,7 +69,7 @@ func New(state string) *Store {
 
 // NewFor is New for a user with this home folder.
 func NewFor(state, home string) *Store {
-	return &Store{state, sync.OnceValue(func() (p place) {
+	return &Store{state, home, sync.OnceValue(func() (p place) {
 		if state != "" {
 			p.dir, p.closed = placeOf(state, home)
 		}
@@ -373,6 +374,5 @@ func (s *Store) take(i Item, write writer) error {
 	if err := s.write(accepted, k, write); err != nil {
 		return err
 	}
-	s.removeSettled()
 	return s.Withdraw(i.ID)
 }

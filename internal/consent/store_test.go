@@ -12,6 +12,15 @@ func open(t *testing.T) *Store {
 	return New(t.TempDir())
 }
 
+func do(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestAnAnswerIsBoundToWhatWasShown: what changed meanwhile is another question.
 func TestAnAnswerIsBoundToWhatWasShown(t *testing.T) {
 	t.Parallel()
@@ -87,9 +96,7 @@ func TestWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	could("accepted after it has ended", i, false)
-	if left, _ := os.ReadDir(filepath.Join(s.place().dir, reach)); len(left) != 0 {
-		t.Errorf("left: %v", left)
-	}
+	could("what was never accepted", Item{ID: "third", Paths: i.Paths}, true)
 }
 
 // TestWhatCannotBeReadCounts as everything, and as nothing accepted.
@@ -144,7 +151,26 @@ func TestManyRecordsBecomeOne(t *testing.T) {
 	if err := s.Take(i); err != nil {
 		t.Fatal(err)
 	}
-	if _, could := s.CouldBeWritten(i); could {
-		t.Error("what they left counts after it was accepted")
+	could := func(what string, i Item, want bool) {
+		t.Helper()
+		if _, got := s.CouldBeWritten(i); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
 	}
+	other := Item{ID: "other", Value: []byte("1"), Paths: i.Paths}
+	could("accepted", i, false)
+	could("another one", other, true)
+	for range 3 * maxLeft { // what was settled before and what was not become one each
+		r := s.Reach()
+		if err := r.Add(filepath.Join(home, "later")); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	if all, err := s.reachRecords(); len(all) > maxLeft+2 || err != nil {
+		t.Errorf("%d records, %v", len(all), err)
+	}
+	could("accepted before others that did not reach it", i, false)
+	could("another one, still", other, true)
+	could("in what they reached", Item{ID: "file", Paths: []string{filepath.Join(home, "later", "x")}}, true)
 }

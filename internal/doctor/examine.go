@@ -21,7 +21,6 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/setup"
 	"mcphub/internal/trial"
-	"mcphub/rootsmgr/guard"
 )
 
 // Options say what to examine.
@@ -292,7 +291,7 @@ func (e *examination) trialRoots() []string {
 func (e *examination) fallbackRoots() []string {
 	out := []string{}
 	if e.found.Whole && !e.found.Hub.Fallback.None() {
-		for _, r := range e.found.Hub.Fallback.Snapshot(guard.OS{}, 1, e.found.Hub.Checker.Rules().WritableDirs()).Roots() {
+		for _, r := range e.found.Hub.Fallback.Snapshot(e.found.Hub.FS, 1, e.found.Hub.Checker.Rules().WritableDirs()).Roots() {
 			out = append(out, r.Path)
 		}
 	}

@@ -61,6 +61,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r := Result{File: file, Logs: LogFolder(file), Audit: AuditFolder(file)}
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
+	cfg.FS = s.FS()
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
 	store := secrets.New(kept)
@@ -80,7 +81,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	for _, p := range misnamedTools(file, cfg) {
 		s.tell(w, p)
 	}
-	if cfg.Checker, err = checker(file, home, folders); err != nil {
+	if cfg.Checker, err = s.checker(file, home, folders); err != nil {
 		wrong[2] = &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	} else if s.Shares {
 		share(file, cfg)

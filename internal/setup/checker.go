@@ -5,38 +5,37 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/reference"
-	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"
 )
 
 // checker builds the judge of all calls; own are the hub's own folders.
-func checker(f *config.File, home string, own []string) (*validate.Checker, error) {
+func (s *Source) checker(f *config.File, home string, own []string) (*validate.Checker, error) {
 	cfg := validate.Config{
-		FS: guard.OS{}, Home: home, Depth: f.Limits.Depth,
+		FS: s.FS(), Home: home, Depth: f.Limits.Depth,
 		Resources: f.Roots.Resources, ClientResources: f.Roots.ClientResources,
 	}
 	var wrong error
 	cfg.Policy, wrong = policyOf(f, home)
 	for i := range f.Servers {
-		s := &f.Servers[i]
-		c := validate.ChildConfig{Name: s.Name, Command: s.Command, CommandArgs: s.Args, URL: reference.Blank(s.URL, "secret"), Inherit: s.Inherit, Args: map[string]map[string]declare.ArgRule{}}
-		if s.Paths.Mode != "" {
-			mode, err := declare.ParseMode(s.Paths.Mode)
+		server := &f.Servers[i]
+		c := validate.ChildConfig{Name: server.Name, Command: server.Command, CommandArgs: server.Args, URL: reference.Blank(server.URL, "secret"), Inherit: server.Inherit, Args: map[string]map[string]declare.ArgRule{}}
+		if server.Paths.Mode != "" {
+			mode, err := declare.ParseMode(server.Paths.Mode)
 			if err != nil {
 				return nil, err
 			}
 			c.Mode, c.ModeSet = mode, true
 		}
-		if s.Arguments != "" {
-			demand, err := declare.ParseDemand(s.Arguments)
+		if server.Arguments != "" {
+			demand, err := declare.ParseDemand(server.Arguments)
 			if err != nil {
 				return nil, err
 			}
 			c.Demand = demand
 		}
-		for tool, rules := range s.Paths.Args {
+		for tool, rules := range server.Paths.Args {
 			c.Args[tool] = map[string]declare.ArgRule{}
 			for pointer, r := range rules {
 				role, err := access.Parse(r.Role)

@@ -50,9 +50,9 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 		return nil, err
 	}
 	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
-	judge, err := checker(file, home, nil)
+	judge, err := s.checker(file, home, nil)
 	if err != nil {
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
-	return fb.Snapshot(guard.OS{}, 1, judge.Rules().WritableDirs()), nil
+	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
 }

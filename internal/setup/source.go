@@ -14,6 +14,7 @@ import (
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/printable"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Source says where the configuration of a hub comes from.
@@ -152,6 +153,14 @@ func (s *Source) tell(w io.Writer, p config.Problem) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// FS is the file system of this machine. It knows which links a server of any hub could have made.
+func (s *Source) FS() guard.FS {
+	if s.Consent == nil {
+		return guard.OS{}
+	}
+	return guard.OS{Provenance: s.Consent}
 }
 
 // Keep puts on record that a hub runs, and which process it serves. done lets go of that.

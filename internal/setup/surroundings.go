@@ -218,7 +218,7 @@ func (c *clientReader) build(r *reading) error {
 		}
 	}
 	var err error
-	if r.cfg.Checker, err = checker(r.file, c.made.Home, c.folders); err == nil && c.src.Shares {
+	if r.cfg.Checker, err = c.src.checker(r.file, c.made.Home, c.folders); err == nil && c.src.Shares {
 		share(r.file, &r.cfg)
 	}
 	return err

@@ -13,7 +13,8 @@ type Area struct {
 	Given  string // absolute, cleaned, before symlinks were resolved
 	Path   string // where it leads; Given where that could not be looked up
 	Exists bool
-	Number int // its bit in the sets of Compare; that of an earlier one for the same directory
+	Closed string // why it opens nothing: see Provenance; "" if it does
+	Number int    // its bit in the sets of Compare; that of an earlier one for the same directory
 }
 
 // Areas are directories that paths are compared with as a [Guard] compares them
@@ -59,7 +60,11 @@ func (d *Disk) area(raw string) (Area, error) {
 	case err == nil && f.File:
 		return Area{}, ErrNoDir
 	case err == nil:
-		return Area{Given: f.Given, Path: f.Path, Exists: true}, nil
+		a := Area{Given: f.Given, Path: f.Path, Exists: true}
+		if look, ok := d.FS.(Provenance); ok {
+			a.Closed = look.WhyClosed(f, true)
+		}
+		return a, nil
 	}
 	slashed := p.FromSlash(p.FromMSYS(raw))
 	place, why := d.resolve(slashed)

@@ -13,7 +13,7 @@ import (
 // error that is not fs.ErrNotExist makes a path unresolvable, which denies.
 //
 // An FS may offer more, each by an interface of its own: Mode, Whole, Magic, Readable, Shared,
-// TrueCase, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
+// WhyClosed, TrueCase, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
 // pattern and machine. [OS] has all that the system can tell.
 type FS interface {
 	Lstat(name string) (fs.FileInfo, error)
@@ -51,7 +51,25 @@ type (
 )
 
 // OS is the FS of this machine.
-type OS struct{}
+type OS struct {
+	// Provenance is asked about each root and each directory of a rule that opens; nil: each counts.
+	Provenance Provenance
+}
+
+// A Provenance knows who could have written a name.
+type Provenance interface {
+	// WhyClosed says why what is there does not count as a root, or as the directory of a rule that
+	// opens; "" if it does. operator is set if hub.json has the name.
+	WhyClosed(c RootCandidate, operator bool) string
+}
+
+// WhyClosed implements [Provenance].
+func (o OS) WhyClosed(c RootCandidate, operator bool) string {
+	if o.Provenance == nil {
+		return ""
+	}
+	return o.Provenance.WhyClosed(c, operator)
+}
 
 // Lstat implements [FS].
 func (OS) Lstat(name string) (fs.FileInfo, error) { return os.Lstat(name) }

@@ -219,7 +219,7 @@ func (e *Evaluation) isAbout(r *compiledRule, f *pathFacts, known bool) bool {
 	}
 	has := func(set []uint64) bool { return r.area < 0 || set[r.area/64]&(1<<(r.area%64)) != 0 }
 	if r.Then == Allow {
-		return has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
+		return r.dir.Closed == "" && has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
 	if r.area >= 0 && !r.dir.Exists { // when the rule was read

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -505,4 +506,38 @@ func TestDeniesChild(t *testing.T) {
 			t.Errorf("%s: %v", e.name, got)
 		}
 	}
+}
+
+// closing lets no link count.
+type closing struct{ guard.OS }
+
+func (closing) WhyClosed(c guard.RootCandidate, operator bool) string {
+	if operator && len(c.Links) > 0 {
+		return "a server could have made it"
+	}
+	return ""
+}
+
+// A rule whose directory a server could have put there allows nothing and is not served. It denies and asks as before.
+func TestARuleByALinkOfAServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rules := []Rule{{Then: Deny, Paths: w.in("alias", access.Delete)}, {Then: Allow, Paths: w.in("alias", access.Read)}, {Then: Escalate, Serve: true, Paths: w.in("alias")}}
+	check := func(what string, read string, dirs int, note string) {
+		t.Helper()
+		e := w.evaluate(rules...)
+		for role, want := range map[access.Role]string{access.Delete: "deny 1 out/f", access.Read: read, access.Write: "escalate 3 out/f asks out/f"} {
+			if got := w.decide(e, role, "out/f"); got != want {
+				t.Errorf("%s: %s: %q, want %q", what, role, got, want)
+			}
+		}
+		c := w.compile(Policy{Rules: rules})
+		info, _ := c.Info()
+		if got := []int{len(c.WritableDirs()), len(c.Directories("child", nil)), len(c.DeniedDirs("child"))}; !slices.Equal(got, []int{dirs, dirs, 1}) || (c.OpenedDir(w.path("out/f")) != "") != (dirs > 0) || info.Rules[1].Closed != note {
+			t.Errorf("%s: %v, %+v", what, got, info.Rules[1])
+		}
+	}
+	check("control", "allow 2 out/f", 1, "")
+	w.m.FS = closing{}
+	check("closed", "escalate 3 out/f asks out/f", 0, "a server could have made it")
 }

@@ -85,7 +85,7 @@ func (c *Compiled) choose(chosen string) *Compiled {
 			}
 		}
 		out.rules = append(out.rules, r)
-		if r.area >= 0 && r.Then != Deny {
+		if r.opens() {
 			out.dirs[r.dir.Path] = true
 		}
 	}

@@ -61,6 +61,9 @@ type compiledRule struct {
 	people *people // nil: the rule is for everybody
 }
 
+// opens reports whether servers may be given the rule's directory.
+func (r *compiledRule) opens() bool { return r.area >= 0 && r.Then != Deny && r.dir.Closed == "" }
+
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
 func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error) {
@@ -133,7 +136,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			continue
 		}
 		r.dir, r.area = list[i], list[i].Number
-		if r.Then != Deny {
+		if r.opens() {
 			out.dirs[r.dir.Path] = true
 		}
 	}
@@ -311,7 +314,7 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 			add(c.sandbox.path, sandboxName, AnyRole)
 		}
 		for _, r := range c.rules {
-			if r.area < 0 || !matchesName(r.Servers, child) {
+			if !r.opens() || !matchesName(r.Servers, child) {
 				continue
 			}
 			if r.Then == Allow || r.Then == Escalate && r.Serve {
@@ -370,6 +373,8 @@ type RuleInfo struct {
 	Rule
 	Dir   string // the directory of its paths as it resolves, "" none
 	Found bool   // Dir was there when the rule was read
+	// Closed says why the rule opens nothing; "" if it does.
+	Closed string
 }
 
 // Info is a policy as it is shown to people.
@@ -388,7 +393,7 @@ func (c *Compiled) Info() (info Info, ok bool) {
 		info.Sandbox = c.sandbox.path
 	}
 	for _, r := range c.rules {
-		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists})
+		info.Rules = append(info.Rules, RuleInfo{*r.Rule, r.dir.Path, r.dir.Exists, r.dir.Closed})
 	}
 	return info, true
 }
@@ -437,7 +442,7 @@ func (c *Compiled) OpenedDir(path string) string {
 		return s.path
 	}
 	for _, r := range c.rules {
-		if r.area >= 0 && r.Then != Deny && in(r.dir.Path) {
+		if r.opens() && in(r.dir.Path) {
 			return r.dir.Path
 		}
 	}

@@ -1,0 +1,148 @@
+package consent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/rootsmgr/guard"
+)
+
+// ways is a home folder, and a Store that knows where servers of hubs could have written.
+type ways struct {
+	*Store
+	t    *testing.T
+	home string
+}
+
+func newWays(t *testing.T) *ways {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	do(t, err)
+	return &ways{NewFor(t.TempDir(), home), t, home}
+}
+
+func (w *ways) path(name string) string { return filepath.Join(w.home, filepath.FromSlash(name)) }
+
+// link makes a link, with the folders around it and the folder that it leads to.
+func (w *ways) link(name, to string) {
+	w.t.Helper()
+	do(w.t, os.MkdirAll(w.path(to), 0o700), os.MkdirAll(filepath.Dir(w.path(name)), 0o700))
+	_ = os.Remove(w.path(name))
+	do(w.t, os.Symlink(w.path(to), w.path(name)))
+}
+
+// gives has the servers of a hub write in folders.
+func (w *ways) gives(names ...string) *Reach {
+	w.t.Helper()
+	r := w.Reach()
+	for _, name := range names {
+		do(w.t, r.Add(w.path(name)))
+	}
+	return r
+}
+
+func (w *ways) why(name string, operator bool) string {
+	w.t.Helper()
+	disk := guard.NewDisk(guard.OS{})
+	c, err := disk.Canonical(w.path(name))
+	do(w.t, err)
+	return w.WhyClosed(c, operator)
+}
+
+func (w *ways) expect(name string, open bool) {
+	w.t.Helper()
+	if why := w.why(name, false); (why == "") != open {
+		w.t.Errorf("%s is open: %t, %q", name, why == "", why)
+	}
+}
+
+// A link counts if no server could have made it, and for as long as it leads to the same.
+func TestALinkOfAPersonCounts(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	w.link("ws/proj", "data/proj")
+	w.expect("ws/proj", true)
+	r := w.gives("ws")
+	defer r.Close()
+	w.expect("ws/proj", true) // it led there before
+	w.link("ws/proj", "private")
+	w.expect("ws/proj", false)
+	w.link("ws/proj", "data/proj")
+	w.expect("ws/proj", true)
+}
+
+// A link that a server could have made counts only inside what this server could write, until a person accepts it.
+func TestALinkOfAServerWaits(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws", "ws/deep", "ws/itself")
+	r.Close() // it has ended, and what it wrote is there
+	w.link("ws/inside", "ws/other")
+	w.link("ws/deep/up", "ws/other")
+	w.link("ws/out", "private")
+	w.link("ws/chain/a", "ws/chain/b")
+	w.link("ws/chain/b", "private")
+	w.link("ws/itself", "data")
+	w.link("mine", "ws/out") // of a person, to the link of the server
+	w.expect("ws/inside", true)
+	w.expect("mine", false)
+	for _, name := range []string{"ws/deep/up", "ws/out", "ws/chain/a", "ws/itself"} {
+		w.expect(name, false)
+	}
+	all, err := w.Questions()
+	do(t, err)
+	if len(all) != 5 {
+		t.Fatalf("%d questions", len(all))
+	}
+	for _, q := range all {
+		if q.ID != "way "+w.path("ws/out") {
+			continue
+		}
+		if !strings.Contains(q.Title, w.path("private")) || !strings.HasSuffix(q.Lines[1], " "+w.path("ws")) {
+			t.Errorf("%q %q", q.Title, q.Lines)
+		}
+		do(t, w.Accept(q.ID, q.Digest))
+	}
+	w.expect("ws/out", true)
+	w.link("ws/out", "private/more")
+	w.expect("ws/out", false)
+}
+
+// A folder of keys is a root only if hub.json names it, and no link leads to keys, whoever made it.
+func TestKeysAreNoRoots(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	do(t, os.MkdirAll(w.path(".ssh/keys"), 0o700))
+	w.link("proj", ".ssh")
+	w.link("all", ".")
+	w.link("deep", ".ssh/keys")
+	for _, name := range []string{".ssh", ".ssh/keys", "proj", "all", "deep"} {
+		w.expect(name, false)
+	}
+	for name, open := range map[string]bool{".ssh": true, ".ssh/keys": true, "proj": false, "all": false, "deep": false} {
+		if why := w.why(name, true); (why == "") != open {
+			t.Errorf("%s in hub.json is open: %t, %q", name, why == "", why)
+		}
+	}
+	w.expect(".", true)
+	if q, err := w.Questions(); len(q) > 0 || err != nil {
+		t.Errorf("somebody is asked: %v %v", q, err)
+	}
+}
+
+// What cannot be read counts as written by a server.
+func TestARecordThatIsDamagedClosesLinks(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	w.link("ws/proj", "data/proj")
+	r := w.gives("elsewhere")
+	defer r.Close()
+	do(t, os.WriteFile(r.file.Name(), []byte(`{"dir":"/els`), 0o600))
+	w.expect("ws/proj", false)
+	w.expect("data/proj", true)
+	if (*Store)(nil).Keeps() {
+		t.Error("no Store keeps something")
+	}
+}

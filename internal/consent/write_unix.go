@@ -1,0 +1,10 @@
+//go:build unix
+
+package consent
+
+import "golang.org/x/sys/unix"
+
+// mayWrite reports whether this process may make something in a folder.
+func mayWrite(dir string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
+}
