@@ -80,6 +80,9 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	view, word, _ := c.RootsStatus(ctx) // ownTool has seen to it that there is one
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
+	if !s.principal.Local {
+		r.HideOperator(conf.Denied)
+	}
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
 	for _, name := range conf.ServedNames() {
 		r.Children = append(r.Children, s.childRoots(conf, name, view))

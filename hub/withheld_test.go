@@ -73,6 +73,9 @@ func TestNothingIsStartedForWhomItIsDenied(t *testing.T) {
 				if list := c.raw("tools/call", toolCall("list-tools", `{}`)); strings.Contains(list, `"name":"kid"`) || !strings.Contains(list, `"name":"other"`) {
 					t.Errorf("list-tools: %s", list)
 				}
+				if roots := c.raw("tools/call", toolCall("get-roots", `{}`)); strings.Contains(roots, "kid") || !strings.Contains(roots, "other") {
+					t.Errorf("get-roots: %s", roots)
+				}
 				for _, method := range []string{"prompts/list", "resources/list"} {
 					if got := c.raw(method, `{}`); strings.Contains(got, "kid") || strings.Contains(got, "note://") {
 						t.Errorf("%s: %s", method, got)

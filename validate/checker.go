@@ -220,12 +220,15 @@ func (s *Scan) NeedsJudge() bool {
 }
 
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an
-// *strictjson.Error or a *schema.Error.
+// *strictjson.Error or a *schema.Error. A tool of which the rules deny every call has none: its denial names no argument.
 func (c *Checker) Scan(t *Tool, args []byte) (*Scan, error) {
 	if c == nil || t == nil {
 		return nil, &strictjson.Error{Code: strictjson.CodeSyntax, Message: "no tool to check them against"}
 	}
 	found, err := c.search.Arguments(&t.args, args)
+	if err != nil && c.Refuses(t.child.Name, t.name) {
+		return &Scan{tool: t}, nil
+	}
 	return c.scanned(t, found, err)
 }
 

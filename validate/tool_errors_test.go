@@ -195,3 +195,37 @@ func TestRootsWithBlanks(t *testing.T) {
 		}
 	}
 }
+
+// A call that the rules deny whatever its arguments are is denied, and not told which arguments there are. The control is a call
+// that some rule may allow.
+func TestADeniedToolNamesNoArgument(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	deny := policy.Rule{Name: "never", Then: policy.Deny, Tools: []string{"x"}}
+	for _, e := range []struct {
+		rules  []policy.Rule
+		denied bool
+	}{
+		{nil, false},
+		{[]policy.Rule{{Name: "some", Then: policy.Allow, Paths: within(w.home)}, deny}, false},
+		{[]policy.Rule{{Name: "ask", Then: policy.Escalate, Tools: []string{"x"}}}, false},
+		{[]policy.Rule{deny}, true},
+	} {
+		c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, Home: w.home, Getenv: w.getenv, Policy: policy.Policy{Rules: e.rules}})
+		w.must(err)
+		tool, err := c.Tool("child", "x", []byte(`{"name":"x","inputSchema":{"type":"object","required":["hidden"]}}`))
+		w.must(err)
+		for _, args := range []string{`{}`, `{"a":1,"a":2}`, `{`} {
+			s, err := c.Scan(tool, []byte(args))
+			if e.denied != (err == nil) {
+				t.Errorf("%+v: %s: %v", e.rules, args, err)
+			}
+			if err != nil {
+				continue
+			}
+			if v := c.Judge(s, CallContext{}, w.view()); v.Decision != policy.Deny || v.Rule != "never" || !s.NeedsJudge() {
+				t.Errorf("%s: %v by %q", args, v.Decision, v.Rule)
+			}
+		}
+	}
+}

@@ -22,6 +22,8 @@ type Rule struct {
 	Serve bool   `json:"served,omitempty"` // to the servers it matches, from the start
 	At    string `json:"at,omitempty"`     // where it stands: file and line
 	Note  string `json:"note,omitempty"`
+
+	servers []string // patterns; none: it is about every server
 }
 
 // PolicyOf reports a policy, nil for none.
@@ -39,7 +41,7 @@ func PolicyOf(by *validate.Checker) *Policy {
 
 // RuleOf puts a rule into words.
 func RuleOf(r *policy.RuleInfo) Rule {
-	out := Rule{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At}
+	out := Rule{Name: printable.Escape(r.Name, 100), Then: r.Then.String(), If: r.Condition(), Dir: r.Dir, At: r.At, servers: r.Servers}
 	out.Serve = r.Dir != "" && r.Closed == "" && (r.Then == policy.Allow || r.Then == policy.Escalate && r.Serve)
 	if r.Dir != "" && !r.Found {
 		out.Note = "the directory is not there, or may not be looked at"

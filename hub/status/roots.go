@@ -1,6 +1,9 @@
 package status
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"mcphub/children"
@@ -104,6 +107,29 @@ func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era str
 		r.LastError = printable.Clean(view.Err.Error())
 	}
 	return r
+}
+
+// HideOperator takes out what only the operator of the hub is told: in which folder hub.json lies, and rules that are
+// about servers alone which are denied to the client.
+func (r *Roots) HideOperator(denied func(child string) bool) {
+	if c := r.Config; c != nil && c.File != "" {
+		short := *c // the hub has the other
+		short.File = filepath.Base(c.File)
+		short.LastError = strings.ReplaceAll(c.LastError, c.File, short.File)
+		short.Waiting = strings.ReplaceAll(c.Waiting, c.File, short.File)
+		r.Config = &short
+	}
+	if r.Policy == nil {
+		return
+	}
+	r.Policy.Rules = slices.DeleteFunc(r.Policy.Rules, func(rule Rule) bool {
+		return len(rule.servers) > 0 && !slices.ContainsFunc(rule.servers, func(s string) bool { return !denied(s) })
+	})
+	for i := range r.Policy.Rules {
+		if rule := &r.Policy.Rules[i]; rule.At != "" {
+			rule.At = filepath.Base(rule.At)
+		}
+	}
 }
 
 // ChildRootsOf reports how a child stands to the roots of a session.

@@ -78,3 +78,27 @@ func TestConfinement(t *testing.T) {
 		}
 	}
 }
+
+// Who is not the user of this machine is not told in which folder hub.json lies, nor of servers that are denied to him.
+func TestOnlyTheOperatorIsTold(t *testing.T) {
+	t.Parallel()
+	config := &Config{File: "/home/u/conf/hub.json", LastError: "/home/u/conf/hub.json:3: no", Waiting: "/home/u/conf/hub.json waits"}
+	r := Roots{Config: config, Policy: &Policy{Rules: []Rule{
+		{Name: "secret", servers: []string{"kid"}, At: "/home/u/conf/hub.json:5"},
+		{Name: "both", servers: []string{"kid", "other"}, At: "/home/u/conf/hub.json:6"},
+		{Name: "all"},
+	}}}
+	r.HideOperator(func(child string) bool { return child == "kid" })
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), "/home/") || strings.Contains(string(text), "secret") {
+		t.Errorf("%s %v", text, err)
+	}
+	if len(r.Policy.Rules) != 2 || r.Policy.Rules[0].At != "hub.json:6" || r.Policy.Rules[1].At != "" || r.Config.LastError != "hub.json:3: no" {
+		t.Errorf("%+v %+v", r.Policy, r.Config)
+	}
+	if config.File != "/home/u/conf/hub.json" {
+		t.Error("the operator is told no more")
+	}
+	none := Roots{}
+	none.HideOperator(func(string) bool { return true })
+}
