@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/caller"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -143,7 +142,7 @@ func (w *allowWork) plan(state, name string, paths []string, change func(t *targ
 // run makes a change for each path and writes hub.json, or shows what it would be.
 func (w *allowWork) run(state, name string, paths []string, change func(t *target) error) error {
 	if !w.dryRun {
-		if err := caller.Self(caller.Want{}); err != nil {
+		if err := checkNoClient(consentStore(), false); err != nil {
 			return exit.Errorf(exit.Failure, "hub.json is not changed: %w", err)
 		}
 	}

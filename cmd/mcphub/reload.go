@@ -167,12 +167,19 @@ func answerQuestions(ctx context.Context, store *consent.Store, src *setup.Sourc
 
 // checkPerson returns an error unless the caller can be a person: no server and no client of a hub
 // may have started it.
-func checkPerson(store *consent.Store) error {
+func checkPerson(store *consent.Store) error { return checkNoClient(store, true) }
+
+// checkNoClient returns an error if a server or a client of a hub has started the caller, or if it must be
+// a person and is not at a terminal.
+func checkNoClient(store *consent.Store, person bool) error {
+	want := caller.Want{Person: person}
 	clients, err := store.Clients()
 	if err != nil {
+		if refused := caller.Self(want); refused != nil { // a server that the kernel holds reads no record
+			return refused
+		}
 		return fmt.Errorf("which clients the hubs serve cannot be told: %w", err)
 	}
-	want := caller.Want{Person: true}
 	for _, c := range clients {
 		want.Clients = append(want.Clients, caller.Process{PID: c.PID, Start: c.Start})
 	}

@@ -171,3 +171,33 @@ func TestAnAgentsShellAnswersNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentsShellAllowsNothing: what an agent runs in its shell may print what a path would open, and opens none, with a terminal or without. The
+// control is the same command of a person, beside the client.
+func TestAnAgentsShellAllowsNothing(t *testing.T) {
+	t.Parallel()
+	needs.Line(t, "script setsid")
+	for name, c := range map[string]struct{ line, told string }{
+		"allow":                  {`"$HUB" allow --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},
+		"allow at a terminal":    {`script -qefc "$HUB allow --config $D/hub.json files $D/far" "$D/out" <"$D/keys" >/dev/null`, "what a client of a hub starts"},
+		"allow in a new session": {`setsid -w "$HUB" allow --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},
+		"revoke":                 {`"$HUB" revoke --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},
+		"allow --dry-run":        {`"$HUB" allow --config "$D/hub.json" files "$D/far" --dry-run >"$D/out" 2>&1 </dev/null`, "nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := startShell(t, c.line)
+			before, err := os.ReadFile(a.Path("hub.json"))
+			world.Must(t, err)
+			a.sees(c.told)
+			after, err := os.ReadFile(a.Path("hub.json"))
+			world.Must(t, err)
+			if string(before) != string(after) {
+				t.Errorf("hub.json has changed: %s", after)
+			}
+			if said, status := a.Command("allow", "--config", a.Path("hub.json"), "files", a.Path("far")); status != 0 {
+				t.Errorf("a person: %d %s", status, said)
+			}
+		})
+	}
+}

@@ -27,6 +27,7 @@ var (
 	errTerminal  = errors.New("only a person at a terminal may approve, and this process has none")
 	errBehind    = errors.New("only a person at a terminal may approve, and this process is not in the foreground of its terminal")
 	errByClient  = errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
+	errOfClient  = errors.New("what a client of a hub starts, as a model's shell is, may not do that; use a terminal that the client did not start, or the page of mcphub console")
 	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
 	errConfined  = errors.New("this process has given up new privileges (NoNewPrivs), and the hub has not, so it is held where the hub is not")
 	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare), or has another root folder")
@@ -222,9 +223,21 @@ func (m procReader) refuse(pid int, want Want) error {
 		return errGone
 	}
 	if want.Person {
-		return person(line, want)
+		if err := person(line, want); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(line, want.isClient) {
+		if want.Person {
+			return errByClient
+		}
+		return errOfClient
 	}
 	return nil
+}
+
+func (w *Want) isClient(p proctree.Process) bool {
+	return slices.ContainsFunc(w.Clients, func(c Process) bool { return c.PID > 1 && c.PID == p.PID && (c.Start == 0 || c.Start == p.Start) })
 }
 
 // places are links of a process below /proc that decide what it sees and may do; see namespaces(7).
@@ -285,11 +298,6 @@ func person(line []proctree.Process, want Want) error {
 		return errTerminal
 	case p.Front != p.Group:
 		return errBehind
-	}
-	for _, p := range line {
-		if slices.ContainsFunc(want.Clients, func(c Process) bool { return c.PID > 1 && c.PID == p.PID && (c.Start == 0 || c.Start == p.Start) }) {
-			return errByClient
-		}
 	}
 	return nil
 }

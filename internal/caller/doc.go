@@ -18,7 +18,7 @@
 //   - who cannot be looked at: another pid namespace, an ancestry that /proc hides, a
 //     process that has ended.
 //
-// A [Want] asks more: a person at a terminal, whom no client of a hub has started; or a process
+// A [Want] asks more: a person at a terminal; or a process that no client of a hub has started, or
 // that is held by no more than the hub itself.
 //
 // A process id may be given to somebody else while it is looked at. So the process is held
@@ -34,10 +34,9 @@ package caller
 
 // Want is what a caller must be beyond no server.
 type Want struct {
-	// Person: it has a terminal and is in its foreground, and no process of Clients has
-	// started it.
+	// Person: it has a terminal and is in its foreground.
 	Person  bool
-	Clients []Process
+	Clients []Process // that may not have started it
 	// Unknown: nobody can tell who the client is, so no caller counts as a person.
 	Unknown bool
 	// Alike: it is in the namespaces of the hub, and has not given up new privileges where
