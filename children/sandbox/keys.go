@@ -12,20 +12,37 @@ import (
 // This file has the one list of what opens other doors: keys, credentials, and files that
 // say what is started.
 
-// keyFolders hold keys and logins, wherever a folder has such a name. They are written
-// from the home folder on.
-var keyFolders = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird",
-	".local/share/keyrings", ".local/share/kwalletd", ".config/gcloud", ".config/gh", ".config/op", ".config/rclone",
-	".config/google-chrome", ".config/chromium", ".config/microsoft-edge", ".config/BraveSoftware",
+// keyPlaces are folders and files that hold keys and logins, wherever something has such a name. They are
+// written from the home folder on.
+var keyPlaces = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".pki", ".oci", ".aliyun", ".cloudflared", ".ngrok2", ".fly", ".vercel", ".terraform.d", ".minikube",
+	".local/share/keyrings", ".local/share/kwalletd", ".gnome2/keyrings", ".local/share/pass", ".local/share/gopass", ".local/share/com.vercel.cli", "Library/Keychains",
+	".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op", ".config/rclone", ".config/sops", ".config/age", ".config/containers/auth.json", ".config/doctl", ".config/heroku",
+	".config/netlify", ".config/configstore", ".config/ngrok", ".config/stripe", ".config/.wrangler", ".config/Bitwarden", ".config/Bitwarden CLI", ".config/1Password", ".config/keepassxc", ".config/KeePass",
+	".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".nuget/NuGet", ".composer/auth.json", ".config/composer/auth.json", ".subversion/auth", ".databrickscfg", ".snowflake",
+	".mozilla", ".thunderbird", ".librewolf", ".waterfox", ".purple", ".local/share/TelegramDesktop", ".config/Signal", ".config/Signal Beta", ".config/Slack", ".config/discord", ".config/Element", ".config/evolution", ".config/geary",
+	".config/google-chrome", ".config/google-chrome-beta", ".config/google-chrome-unstable", ".config/chromium", ".config/microsoft-edge", ".config/microsoft-edge-beta", ".config/microsoft-edge-dev", ".config/BraveSoftware",
+	".config/opera", ".config/opera-beta", ".config/vivaldi", ".config/vivaldi-snapshot", "snap/chromium", "snap/firefox",
+	"Application Support/Google/Chrome", "Application Support/Firefox", "Application Support/Chromium", "Application Support/BraveSoftware", "Application Support/Microsoft Edge", "Application Support/Signal", "Library/Cookies",
+	".electrum", ".bitcoin", ".ethereum", ".monero", ".config/solana", ".config/Exodus", ".local/share/io.parity.ethereum", ".near-credentials", ".foundry/keystores",
 }
 
-// keyFiles, keyEnds and keyTexts are files of that kind.
+// keyFiles, keyEnds and keyTexts are files of that kind. profileFiles lie in the profiles of browsers and of programs that are made of one.
 var (
-	keyFiles = []string{".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".env", ".vault-token", "credentials", "credentials.json", "credentials.toml", "shadow", "gshadow", "sudoers", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
-	keyEnds  = []string{".p12", ".pfx", ".kdbx", ".keystore", ".jks", ".ppk"}
-	keyTexts = []string{".pem", ".key", ".crt"} // where there is a private key in them
+	keyFiles = []string{
+		".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf", ".mylogin.cnf", ".env", ".envrc.local", ".vault-token", ".boto", ".s3cfg", ".dockercfg", ".htpasswd", ".erlang.cookie", ".Xauthority", ".ICEauthority",
+		"credentials", "credentials.json", "credentials.toml", "credentials.tfrc.json", "application_default_credentials.json", "shadow", "gshadow", "sudoers", "krb5.keytab", "wallet.dat", "keystore.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml",
+	}
+	keyEnds      = []string{".p12", ".pfx", ".kdbx", ".kdb", ".keystore", ".jks", ".ppk", ".keytab", ".agekey", ".wallet", ".ovpn", ".mobileprovision"}
+	keyTexts     = []string{".pem", ".key", ".crt", ".asc", ""} // if there is a private key in them
+	profileFiles = []string{"Cookies", "Login Data", "Web Data", "Local State", "Local Storage", "Session Storage", "IndexedDB", "cookies.sqlite", "key3.db", "key4.db", "logins.json", "signons.sqlite"}
 )
+
+// keyWords are in the names of files of that kind in folders of settings.
+var keyWords = []string{"token", "credential", "cookie", "secret", "passwd", "password", "apikey", "api_key", "api-key", "oauth"}
+
+// settingFolders hold what programs keep for their user.
+var settingFolders = []string{".config", ".local/share", ".local/state", "Library", "AppData"}
 
 // clientFiles say what clients start, and hub.json what the hub does. They are written
 // from the home folder on, or from the folder that a variable may put elsewhere.
@@ -61,9 +78,9 @@ func KeysIn(dir string) string {
 	return ""
 }
 
-// KeyFolder is the folder of keys that a path is or lies in, by the names on the path; ""
+// KeyFolder is the place of keys that a path is or lies in, by the names on the path; ""
 // for none.
-func KeyFolder(path string) string { return within(path, keyFolders) }
+func KeyFolder(path string) string { return within(path, keyPlaces) }
 
 // ClientFile is the file or folder of a client's configuration that a path is or lies in;
 // "" for none.
@@ -79,15 +96,60 @@ func within(path string, places []string) string {
 	return ""
 }
 
-// IsKey reports whether a file looks like a key or a credential.
+// IsKey reports whether a file looks like a key or a credential: by its name, by its shape, or by a private key that is written in it.
 func IsKey(path string) bool {
-	name := filepath.Base(path)
+	name, end := filepath.Base(path), filepath.Ext(path)
+	lower := strings.ToLower(name)
 	switch {
-	case slices.Contains(keyFiles, name), strings.HasPrefix(name, ".env."), slices.Contains(keyEnds, filepath.Ext(name)):
+	case slices.Contains(keyFiles, name), strings.HasPrefix(name, ".env."), slices.Contains(keyEnds, strings.ToLower(end)), isHistory(name), isProfileFile(path):
 		return true
-	case !slices.Contains(keyTexts, filepath.Ext(name)):
+	case isSetting(path) && !isCode(end) && slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(lower, word) }):
+		return true
+	case strings.HasPrefix(name, "id_") && end != ".pub" && slices.Contains(keyNames, strings.TrimSuffix(name, end)):
+		return true
+	case end == "" && !strings.HasPrefix(name, "id_"), !slices.Contains(keyTexts, end):
 		return false
 	}
+	return holdsPrivateKey(path)
+}
+
+// keyNames are what ssh-keygen(1) calls keys.
+var keyNames = []string{"id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss"}
+
+// isHistory reports a file of what somebody has typed, passwords among it.
+func isHistory(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, "_history") || name == ".histfile" || name == ".zhistory" || name == ".lesshst" || name == "fish_history"
+}
+
+// isProfileFile reports a file in the profile of a browser, or of a program that is made of one, below a folder of settings.
+func isProfileFile(path string) bool {
+	if !isSetting(path) {
+		return false
+	}
+	for at := filepath.ToSlash(path); len(at) > 1; at = filepath.ToSlash(filepath.Dir(at)) {
+		if slices.Contains(profileFiles, filepath.Base(at)) {
+			return true
+		}
+		if filepath.Dir(at) == at {
+			break
+		}
+	}
+	return false
+}
+
+// isSetting reports whether a path lies in a folder of settings.
+func isSetting(path string) bool { return within(path, settingFolders) != "" }
+
+// isCode reports whether a file of this end is part of a program, whatever it is about.
+func isCode(end string) bool {
+	switch end {
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyc", ".pyi", ".go", ".rs", ".rb", ".php", ".java", ".class", ".so", ".md", ".map", ".css", ".html", ".h", ".c", ".svg", ".png":
+		return true
+	}
+	return false
+}
+
+func holdsPrivateKey(path string) bool {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() {
 		return false
@@ -118,9 +180,9 @@ func WhySecret(path string) string {
 // SecretIn is one of the places of keys and of clients' configuration below home that
 // a directory holds; "" for none. It goes by names, but for those that any folder may have.
 func SecretIn(dir, home string) string {
-	for _, list := range [][]string{keyFolders, clientFiles} {
+	for _, list := range [][]string{keyPlaces, clientFiles} {
 		for _, place := range list {
-			hidden := strings.HasPrefix(place, ".")
+			hidden := strings.HasPrefix(place, ".") && filepath.Ext(filepath.Base(place)[1:]) == "" // a folder
 			if place = filepath.Join(home, place); !Contains(dir, place) {
 				continue
 			}
@@ -142,7 +204,7 @@ func SameSecret(a, b string) bool {
 func secretTail(path string) string {
 	path = filepath.ToSlash(path) + "/"
 	at := -1
-	for _, list := range [][]string{keyFolders, clientFiles} {
+	for _, list := range [][]string{keyPlaces, clientFiles} {
 		for _, place := range list {
 			if i := strings.Index(path, "/"+place+"/"); i >= 0 && (at < 0 || i < at) {
 				at = i
