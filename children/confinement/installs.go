@@ -180,7 +180,10 @@ func (h Host) installation(p part) (paths []way, why string) {
 			paths = append(paths, w)
 		}
 	}
-	if why = h.changed(p.name, places); why != "" {
+	if why = h.memory.whyNotLed(p, places); why == "" {
+		why = h.changed(p.name, places)
+	}
+	if why != "" {
 		return nil, why
 	}
 	return paths, ""

@@ -39,7 +39,7 @@ func (h Host) beyond(file string) (parts []part) {
 		}
 		for at := filepath.Dir(top); h.narrow(at); at = filepath.Dir(at) {
 			if dir := filepath.Join(at, modules); h.IsDir(dir) && isFile(filepath.Join(at, "package.json")) && !h.boundary.Writable(at) {
-				parts = append(parts, part{file: dir, name: "workspace " + dir})
+				parts = append(parts, part{file: dir, name: "workspace " + dir, by: []string{dir, filepath.Join(at, "package.json")}})
 				break
 			}
 		}
@@ -60,7 +60,7 @@ func (h Host) modulesOf(dir string) (parts []part) {
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
 			if real := h.Real(path); real != path && !sandbox.Contains(dir, real) && h.IsDir(real) {
-				parts = append(parts, part{file: path, name: "module " + path})
+				parts = append(parts, part{file: path, name: "module " + path, by: []string{path}})
 			}
 		case e.IsDir() && strings.HasPrefix(e.Name(), "@"):
 			parts = append(parts, h.modulesOf(path)...)
@@ -83,7 +83,7 @@ func (h Host) environmentOf(top string) (parts []part) {
 		}
 		for _, name := range []string{"python3", "python"} {
 			if file := filepath.Join(value, name); h.IsProgram(file) {
-				parts = append(parts, part{file: file, name: "pyvenv.cfg of " + top})
+				parts = append(parts, part{file: file, name: "pyvenv.cfg of " + top, by: []string{filepath.Join(top, "pyvenv.cfg")}})
 				break
 			}
 		}
@@ -96,7 +96,7 @@ func (h Host) environmentOf(top string) (parts []part) {
 		file := filepath.Join(top, name)
 		for line := range strings.Lines(textOf(file)) {
 			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.IsDir(dir) {
-				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file})
+				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file, by: []string{file}})
 			}
 		}
 	}

@@ -155,6 +155,22 @@ func (m *memory) settled(path string, now []string, ask bool) (was []string, ok 
 	return was, false, m.consent.Ask(question)
 }
 
+// whyNotLed says why a part does not open places that something on the disk leads to, when its name is first used; "" if it
+// does. What a server of any hub could have written leads nowhere else, unless a person has accepted it.
+func (m *memory) whyNotLed(p part, places []string) string {
+	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knows(p.name) && covers(m.opened(p.name), places) {
+		return ""
+	}
+	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
+	for _, place := range places {
+		lead.To = append(lead.To, bare(place))
+	}
+	if why := m.consent.WhyNotLed(lead); why != "" {
+		return p.name + " is not opened: " + why
+	}
+	return ""
+}
+
 // withdraw takes the question about a name back, which this hub or a former one may have
 // asked. The mutex is held.
 func (m *memory) withdraw(path string) error {

@@ -13,7 +13,8 @@ import (
 // A part is a file that the child is made of, and what names it.
 type part struct {
 	file, name string
-	main       bool // without it the child does not run
+	main       bool     // without it the child does not run
+	by         []string // the links or files that lead to it; none: the entry or the system does
 
 	interpreter []string // the words of its first line, if it is a script
 }
@@ -96,7 +97,7 @@ func (h Host) programs(child Child) (parts []part) {
 		}
 		// It may open what it did when the script was first used; and what children write, or a
 		// package, nothing.
-		line := part{file: from, name: "the first line of " + file}
+		line := part{file: from, name: "the first line of " + file, by: []string{h.Real(file)}}
 		switch {
 		case h.boundary.Writable(file), child.Installed.Holds(file):
 		case from == "":

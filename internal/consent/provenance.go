@@ -1,9 +1,11 @@
 package consent
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
@@ -18,40 +20,61 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	if why := s.leadsToKeys(&w, operator); why != "" {
 		return why
 	}
-	if len(w.Links) == 0 || !s.Keeps() {
+	if len(w.Links) == 0 {
 		return ""
 	}
-	id := "way " + w.Given
+	return s.WhyNotLed(Lead{Name: w.Given, By: w.Links, To: []string{w.Path}})
+}
+
+// A Lead is a name of which links, or files, say what it opens to servers.
+type Lead struct {
+	Name string   // as a person reads it; the same for every hub
+	By   []string // the links and files, each in a folder without links
+	To   []string // what they lead to: absolute, without links
+	Dry  bool     // nobody is asked, and nothing is kept
+}
+
+// WhyNotLed says why a name does not open what it leads to; "" if it does. It does if no server of
+// any hub could have written a link or file of it, if all lies in the directory that such a
+// server may write, or if a person has accepted this. Else it asks a person.
+func (s *Store) WhyNotLed(l Lead) string {
+	if !s.Keeps() {
+		return ""
+	}
+	id, to := "way "+l.Name, strings.Join(l.To, " and ")
 	was, known, err := s.Accepted(id)
 	if err != nil {
-		return fmt.Sprintf("it leads to %s by a link, and it cannot be told whether somebody has accepted that: %v", w.Path, err)
+		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err)
 	}
-	if known && string(was) == w.Path {
+	value := []byte(strings.Join(l.To, "\x00"))
+	if known && bytes.Equal(was, value) {
 		return ""
 	}
-	link, dir, planted, err := s.planted(&w)
+	by, dir, planted, err := s.planted(&l)
 	if err != nil {
-		return fmt.Sprintf("it leads to %s by a link, and it cannot be told where servers could have written: %v", w.Path, err)
+		return fmt.Sprintf("it leads to %s, and it cannot be told where servers could have written: %v", to, err)
 	}
-	item := Item{ID: id, Value: []byte(w.Path), Paths: w.Links}
+	item := Item{ID: id, Value: value, Paths: l.By}
 	if !planted {
-		if !slices.ContainsFunc(w.Links, func(link string) bool { return mayWrite(filepath.Dir(link)) }) {
+		if l.Dry || !slices.ContainsFunc(l.By, func(path string) bool { return mayWrite(filepath.Dir(path)) }) {
 			return "" // no server ever could
 		}
 		if err := s.Take(item); err != nil {
-			return fmt.Sprintf("it leads to %s by a link, and that cannot be kept: %v", w.Path, err)
+			return fmt.Sprintf("it leads to %s, and that cannot be kept: %v", to, err)
 		}
 		return ""
 	}
-	item.Title = fmt.Sprintf("%s leads to %s by a link that a server could have made", w.Given, w.Path)
+	item.Title = fmt.Sprintf("%s leads to %s by what a server could have written", l.Name, to)
 	item.Lines = []string{
-		"The link: " + link,
+		"It is written in: " + by,
 		"Servers could write in: " + dir,
-		"If you accept it, servers are given " + w.Path + " when " + w.Given + " is a root, or the directory of a rule.",
+		"If you accept it, servers are given " + to + " by that name.",
 	}
-	why := fmt.Sprintf("it leads to %s by the link %s, which a server could have made: servers were given %s, so it is not followed before your user has accepted that (`mcphub status` shows what to do)", w.Path, link, dir)
-	if err := s.Ask(item); err != nil {
-		why += fmt.Sprintf(" (it cannot be asked: %v)", err)
+	why := fmt.Sprintf("it leads to %s by %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", to, by, dir)
+	if !l.Dry {
+		if err := s.Ask(item); err != nil {
+			why += fmt.Sprintf(" (it cannot be asked: %v)", err)
+		}
 	}
 	return why
 }
@@ -80,27 +103,27 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 	return ""
 }
 
-// planted returns a link on the way that a server of any hub could have put there and that leads out
+// planted returns a link or file that a server of any hub could have written and by which a name leads out
 // of the directory that the server may write. Of several such directories it is the innermost.
-func (s *Store) planted(w *guard.RootCandidate) (link, dir string, found bool, err error) {
+func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 	all, err := s.reachRecords()
 	if err != nil {
 		return "", "", false, err
 	}
-	for _, link := range w.Links {
+	for _, by := range l.By {
 		in := ""
-		for _, l := range all {
-			if l.damaged != nil {
-				return "", "", false, l.damaged
+		for _, r := range all {
+			if r.damaged != nil {
+				return "", "", false, r.damaged
 			}
-			for _, dir := range l.dirs {
-				if holds(dir, filepath.Dir(link)) && len(dir) > len(in) {
+			for _, dir := range r.dirs {
+				if holds(dir, filepath.Dir(by)) && len(dir) > len(in) {
 					in = dir
 				}
 			}
 		}
-		if in != "" && !holds(in, w.Path) {
-			return link, in, true, nil
+		if in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !holds(in, to) }) {
+			return by, in, true, nil
 		}
 	}
 	return "", "", false, nil
