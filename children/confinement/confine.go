@@ -49,6 +49,7 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 	if child.Program.Sandbox.Mode == sandbox.Off {
 		return nil, nil
 	}
+	h.owner = ownerOf(child.Program)
 	c := confining{host: h, child: child, settings: child.Program.Sandbox, result: &Confinement{Kernel: h.kernel()}}
 	c.openForWriting()
 	c.recognizeServer()
@@ -72,6 +73,9 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 	}
 	return c.result, nil
 }
+
+// ownerOf tells entries apart in the memory of names.
+func ownerOf(prog program.Program) string { return prog.Digest()[:16] }
 
 // A confining is one call of [Host.Confine]. Its methods are the steps.
 type confining struct {

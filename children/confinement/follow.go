@@ -119,7 +119,7 @@ func (h Host) changed(name string, places []string) string {
 	adds := slices.ContainsFunc(places, func(place string) bool {
 		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, bare(place)) })
 	})
-	was, ok, err := h.memory.settled(name, places, adds)
+	was, ok, err := h.memory.settled(h.owner, name, places, adds)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)
@@ -197,7 +197,8 @@ func (h Host) CheckRead(path, real string) error {
 // RememberFiles remembers where the files of an entry lead that the hub reads: before any server runs, so
 // that none can change it first. It reports whether the entry is new.
 func (h Host) RememberFiles(prog program.Program) bool {
-	if !h.memory.first("entry " + prog.Digest()) {
+	h.owner = ownerOf(prog)
+	if !h.memory.first(h.owner, "entry "+prog.Digest()) {
 		return false
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))

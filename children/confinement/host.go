@@ -22,6 +22,7 @@ type Host struct {
 
 	needs    *needs           // of every program
 	memory   *memory          // of where names have led
+	owner    string           // the entry that names are used for; "": any
 	installs []string         // see installs
 	others   *others          // what the entries beside it have run
 	boundary sandbox.Boundary // what the session opens to the child

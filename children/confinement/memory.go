@@ -66,7 +66,8 @@ type memory struct {
 	mu    sync.Mutex
 	read  fileState // of file, when it was read last
 	led   map[string][]string
-	asked map[string]bool // names of which it is known whether a question of this hub waits
+	sizes map[string]int64 // bytes of the lines of each owner
+	asked map[string]bool  // names of which it is known whether a question of this hub waits
 }
 
 type fileState struct {
@@ -78,6 +79,7 @@ type fileState struct {
 // person has answered.
 type memoryLine struct {
 	Path     string   `json:"path"`
+	Owner    string   `json:"of,omitempty"` // the entry for which the name was first used
 	Leads    []string `json:"leads"`
 	Accepted bool     `json:"accepted,omitempty"`
 }
@@ -85,12 +87,16 @@ type memoryLine struct {
 // memoryName is that of the file.
 const memoryName = "links"
 
-// maxMemory bounds the file. Beyond it nothing new is remembered, and so nothing new is
-// opened.
-const maxMemory = 4 << 20
+// maxMemory bounds the file, in bytes, and maxOwned what is in it for one entry. Beyond that nothing
+// new is remembered, and so nothing new is opened: a server that makes ever more names closes those of
+// its own entry alone.
+const (
+	maxMemory = 4 << 20
+	maxOwned  = 256 << 10
+)
 
 func newMemory(state string) *memory {
-	return &memory{consent: consent.New(state), led: map[string][]string{}, asked: map[string]bool{}}
+	return &memory{consent: consent.New(state), led: map[string][]string{}, sizes: map[string]int64{}, asked: map[string]bool{}}
 }
 
 // closed is what no server is to open, whatever it is served.
@@ -106,15 +112,18 @@ func (m *memory) preview() *memory {
 	if m == nil {
 		return nil
 	}
-	return &memory{consent: m.consent, dry: true, led: map[string][]string{}, asked: map[string]bool{}}
+	return &memory{consent: m.consent, dry: true, led: map[string][]string{}, sizes: map[string]int64{}, asked: map[string]bool{}}
 }
 
-var errFull = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
+var (
+	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; look at what its server has made beside its program")
+	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
+)
 
 // settled reports whether a name may open these places: they are what it opened when it
 // was first used, or what a person has accepted since, or a part of that. Else a person is
 // asked, if ask is set. An error is one of the files: it cannot be known, and nothing opens.
-func (m *memory) settled(path string, now []string, ask bool) (was []string, ok bool, err error) {
+func (m *memory) settled(owner, path string, now []string, ask bool) (was []string, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.led[path]
@@ -126,7 +135,7 @@ func (m *memory) settled(path string, now []string, ask bool) (was []string, ok 
 	}
 	switch {
 	case !known:
-		err = m.add(memoryLine{Path: path, Leads: now})
+		err = m.add(memoryLine{Path: path, Owner: owner, Leads: now})
 		return now, err == nil, err
 	case covers(was, now):
 		return was, true, m.withdraw(path)
@@ -143,7 +152,7 @@ func (m *memory) settled(path string, now []string, ask bool) (was []string, ok 
 	case err != nil:
 		return was, false, err
 	case known && covers(accepted, now):
-		if err = m.add(memoryLine{Path: path, Leads: accepted, Accepted: true}); err == nil {
+		if err = m.add(memoryLine{Path: path, Owner: owner, Leads: accepted, Accepted: true}); err == nil {
 			err = m.withdraw(path)
 		}
 		return accepted, err == nil, err
@@ -203,7 +212,7 @@ func (m *memory) opened(path string) []string {
 }
 
 // first notes a name that leads nowhere, and reports whether it was not known.
-func (m *memory) first(name string) bool {
+func (m *memory) first(owner, name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.led[name]; known || m.look() != nil {
@@ -212,7 +221,7 @@ func (m *memory) first(name string) bool {
 	if _, known := m.led[name]; known {
 		return false
 	}
-	_ = m.add(memoryLine{Path: name}) // else it is done once more the next time
+	_ = m.add(memoryLine{Path: name, Owner: owner}) // else it is done once more the next time
 	return true
 }
 
@@ -231,7 +240,7 @@ func (m *memory) look() error {
 	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		m.read, m.led = fileState{}, map[string][]string{}
+		m.read, m.led, m.sizes = fileState{}, map[string][]string{}, map[string]int64{}
 		return nil
 	case err != nil:
 		return err
@@ -246,7 +255,7 @@ func (m *memory) look() error {
 	if err != nil {
 		return err
 	}
-	m.read, m.led = now, map[string][]string{}
+	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Buffer(nil, maxMemory); lines.Scan(); {
 		var line memoryLine
@@ -254,6 +263,7 @@ func (m *memory) look() error {
 			continue // one that a killed hub has not written whole
 		}
 		m.take(line)
+		m.sizes[line.Owner] += int64(len(lines.Bytes()))
 	}
 	return lines.Err()
 }
@@ -285,7 +295,11 @@ func (m *memory) add(line memoryLine) error {
 	}
 	defer func() { _ = f.Close() }()
 	fi, err := f.Stat()
-	if err == nil && fi.Size()+int64(len(text)) > maxMemory {
+	switch {
+	case err != nil:
+	case m.sizes[line.Owner]+int64(len(text)) > maxOwned && line.Owner != "":
+		err = errOwnFull
+	case fi.Size()+int64(len(text)) > maxMemory:
 		err = fmt.Errorf("%s: %w", f.Name(), errFull)
 	}
 	if err != nil {
@@ -297,6 +311,7 @@ func (m *memory) add(line memoryLine) error {
 		return err
 	}
 	m.take(line)
+	m.sizes[line.Owner] += int64(len(text))
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
 		m.read = fileState{fi.Size(), fi.ModTime()} // nobody else has written: what is known is what it says
 	}

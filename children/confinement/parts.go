@@ -145,6 +145,6 @@ func interpreter(path string) []string {
 // rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.
 func (h Host) rememberNothing(p part) {
 	if h.memory != nil {
-		h.memory.first(p.name)
+		h.memory.first(h.owner, p.name)
 	}
 }

@@ -2,6 +2,7 @@ package consent
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -72,11 +73,26 @@ func (s *Store) WhyNotLed(l Lead) string {
 	}
 	why := fmt.Sprintf("it leads to %s by %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", to, by, dir)
 	if !l.Dry {
-		if err := s.Ask(item); err != nil {
+		if err := s.askOfFew(item); err != nil {
 			why += fmt.Sprintf(" (it cannot be asked: %v)", err)
 		}
 	}
 	return why
+}
+
+// maxWaiting bounds how many questions of this kind wait: a server can make any number of links.
+const maxWaiting = 64
+
+// askOfFew is Ask unless too many questions wait.
+func (s *Store) askOfFew(i Item) error {
+	waiting, err := s.read(asked, i.ID)
+	if err == nil && waiting == nil {
+		var all []*storedItem
+		if all, err = s.all(asked); len(all) >= maxWaiting {
+			return fmt.Errorf("%d questions wait", len(all))
+		}
+	}
+	return errors.Join(err, s.Ask(i))
 }
 
 // leadsToKeys says why a name opens keys or what a client starts; "" if it does not.

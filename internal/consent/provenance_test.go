@@ -3,6 +3,7 @@ package consent
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,5 +145,21 @@ func TestARecordThatIsDamagedClosesLinks(t *testing.T) {
 	w.expect("data/proj", true)
 	if (*Store)(nil).Keeps() {
 		t.Error("no Store keeps something")
+	}
+}
+
+// A server that makes any number of links does not fill the disk with questions.
+func TestFewQuestionsWait(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	for i := range 2 * maxWaiting {
+		name := "ws/" + strconv.Itoa(i)
+		w.link(name, "private")
+		w.expect(name, false)
+	}
+	if q, err := w.Questions(); len(q) != maxWaiting || err != nil {
+		t.Errorf("%d questions, %v", len(q), err)
 	}
 }
