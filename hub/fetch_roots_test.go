@@ -69,8 +69,11 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 			t.Errorf("the child was given %s, want %s", got, served(in))
 		}
 		result, sent := c.full("tools/call", lazily, nil)
-		if got, _ := text(result); got != served(in) || sent != 1 {
+		if got, _ := text(result); got != served(in) || sent != 2 {
 			t.Errorf("the second call was sent %d times, and the child was given %s", sent, got)
+		}
+		if _, sent := c.full("tools/call", `{"name":"kid__echo","arguments":{}}`, nil); sent != 1 {
+			t.Errorf("a call in which the child does not ask was sent %d times", sent)
 		}
 		if now, live := s.count("kid"); now != launched || live != 2 {
 			t.Errorf("%d more were started: a child that has served calls is to stay", now-launched)
@@ -79,6 +82,44 @@ func TestRootsThatAChildAsksForInACall(t *testing.T) {
 			t.Error("a request is still held")
 		}
 	})
+}
+
+// A client of this era cannot tell that its roots have changed. A child that asks for them gets those that
+// the client has by then, whether it works in one of them or elsewhere, and whichever era it is of.
+func TestRootsThatChangeBetweenCalls(t *testing.T) {
+	modernKid := played("kid", spec.ShareSession, childtest.Script{Era: "modern"})
+	inFirst := played("kid", spec.ShareSession, childtest.Script{LazyRoots: true})
+	atStart := lazyKid(t)
+	atStart.Args, atStart.Env = scripted("kid", childtest.Script{AskRoots: true}).Args, scripted("kid", childtest.Script{AskRoots: true}).Env
+	const input = `{"name":"kid__input","arguments":{"ask":{"r":{"method":"roots/list"}},"state":"s"}}`
+	for name, tc := range map[string]struct {
+		kid    spec.Spec
+		params string
+	}{
+		"it asks in a call":             {lazyKid(t), lazily},
+		"it has asked at its start too": {atStart, lazily},
+		"it works in a root":            {inFirst, lazily},
+		"it asks by its result":         {modernKid, input},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, []spec.Spec{tc.kid}, func(t *testing.T, h *Hub, _ *stage) {
+				first, second := t.TempDir(), t.TempDir()
+				c, _ := enterModern(t, h, rootsCaps, first)
+				for _, dirs := range [][]string{{first}, {second}, {second, first}, {}, {first}} {
+					c.setRoots(dirs...)
+					begun := time.Now()
+					result, sent := c.full("tools/call", tc.params, nil)
+					got := strings.ReplaceAll(result, `\`, "")
+					if want := strings.TrimSuffix(served(dirs...), "}"); sent != 2 || !strings.Contains(got, want) {
+						t.Errorf("with %v it was sent %d times, and the child was given %s", dirs, sent, got)
+					}
+					if took := time.Since(begun); took > time.Second {
+						t.Errorf("it took %s", took)
+					}
+				}
+			})
+		})
+	}
 }
 
 // A client that can give roots and never does holds the child's question for

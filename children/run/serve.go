@@ -48,8 +48,12 @@ func Tell(ctx context.Context, method string, params ...[]byte) error {
 }
 
 // fetchRoots lets a roots/list wait while the Instance gets the roots. Meanwhile no
-// call times out, as with any other request of the child.
+// call times out, as with any other request of the child. A child that asks because it was told
+// of new roots gets those.
 func (r *Run) fetchRoots(ctx context.Context) {
+	if r.Roots.Told() {
+		return
+	}
 	fetch := r.instance.FetchRoots(ctx)
 	if fetch == nil {
 		return

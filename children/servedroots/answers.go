@@ -14,6 +14,7 @@ type Answers struct {
 	any     atomic.Bool
 	waited  atomic.Bool  // one of its questions has waited for roots
 	open    atomic.Int32 // questions that have not been answered
+	told    atomic.Bool  // it was told of roots that it has yet to ask for
 }
 
 // NoteQuestion notes that a question came, and NoteAnswer that it was answered.
@@ -35,12 +36,17 @@ func (a *Answers) NoteGiven(gen uint64) {
 		}
 	}
 	a.any.Store(true)
+	a.told.Store(false)
 	worker.Signal(a.written)
 }
 
 // NoteWaiting notes that a question waits for roots that are not known yet. It comes before
 // they do.
 func (a *Answers) NoteWaiting() { a.waited.Store(true) }
+
+// Told reports whether the child was told a moment ago that its roots have changed, and has yet to ask
+// for them. The question that comes now is taken to be on account of that.
+func (a *Answers) Told() bool { return a.told.Load() }
 
 // Asked reports whether the child has been given roots at all.
 func (a *Answers) Asked() bool { return a.any.Load() }

@@ -154,13 +154,17 @@ func (r *Roots) startApplying(w Wanted) *applying {
 }
 
 // tell announces new roots and starts to wait until they are applied. A child that is
-// just asking for them is not told to ask again.
+// just asking for them, or has them, is not told to ask again.
 func (r *Roots) tell(w Wanted) Step {
 	a := r.startApplying(w)
+	if r.gen.Load() == a.gen {
+		return r.OnAsked(w) // its last question was answered with these already
+	}
 	if r.open.Load() > 0 {
 		a.untold = true
 		return Step{News: Announced}
 	}
+	r.told.Store(true)
 	r.wg.Go(func() {
 		if err := r.link().Notify(a.ctx, methods.RootsChanged); err != nil && a.ctx.Err() == nil {
 			r.log.Warn().Err(err).Msg("the child could not be told of new roots")
@@ -252,6 +256,7 @@ func (r *Roots) OnOverdue() Step {
 	if r.now.shown == nil {
 		r.ignores = true
 	}
+	r.told.Store(false)
 	r.now.stop()
 	r.now = nil
 	if r.rewritten {

@@ -130,3 +130,37 @@ func TestAChildThatAsksIsNotTold(t *testing.T) {
 		want("answered", r.OnAsked(wanted(2)), Step{News: Applied, Gen: 2})
 	})
 }
+
+// A child that was told asks on account of that: what it asks then needs no newer roots. One that was given the new
+// roots before the change was looked at is not told.
+func TestWhoAsksBecauseItWasTold(t *testing.T) {
+	t.Parallel()
+	following(t, false, func(t *testing.T, r *Roots, want func(string, Step, Step), told func() int) {
+		if r.Told() {
+			t.Error("nothing was told yet")
+		}
+		r.Review(wanted(2), list)
+		if told(); !r.Told() {
+			t.Error("it was told and has not asked")
+		}
+		r.NoteQuestion()
+		if r.NoteAnswer(2); r.Told() {
+			t.Error("it has asked")
+		}
+		<-r.Written()
+		r.OnAsked(wanted(2))
+		r.Review(wanted(3), list)
+		<-r.Overdue()
+		if r.OnOverdue(); r.Told() {
+			t.Error("it did not ask in time")
+		}
+		told()
+		r.NoteQuestion()
+		r.NoteAnswer(4)
+		<-r.Written()
+		want("given before it is looked at", r.Review(wanted(4), list), Step{News: Applied, Gen: 4})
+		if n := told(); n != 0 || r.Told() {
+			t.Errorf("told %d times of what it has", n)
+		}
+	})
+}

@@ -64,7 +64,8 @@ func (s *Sender) unanswered(ctx context.Context, err error) string {
 
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,
 // because it belongs to no call of a client that could send roots with it and has sent
-// none. The wait ends after twice roots.timeout, whoever is asked meanwhile.
+// none. Roots of a former call do not count, for the client has had no way to tell that they
+// have changed. The wait ends after twice roots.timeout, whoever is asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	came := inflight.FromContext[Requester](ctx)
 	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {
@@ -81,10 +82,14 @@ func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Co
 }
 
 // requestMissingRoots returns the request that a child's question for roots belongs to and
-// whose client is to be asked; where that cannot be told the newest one that may be.
+// whose client is to be asked; where that cannot be told the newest one that may be. A newer one
+// that has brought roots leaves nothing to ask for.
 func (s *Sender) requestMissingRoots(k spec.Key, came *Request) *Request {
 	for _, t := range s.sendingRoots(k, came) {
-		if t.Client.CanFetchRoots(k.Child) {
+		switch {
+		case t.Client.GaveRoots():
+			return nil
+		case t.Client.CanFetchRoots(k.Child):
 			return t
 		}
 	}

@@ -118,6 +118,14 @@ func TestRootsThatAChildAsksFor(t *testing.T) {
 		if s.FetchRoots(s.Context(), key) != nil {
 			t.Error("there is still something to wait for")
 		}
+		s.instances.rootsGiven = func() bool { return true }
+		s.client.canFetch, s.client.gaveRoots = true, true
+		if s.FetchRoots(s.Context(), key) != nil {
+			t.Error("the client is asked although its roots came with the call")
+		}
+		if s.client.gaveRoots = false; s.FetchRoots(s.Context(), key) == nil {
+			t.Error("control: the client is not asked for roots that did not come with the call")
+		}
 		s.client.sendsRoots, s.client.canFetch = false, true // one that could not bring any
 		if s.FetchRoots(s.Context(), key) != nil {
 			t.Error("another client is waited for")

@@ -445,6 +445,7 @@ type scriptedClient struct {
 	kept        atomic.Bool // KeepResultType was called
 	yielded     atomic.Int32
 	canFetch    bool
+	gaveRoots   bool
 	fetched     func(judge func(rootsmgr.View) error)
 	reconsiders func() (rootsmgr.View, bool, error)
 }
@@ -469,6 +470,7 @@ func (c *scriptedClient) RootsAfter(lease *children.Lease) error {
 }
 func (c *scriptedClient) RootsBefore(context.Context, *spec.Spec) error { return c.before }
 func (c *scriptedClient) CanFetchRoots(string) bool                     { return c.canFetch }
+func (c *scriptedClient) GaveRoots() bool                               { return c.gaveRoots }
 func (c *scriptedClient) FetchRoots(_ context.Context, _ string, judge func(rootsmgr.View) error) {
 	c.canFetch = false
 	c.fetched(judge)

@@ -83,6 +83,9 @@ type Client interface {
 	// CanFetchRoots reports whether the client is to be asked for roots on account of
 	// a child that asks for them.
 	CanFetchRoots(child string) bool
+	// GaveRoots reports whether roots came with the request, or because its client was asked
+	// on account of it: no others are as new.
+	GaveRoots() bool
 	// FetchRoots asks, and has the child served what the client gives. What was
 	// allowed without these roots is judged by them first: an error of judge ends the
 	// request.

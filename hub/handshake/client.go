@@ -112,6 +112,9 @@ func (c *Client) SendsRoots() bool { return false }
 // CanFetchRoots is false: the client was asked for its roots already.
 func (c *Client) CanFetchRoots(string) bool { return false }
 
+// GaveRoots is false: no roots come with a request.
+func (c *Client) GaveRoots() bool { return false }
+
 // FetchRoots does nothing.
 func (c *Client) FetchRoots(context.Context, string, func(rootsmgr.View) error) {}
 

@@ -182,10 +182,10 @@ func (c *Client) lacksRoots(child string) bool {
 }
 
 // RootsMissing reports whether the client could give roots and this request came
-// without: over stdio those of an earlier one hold, where no request stands for
-// another they do not.
+// without. Those of an earlier one may be old. If a handshake on the same connection has
+// declared roots, those hold: their client tells when they change.
 func (c *Client) RootsMissing() bool {
-	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.rootsReached(""))
+	return c.asks && c.input.roots == nil && c.input.meta.Claims.Roots && (c.server.o.PerRequest || !c.server.o.Host.DeclaredRoots())
 }
 
 // rootsReached reports whether roots that came with a call have reached a child: over

@@ -14,7 +14,7 @@ import (
 )
 
 // This file is about a child of the handshake's era that asks for roots in the
-// middle of a call whose client has given none: nothing could tell before that they
+// middle of a call that has brought none: nothing could tell before that they
 // would be needed. The child's question waits while the client is asked.
 
 var errNoRoots = errors.New("the client has not said in time what its roots are")
@@ -25,6 +25,7 @@ var errNoRoots = errors.New("the client has not said in time what its roots are"
 type rootsQuery struct {
 	cancel context.CancelFunc
 	done   chan struct{}
+	given  bool // the client has given roots, and the child is served them; read after done
 }
 
 // stop ends it, and returns when it has ended.
@@ -65,10 +66,37 @@ func (a *queries) end(child string) {
 // them.
 func (c *Client) SendsRoots() bool { return true }
 
-// CanFetchRoots reports whether FetchRoots may get roots for a child: it has been
-// served none of the client, which could give them and has not been asked.
+// CanFetchRoots reports whether FetchRoots may get roots for a child: the client could give
+// them, this request has brought none, and it was not asked on account of it. Those of a
+// former request may be old: a client of this era does not tell that they have changed. Over HTTP
+// those that the child was served last do, for other clients may be at it with theirs.
 func (c *Client) CanFetchRoots(child string) bool {
-	return c.asks && c.lacksRoots(child) && !c.wasAsked()
+	if !c.asks || c.input.roots != nil || !c.input.meta.Claims.Roots || c.wasAsked() {
+		return false
+	}
+	if c.server.o.PerRequest {
+		return !c.server.rootsReached(child)
+	}
+	return !c.server.o.Host.DeclaredRoots()
+}
+
+// GaveRoots reports whether the client has given its roots with this request, or because it was
+// asked on account of it.
+func (c *Client) GaveRoots() bool {
+	if c.input.roots != nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.query == nil {
+		return false
+	}
+	select {
+	case <-c.state.query.done:
+		return c.state.query.given
+	default:
+		return false
+	}
 }
 
 // wasAsked reports whether the client need not be asked for roots: it has been, on
@@ -95,7 +123,7 @@ func (c *Client) wasAsked() bool {
 func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	own := &rootsQuery{cancel, make(chan struct{})}
+	own := &rootsQuery{cancel: cancel, done: make(chan struct{})}
 	if before := c.server.queries.start(child, own); before != nil {
 		select {
 		case <-before.done:
@@ -115,7 +143,7 @@ func (c *Client) FetchRoots(ctx context.Context, child string, judge func(rootsm
 		defer cancel()
 		err = c.useRoots(soon, child, page, judge)
 	}
-	if err != nil {
+	if own.given = err == nil; !own.given {
 		c.server.o.Log.Info().Str("child", child).Err(err).Msg("the child asked for roots, and goes by what it is served without those of this client")
 	}
 }
