@@ -317,6 +317,61 @@ func TestRemoteSendsCredentialsToNoOtherHost(t *testing.T) {
 	}
 }
 
+// A request that is redirected stays what it is, and keeps its session. What is not followed is said with the line to change.
+func TestRemoteFollowsRedirects(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]string{301: "", 302: "", 303: `status 303 (See Other): it redirects to http://`, 307: "", 308: ""} {
+		s := childtest.NewServer(t)
+		moves := func(then func(http.ResponseWriter, *http.Request, string)) func(http.ResponseWriter, *http.Request, string) {
+			return func(w http.ResponseWriter, r *http.Request, id string) {
+				if strings.HasSuffix(r.URL.Path, "/") {
+					then(w, r, id)
+					return
+				}
+				http.Redirect(w, r, r.URL.Path+"/", code)
+			}
+		}
+		s.On["initialize"] = moves(s.On["initialize"])
+		s.On["tools/call"] = moves(func(w http.ResponseWriter, r *http.Request, id string) {
+			if r.Method != http.MethodPost || r.Header.Get("Mcp-Session-Id") != "s1" {
+				t.Errorf("%d: %s in the session %q", code, r.Method, r.Header.Get("Mcp-Session-Id"))
+			}
+			childtest.Plain(w, id, `{"moved":true}`)
+		})
+		l, _, _ := open(t, remote.Server{URL: s.URL + "/secret", Transport: remote.HTTP})
+		if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `"url" of this server`) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%d: %v", code, err)
+			}
+			continue
+		} else if err != nil {
+			t.Errorf("%d: %v", code, err)
+			continue
+		}
+		if err := l.Notify(t.Context(), "notifications/initialized"); err != nil {
+			t.Errorf("%d: %v", code, err)
+		}
+		if res, err := l.Call(t.Context(), "tools/call"); err != nil || string(res.Result) != `{"moved":true}` {
+			t.Errorf("%d: %+v, %v", code, res, err)
+		}
+	}
+}
+
+// A server that redirects in a circle is not followed for ever.
+func TestRemoteRedirectsInACircle(t *testing.T) {
+	t.Parallel()
+	s := childtest.NewServer(t)
+	n := 0
+	s.On["initialize"] = func(w http.ResponseWriter, r *http.Request, _ string) {
+		n++
+		http.Redirect(w, r, "/again", http.StatusMovedPermanently)
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
+	if _, err := l.Call(t.Context(), "initialize", []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "redirects too often") || n != 6 {
+		t.Errorf("%v, after %d requests", err, n)
+	}
+}
+
 func TestRemoteBoundsAnswers(t *testing.T) {
 	t.Parallel()
 	s := childtest.NewServer(t)

@@ -30,8 +30,7 @@ type loggedIn struct {
 }
 
 // RoundTrip sends one request, again where the server refuses it and there is another
-// token. The client follows redirects only to the same host, so the token goes nowhere
-// else.
+// token. Redirects are followed only to where the token may go: see redirected.
 func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	token := l.login.Token(ctx)

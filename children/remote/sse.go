@@ -112,7 +112,7 @@ func (l *sseLink) events() error {
 // for the credentials go there too.
 func (l *sseLink) endpoint(text string) error {
 	to, err := l.url.Parse(strings.TrimSpace(text))
-	if err != nil || to.Scheme != l.url.Scheme || !strings.EqualFold(to.Host, l.url.Host) {
+	if err != nil || !mayGo(l.url, to) {
 		return fmt.Errorf("it names an endpoint on another host: %s", printable.Escape(text, 200))
 	}
 	l.mu.Lock()

@@ -66,7 +66,6 @@ func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire 
 		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 	}
 	w.client = &http.Client{
-		CheckRedirect: sameHost,
 		// Its own: idle connections end with it, and its pool is as wide as calls are many.
 		Transport: &counting{&w.answers, &http.Transport{
 			Proxy:       http.ProxyFromEnvironment,
@@ -79,20 +78,8 @@ func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire 
 	if s.Login != nil {
 		w.client.Transport = &loggedIn{s.Login, w.client.Transport}
 	}
+	w.client.Transport = redirected{w.client.Transport}
 	return w
-}
-
-// sameHost lets a redirect only be followed where the credentials that go with
-// it are meant to go.
-func sameHost(r *http.Request, via []*http.Request) error {
-	first := via[0].URL
-	if r.URL.Scheme != first.Scheme || !strings.EqualFold(r.URL.Host, first.Host) {
-		return fmt.Errorf("it redirects to %s://%s; write that address in hub.json if it is meant", r.URL.Scheme, r.URL.Host)
-	}
-	if len(via) >= 5 {
-		return errors.New("it redirects too often")
-	}
-	return nil
 }
 
 // request makes a request with the child's headers.
@@ -212,6 +199,9 @@ func status(resp *http.Response) error {
 	e := &link.StatusError{Code: resp.StatusCode, Advice: said.text, LogIn: said.logIn, Text: strings.Join(strings.Fields(printable.Clean(string(text))), " ")}
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
+	}
+	if hint := hintOn(resp); hint != "" {
+		e.Text = hint
 	}
 	return e
 }
