@@ -40,18 +40,20 @@ type StatusError struct {
 	Text   string
 	Advice string // what a person can do where the server asks for a login; ""
 	LogIn  bool   // that is to log in
+
+	Challenge bool // it says how one is to authenticate
 }
 
 // SessionForgotten reports whether the server says that it does not know the session of
 // a request, which it has not served then. That is 404 (2025-11-25, Session
-// Management); many servers that look the session up themselves, as the examples
+// Management) or 410; many servers that look the session up themselves, as the examples
 // of the TypeScript SDK do, say 400 and that the session is what is wrong.
 func (e *StatusError) SessionForgotten() bool {
 	if e.Code == http.StatusBadRequest {
 		text := strings.ToLower(e.Text)
 		return strings.Contains(text, "session") || strings.Contains(text, "not initialized")
 	}
-	return e.Code == http.StatusNotFound
+	return e.Code == http.StatusNotFound || e.Code == http.StatusGone
 }
 
 func (e *StatusError) Error() string {

@@ -207,7 +207,7 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 		{400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`, true},
 		{400, "Invalid or missing session ID", true},
 		{400, "what is that", false},
-		{500, "no session", false},
+		{410, ``, true},
 	} {
 		t.Run(c.body, func(t *testing.T) {
 			s := childtest.NewServer(t)
@@ -232,6 +232,109 @@ func TestRemoteSessionForgottenInOtherWords(t *testing.T) {
 				t.Errorf("%d sessions were started: %v", started, err)
 			}
 		})
+	}
+}
+
+// TestRemoteSessionLostByDoubtfulWords: what may as well be about the request is about the session if a ping is refused in the same way. A
+// request that may have been executed is not sent again.
+func TestRemoteSessionLostByDoubtfulWords(t *testing.T) {
+	t.Parallel()
+	const lost = `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`
+	const other = `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no such method"}}`
+	for name, c := range map[string]struct {
+		code, ping       int
+		body, pinged     string
+		header           string
+		sessions, served int    // how many were started, and how often the call came
+		fails            string // of the first call; "": it has its result
+	}{
+		"200":                                {200, 200, lost, lost, "", 2, 2, ""},
+		"200, of another session":            {200, 200, lost, `{"jsonrpc":"2.0","id":$ID,"result":{}}`, "", 1, 1, "Session not found"},
+		"200, and pings are unknown":         {200, 200, lost, other, "", 1, 1, "Session not found"},
+		"200, of something else":             {200, 200, other, lost, "", 1, 1, "no such method"},
+		"401":                                {401, 401, "Unauthorized", "Unauthorized", "", 2, 2, ""},
+		"401, of the call alone":             {401, 200, "Unauthorized", other, "", 1, 1, "401"},
+		"401, with how one authenticates":    {401, 401, "Unauthorized", "Unauthorized", "Bearer", 1, 1, "401"},
+		"403":                                {403, 403, lost, lost, "", 2, 2, ""},
+		"403, of the call alone":             {403, 200, "Forbidden", other, "", 1, 1, "403"},
+		"403, and a ping is refused by 400":  {403, 400, "Forbidden", "what is that", "", 1, 1, "403"},
+		"403, and a ping says it clearly":    {403, 404, "Forbidden", "", "", 2, 2, ""},
+		"500, and it may have been executed": {500, 500, "oops", "oops", "", 2, 1, "500"},
+		"500, in words":                      {500, 500, "unknown session", "unknown session", "", 2, 2, ""},
+		"500, an error under the id":         {500, 500, lost, lost, "", 2, 2, ""},
+		"500, of the call alone":             {500, 200, "oops", other, "", 1, 1, "500"},
+		"503":                                {503, 503, "session lost", "session lost", "", 1, 1, "503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := childtest.NewServer(t)
+			started, called := 0, 0
+			s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+				started++
+				w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started))
+				childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+			}
+			answers := func(code int, body string, count *int) func(http.ResponseWriter, *http.Request, string) {
+				return func(w http.ResponseWriter, r *http.Request, id string) {
+					*count++
+					if r.Header.Get("Mcp-Session-Id") != "s1" {
+						childtest.Plain(w, id, `{}`)
+						return
+					}
+					if c.header != "" {
+						w.Header().Set("WWW-Authenticate", c.header)
+					}
+					if strings.HasPrefix(body, "{") {
+						w.Header().Set("Content-Type", "application/json")
+					}
+					w.WriteHeader(code)
+					_, _ = io.WriteString(w, strings.ReplaceAll(body, "$ID", id))
+				}
+			}
+			pings := 0
+			s.On["tools/call"], s.On["ping"] = answers(c.code, c.body, &called), answers(c.ping, c.pinged, &pings)
+			l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
+			greet(t, l)
+			res, err := l.Call(t.Context(), "tools/call")
+			if err == nil && res.Error != nil {
+				err = res.Err()
+			}
+			if started != c.sessions || called != c.served || pings > 1 {
+				t.Errorf("%d sessions were started, it was called %d times, and asked by %d pings", started, called, pings)
+			}
+			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%v", err)
+			}
+			if c.sessions == 1 {
+				return
+			}
+			if res, err := l.Call(t.Context(), "tools/call"); err != nil || res.Error != nil || started != c.sessions {
+				t.Errorf("the next call: %+v, %v", res, err)
+			}
+		})
+	}
+}
+
+// TestRemoteSessionsThatAreOfNoUse: a server that begins sessions for everybody and refuses all that is asked in them is not asked for a
+// new one with each call.
+func TestRemoteSessionsThatAreOfNoUse(t *testing.T) {
+	t.Parallel()
+	s := childtest.NewServer(t)
+	var started atomic.Int32
+	s.On["initialize"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Mcp-Session-Id", fmt.Sprintf("s%d", started.Add(1)))
+		childtest.Plain(w, id, `{"protocolVersion":"2025-11-25","capabilities":{}}`)
+	}
+	refuse := func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(http.StatusUnauthorized) }
+	s.On["tools/call"], s.On["ping"] = refuse, refuse
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
+	greet(t, l)
+	for range 50 {
+		if _, err := l.Call(t.Context(), "tools/call"); err == nil || !strings.Contains(err.Error(), "401") {
+			t.Fatal(err)
+		}
+	}
+	if n := started.Load(); n < 2 || n > 8 { // the pauses before the eighth are two minutes together
+		t.Errorf("%d sessions were started", n)
 	}
 }
 

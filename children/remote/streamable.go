@@ -35,6 +35,7 @@ type httpLink struct {
 	hello    []byte // params of initialize
 	older    *sseLink
 	renewing chan struct{} // a token: one at a time starts a new session
+	doubts   doubts        // of who has the token
 }
 
 func newHTTPLink(w *wire, guess bool) *httpLink {
@@ -125,11 +126,10 @@ func (l *httpLink) Call(ctx context.Context, method string, params ...[]byte) (*
 	used := l.session
 	l.mu.Unlock()
 	res, err := l.exchange(ctx, method, params)
-	var bad *link.StatusError
-	if errors.As(err, &bad) && bad.SessionForgotten() && used != "" {
-		if err = l.again(ctx, used); err == nil {
-			res, err = l.exchange(ctx, method, params)
-		}
+	if again, failed := l.renew(ctx, used, signOf(res, err)); again {
+		res, err = l.exchange(ctx, method, params)
+	} else if failed != nil {
+		err = failed
 	}
 	if err != nil && ctx.Err() == nil {
 		l.note(err)
@@ -188,8 +188,8 @@ func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Respo
 }
 
 // again starts a new session in place of one that the server does not know any
-// more, unless somebody else has done so; whoever comes meanwhile waits for that.
-func (l *httpLink) again(ctx context.Context, old string) error {
+// more, unless somebody else has done so; whoever comes meanwhile waits for that. s is the sign of it.
+func (l *httpLink) again(ctx context.Context, old string, s sign) error {
 	select {
 	case l.renewing <- struct{}{}:
 		defer func() { <-l.renewing }()
@@ -203,6 +203,11 @@ func (l *httpLink) again(ctx context.Context, old string) error {
 	}
 	hello := l.hello
 	l.mu.Unlock()
+	if !s.certain {
+		if err := l.confirm(ctx, s); err != nil {
+			return err
+		}
+	}
 	l.log.Info().Msg("the server has forgotten the session; a new one is started")
 	res, err := l.initialize(ctx, [][]byte{hello})
 	if err == nil {
@@ -294,12 +299,12 @@ func (l *httpLink) listen(ctx context.Context) {
 			// A server without such a stream may well say 404, as for any address that it
 			// does not know: that the session is forgotten is believed where the stream
 			// was there before.
-			if lost := had && used != "" && bad.SessionForgotten(); lost {
-				last, had = "", false // an event of a session that is no more
-				if l.again(ctx, used) == nil {
+			sign := signOf(nil, err)
+			if lost := had && used != "" && (sign.certain || sign.code != 0 && !sign.served); lost {
+				if l.again(ctx, used, sign) == nil {
+					last, had = "", false // an event of a session that is no more
 					continue
 				}
-				had = true
 			} else if bad.Code < 500 && bad.Code != http.StatusTooManyRequests {
 				return // there is no such stream, which it may well not have
 			}
