@@ -2,6 +2,7 @@ package remote_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"testing"
 
@@ -43,5 +44,30 @@ func TestRemoteReadsBatches(t *testing.T) {
 	}
 	if _, err := l.Call(t.Context(), "tools/list"); err == nil {
 		t.Error("a batch without an answer is taken for one")
+	}
+}
+
+// TestRemoteByteOrderMark: one before an answer, or before what refuses a request, is no part of it.
+func TestRemoteByteOrderMark(t *testing.T) {
+	t.Parallel()
+	s := childtest.NewServer(t)
+	code := http.StatusOK
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		body := `"result":{"a":1}`
+		if code != http.StatusOK {
+			body = `"error":{"code":-32050,"message":"quota"}`
+		}
+		_, _ = io.WriteString(w, "\ufeff"+`{"jsonrpc":"2.0","id":`+id+`,`+body+`}`)
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL, Transport: remote.HTTP})
+	greet(t, l)
+	if res, err := l.Call(t.Context(), "tools/call"); err != nil || string(res.Result) != `{"a":1}` {
+		t.Errorf("%+v, %v", res, err)
+	}
+	code = http.StatusBadRequest
+	if res, err := l.Call(t.Context(), "tools/call"); err != nil || string(res.Error) != `{"code":-32050,"message":"quota"}` {
+		t.Errorf("%+v, %v", res, err)
 	}
 }

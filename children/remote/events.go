@@ -28,6 +28,9 @@ type eventReader struct {
 	id    string
 	retry time.Duration
 	rest  [][]byte // of the messages that came in one event
+
+	begun   bool // a line was read
+	afterCR bool // the last one ended with CR: an LF belongs to that end
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {
@@ -96,26 +99,50 @@ func messagesOf(raw []byte) [][]byte {
 	return [][]byte{raw}
 }
 
-// line reads up to LF or CR LF (nobody ends lines by CR alone); the result is valid until the next call
+// line reads up to LF, CR LF or CR. It does not wait for what may follow a CR. The result is valid until the next call
 // unless it had to be put together.
 func (e *eventReader) line(held int) ([]byte, error) {
 	var whole []byte
 	for {
-		part, err := e.r.ReadSlice('\n')
+		if e.r.Buffered() == 0 {
+			if _, err := e.r.Peek(1); err != nil {
+				return nil, err
+			}
+		}
+		part, _ := e.r.Peek(e.r.Buffered()) // which needs no reading
+		if e.afterCR && part[0] == '\n' {
+			part = part[1:]
+			_, _ = e.r.Discard(1)
+		}
+		e.afterCR = false
+		end := bytes.IndexByte(part, '\n')
+		if end >= 0 {
+			part = part[:end]
+		}
+		if cr := bytes.IndexByte(part, '\r'); cr >= 0 {
+			end, part, e.afterCR = cr, part[:cr], true
+		}
 		if held+len(whole)+len(part) > e.limit {
 			return nil, fmt.Errorf("%w of %d bytes", errLongEvent, e.limit)
 		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
+		if end < 0 {
 			whole = append(whole, part...)
+			_, _ = e.r.Discard(len(part))
 			continue
-		case err != nil:
-			return nil, err
 		}
+		_, _ = e.r.Discard(end + 1)
 		if whole != nil {
 			part = append(whole, part...)
 		}
-		part = bytes.TrimSuffix(part[:len(part)-1], []byte("\r"))
+		if !e.begun {
+			e.begun = true
+			part = withoutMark(part)
+		}
 		return part, nil
 	}
 }
+
+// byteOrderMark may stand before what a server sends. Decoders of UTF-8 leave it out, as fetch does.
+var byteOrderMark = []byte("\ufeff")
+
+func withoutMark(b []byte) []byte { return bytes.TrimPrefix(b, byteOrderMark) }

@@ -162,7 +162,7 @@ func (w *wire) whole(resp *http.Response) ([]byte, error) {
 	case n > int64(w.limit):
 		return nil, &jsonrpc.BrokenError{Reason: fmt.Sprintf("the answer has more than %d bytes", w.limit)}
 	}
-	return oneLine(b.Bytes()), nil
+	return oneLine(withoutMark(b.Bytes())), nil
 }
 
 // oneLine makes line ends between the tokens of a frame blanks: further up it
@@ -212,7 +212,7 @@ func status(resp *http.Response) error {
 // that is about no request has null for an id, or none.
 func errorIn(body []byte) *jsonrpc.Message {
 	m := &jsonrpc.Message{}
-	err := jsonrpc.Members(bytes.TrimSpace(oneLine(body)), func(name string, value []byte) bool {
+	err := jsonrpc.Members(bytes.TrimSpace(oneLine(withoutMark(body))), func(name string, value []byte) bool {
 		switch name {
 		case "id":
 			m.ID = value
