@@ -132,12 +132,14 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 	defer context.AfterFunc(r.Context(), func() {
 		cancel(&jsonrpc.CancelledError{Reason: "the client has closed the response"})
 	})()
+	mr := &ModernReply{header: r.Header, base: Reply{peer: c, id: m.ID, events: events, unresumable: true}}
 	if m.Method == methods.Listen {
 		k, err := c.share.Begin(w, r, m.Method)
 		if err != nil {
 			refusalOf(err).answer(w, m.ID)
 			return
 		}
+		mr.base.start(r.Context(), w, headers.ModernVersion)
 		c.share.Uncount() // it lasts: listen has counted it
 		defer k.Release()
 	} else {
@@ -146,15 +148,16 @@ func (f *Front) requestModern(w http.ResponseWriter, r *http.Request, c *Peer, m
 			return
 		}
 		defer c.share.Uncount()
+		mr.base.start(r.Context(), w, headers.ModernVersion)
 		t, ok := c.awaitTurn(w, func() context.Context { return ctx }, ctx)
 		if !ok {
-			answerWith(w, http.StatusServiceUnavailable, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()))
+			if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, context.Cause(ctx).Error()); !mr.base.finish(a, r.Context().Err() != nil) {
+				answerWith(w, http.StatusServiceUnavailable, m.ID, a)
+			}
 			return
 		}
 		defer t.end()
 	}
-	mr := &ModernReply{header: r.Header, base: Reply{peer: c, id: m.ID, events: events, unresumable: true}}
-	mr.base.start(r.Context(), w, headers.ModernVersion)
 	a := request.Serve(ctx, mr)
 	over, unread := ctx.Err() != nil, r.Context().Err() != nil
 	if refusal := mr.refused(); !over && refusal.Error != nil {

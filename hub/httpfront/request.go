@@ -30,18 +30,20 @@ func (f *Front) request(w http.ResponseWriter, r *http.Request, c *Peer, m *json
 		refusalOf(err).answer(w, m.ID)
 		return false
 	}
-	t, ok := c.awaitTurn(w, u.Context, r.Context())
-	if !ok {
-		c.share.Uncount()
-		c.unregister(u)
-		answerWith(w, http.StatusOK, m.ID, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"))
-		return false
-	}
 	reply := &Reply{peer: c, id: m.ID, events: events, poll: f.now.Load().Poll}
 	if reply.poll > 0 {
 		reply.left = make(chan struct{})
 	}
 	reply.start(r.Context(), w, c.session.Protocol())
+	t, ok := c.awaitTurn(w, u.Context, r.Context())
+	if !ok {
+		c.share.Uncount()
+		c.unregister(u)
+		if a := jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the request was cancelled before it was served"); !reply.finish(a, false) {
+			answerWith(w, http.StatusOK, m.ID, a)
+		}
+		return false
+	}
 	prefers := events && headers.PreferEvents(r.Header)
 	if reply.polls() {
 		f.detach(reply, held.release, func() { f.serveRequest(w, reply, u, m, t, prefers) })

@@ -12,10 +12,10 @@ import (
 
 // Bounds of one stream, in bytes and time.
 const (
-	MaxWaiting = 8 << 20          // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
-	MaxAlone   = 1 << 20          // notifications waiting for a client that has no stream of its own open
-	replay     = 64 << 10         // written and kept, should the client ask for it again
-	Heartbeat  = 15 * time.Second // of a stream on which nothing happens
+	MaxWaiting = 8 << 20         // waiting in all streams of a session; beyond it notifications are dropped, beyond twice that nothing is asked
+	MaxAlone   = 1 << 20         // notifications waiting for a client that has no stream of its own open
+	replay     = 64 << 10        // written and kept, should the client ask for it again
+	Heartbeat  = 8 * time.Second // of a stream on which nothing happens: proxies end a connection that is silent for ten to fifteen seconds
 )
 
 // retryTime is how long a client whose connection ended waits before it comes
@@ -188,6 +188,7 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 	}
 	beat := time.NewTimer(Heartbeat)
 	defer beat.Stop()
+	silent := !prime // nothing was written
 	for {
 		st.mu.Lock()
 		var next []Event
@@ -197,6 +198,7 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		news, over := st.news, st.ended
 		st.mu.Unlock()
 		if len(next) > 0 {
+			silent = false
 			for _, e := range next {
 				select {
 				case <-kick: // what is left belongs to who took over
@@ -216,6 +218,12 @@ func (st *Stream) Follow(ctx context.Context, w http.ResponseWriter, from uint64
 		}
 		if over {
 			return true
+		}
+		if silent { // the head would wait for the first event
+			silent = false
+			if !out.comment() {
+				return false
+			}
 		}
 		beat.Reset(Heartbeat)
 		select {
