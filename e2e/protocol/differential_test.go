@@ -534,7 +534,7 @@ func (c *conversation) trace(t *testing.T) trace {
 		add("answers", []byte(a))
 	}
 	for _, m := range c.messages() {
-		if m.IsNotification() && !bytes.Contains(m.Raw, []byte(`"progress":-1,"message":"starting `)) { // if that takes a while
+		if m.IsNotification() && !bytes.Contains(m.Raw, []byte(`"progress":-0.001,"message":"starting `)) { // if that takes a while
 			add("heard "+m.Method, m.Raw)
 		}
 	}

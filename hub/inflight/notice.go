@@ -19,7 +19,8 @@ const (
 // A notice tells a client by progress that its call waits for a server to
 // start, or for a person, where it gave a token. The values must increase from one notification
 // to the next, and the server's own, which begin at zero or above, follow: so
-// those of the hub are below zero, -1/n for the n-th.
+// those of the hub are below zero, -1/1000n for the n-th. That is so little that clients
+// which round, or make percents of it, show zero.
 type notice struct {
 	to    Recipient
 	token []byte // the client's, raw
@@ -66,7 +67,7 @@ func (n *notice) tell(what func() string, stop <-chan struct{}) {
 		}
 		n.sent++
 		b := append([]byte(`{"progressToken":`), n.token...)
-		b = strconv.AppendFloat(append(b, `,"progress":`...), -1/float64(n.sent), 'g', 6, 64)
+		b = strconv.AppendFloat(append(b, `,"progress":`...), -0.001/float64(n.sent), 'g', 6, 64)
 		b = jsonrpc.AppendString(append(b, `,"message":`...), what())
 		n.to.TryNotify(methods.Progress, append(b, '}'))
 		timer.Reset(noticeEvery)
