@@ -6,10 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
+	"mcphub/children/childtest"
 	"mcphub/children/remote"
 	"mcphub/children/spec"
 )
@@ -129,4 +131,34 @@ func TestListeningWhereTheResourceIs(t *testing.T) {
 		t.Errorf("nobody is subscribed to: %s", got)
 	}
 	has.has(t, `resources/subscribe {"uri":"note://9"}`, true)
+}
+
+// A resource whose scheme has one letter is read as any other, if its server lists it or a template of it. What no server lists is taken for
+// the path of a drive.
+func TestResourceWithASchemeOfOneLetter(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there it is a path")
+	}
+	script := childtest.Script{Library: true, Replies: map[string]string{
+		"resources/list":           `{"resources":[{"uri":"x://r/1","name":"one"}]}`,
+		"resources/templates/list": `{"resourceTemplates":[{"uriTemplate":"y://r/{id}","name":"two"}]}`,
+		"resources/read":           `{"contents":[{"uri":"x://r/1","text":"here"}]}`,
+		"completion/complete":      `{"completion":{"values":["here"]}}`,
+	}}
+	play(t, []spec.Spec{played("kid", spec.ShareSession, script)}, func(t *testing.T, h *Hub, _ *stage) {
+		c, _ := enter(t, h, t.TempDir())
+		c.handshake(rootsCaps)
+		for _, uri := range []string{"x://r/1", "y://r/2"} {
+			if got := c.raw("resources/read", `{"uri":"`+uri+`"}`); !strings.Contains(got, "here") {
+				t.Errorf("%s: %s", uri, got)
+			}
+			c.raw("resources/subscribe", `{"uri":"`+uri+`"}`)
+		}
+		c.raw("completion/complete", `{"ref":{"type":"ref/resource","uri":"y://r/{id}"},"argument":{"name":"id","value":"2"}}`)
+		for _, uri := range []string{"x://r/2", "z://r/1", "x:/r/1", "y://r/%2Fetc%2Fpasswd"} {
+			if e := c.refused("resources/read", `{"uri":"`+uri+`"}`); !strings.Contains(e.Message, "Access denied") {
+				t.Errorf("%s: %v", uri, e)
+			}
+		}
+	})
 }

@@ -10,7 +10,7 @@ import (
 	"mcphub/validate/uri"
 )
 
-// ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates.
+// ScanURI searches the URI of resources/read and of a subscription. templates are the child's own URI templates: see WithListed.
 func (c *Checker) ScanURI(child, text string, templates ...string) (*Scan, error) {
 	t, err := c.requestTool(child, methods.ReadResource, methods.ReadResource)
 	if err != nil {
@@ -88,4 +88,9 @@ func (c *Checker) requestTool(child, name, method string) (*Tool, error) {
 func MatchesTemplate(template, text string) bool {
 	_, ok := uri.Match(template, text)
 	return ok
+}
+
+// WithListed adds the URI of a resource as its server lists it, "" for none, to the server's templates, if ScanURI needs it.
+func WithListed(templates []string, listed string) []string {
+	return uri.WithListed(templates, listed)
 }

@@ -73,6 +73,48 @@ func TestURISpellings(t *testing.T) {
 	}
 }
 
+// A scheme of one letter is a scheme if the server itself lists such a URI, or a template of such. Anything else with one letter and a colon is a
+// drive, and so is the very same URI on Windows.
+func TestSchemesOfOneLetter(t *testing.T) {
+	t.Parallel()
+	w := wild(t)
+	c := w.checker()
+	for _, tc := range []struct {
+		uri     string
+		own     []string
+		allowed bool
+	}{
+		{"x://r/1", []string{"x://r/1"}, true},
+		{"x://r/1", []string{"x://r/{id}"}, true},
+		{"X://r/1", []string{"x://{+p}"}, true},
+		{"x://r/a%20b?q#f", []string{"x://{+p}"}, true},
+		{"x://r/1", nil, false},
+		{"x://r/1", []string{"y://r/{id}", "{+any}", "xx://{a}", "x:{+p}", "x:/{+p}", "x://"}, false},
+		{"x:/r/1", []string{"x://{+p}", "x:/r/1"}, false},
+		{`x:\r\1`, []string{"x://{+p}", `x:\r\1`}, false},
+		{`x:\/r/1`, []string{"x://{+p}"}, false},
+		{" x://r/1", []string{"x://{+p}"}, false},
+		{"x://{etc}", []string{"x://{+p}"}, true},
+		{"x:///etc/passwd", []string{"x://{+p}"}, false},
+		{"x://r//etc/passwd", []string{"x://r/{+p}"}, false},
+		{"x://r/%2Fetc%2Fpasswd", []string{"x://r/{p}"}, false},
+		{"x://r/y/../%2Fetc%2Fpasswd", []string{"x://r/{p}"}, false},
+		{"x://../../outside/secret.txt", []string{"x://../../outside/secret.txt"}, false},
+		{"x://link/secret.txt", []string{"x://link/secret.txt"}, false},
+		{"x://r/c:%2Fwindows", []string{"x://r/{p}"}, false},
+		{"x://c://windows", []string{"x://{+p}"}, false},
+	} {
+		s, err := c.ScanURI("child", w.fill(tc.uri), tc.own...)
+		w.must(err)
+		if v := c.Judge(s, w.where(), w.view()); (v.Decision == policy.Allow) != (tc.allowed && runtime.GOOS != "windows") {
+			t.Errorf("%q of %q: %s %+v", tc.uri, tc.own, v.Decision, v.Findings)
+		}
+	}
+	if _, v := w.call(c, w.tool(c, "server", `{"name":"x","inputSchema":{"type":"object","properties":{"uri":{"type":"string"}}}}`), `{"uri":"x://r/1"}`); v.Decision != policy.Deny {
+		t.Error("as an argument of a tool it is allowed")
+	}
+}
+
 // TestURICost: a URI of half a megabyte costs no more than its length deserves.
 func TestURICost(t *testing.T) {
 	if testing.Short() || raceEnabled {

@@ -116,7 +116,7 @@ func (s *Sender) AboutResource(ctx context.Context, m *jsonrpc.Message, from off
 		a, err := s.request(ctx, m, quoted, from.URI, &requestTarget{
 			conf: conf, child: from.Child, name: m.Method, listed: listed, kind: offers.Resources, before: before, usesTemplates: true, templates: s.Offering.Catalog().TemplatesOf(from.Child),
 			scanWith: func(templates []string) (*validate.Scan, error) {
-				return conf.Checker.ScanURI(from.Child, from.URI, templates...)
+				return conf.Checker.ScanURI(from.Child, from.URI, validate.WithListed(templates, listed)...)
 			},
 		})
 		if from.Conf = s.Current.Now(); !errors.Is(err, configuration.ErrSuperseded) || from.Conf == conf || s.Current.Superseded(conf, from.Child) {

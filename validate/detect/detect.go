@@ -47,6 +47,7 @@ type detector struct {
 	inShell bool          // it belongs to a command
 	cmd     shell.Use     // what that makes of it
 	refused error         // why the call is
+	own     bool          // the URI that is searched is of a server that serves its scheme
 	places  *schema.Place // of the arguments as a whole, where they fit the schema by a lenient reading alone
 }
 

@@ -151,7 +151,7 @@ func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err
 	if t.Mode != declare.ModeOff {
 		id := tr.Child(0, "uri")
 		if local || !uri.IsForeignFile(text) {
-			d.broadURI(id, text)
+			d.broadURI(id, text, templates)
 		}
 		if t.Mode == declare.ModeStrict {
 			d.sliced(id, spellings, templates)
@@ -187,7 +187,7 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 		return r, err
 	}
 	if template != "" && t.Mode != declare.ModeOff && !uri.IsForeignFile(template) {
-		d.broadURI(tr.Nodes[0].First, uri.Fill(template, name, value))
+		d.broadURI(tr.Nodes[0].First, uri.Fill(template, name, value), []string{template})
 	}
 	if err := d.overflow(); err != nil {
 		return r, err

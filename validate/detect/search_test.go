@@ -23,12 +23,19 @@ func TestCompletions(t *testing.T) {
 		{``, `p`, `x`, `{"x":}`, `refused /x arguments-syntax`},
 		{``, `p`, "\xff", ``, `refused  arguments-bad-text`},
 		{``, `command`, `«200 $(»«200 )»`, ``, `refused /command arguments-too-deep`},
-		{`x://{p}`, `p`, `a`, ``, `/p drive w? x://a`},
+		{`x://{p}`, `p`, `a`, ``, `/p link/link w? x://a`}, // the server's own scheme
 		{`x://{p}`, `p`, `a`, `{"command":"«200 $(»«200 )»"}`, `refused /command arguments-too-deep`},
 	} {
 		if got := outcome(s.Completion(&frob, r.template, r.name, long(r.value), []byte(long(r.given)))); got != r.want {
 			t.Errorf("%s of %q\n got %s\nwant %s", r.value, r.template, got, r.want)
 		}
+	}
+	windows := on(platform.Windows) // where that is a path all the same
+	if got, want := outcome(windows.Completion(&frob, `x://{p}`, `p`, `a`, nil)), `/p drive w? x://a`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := outcome(windows.URI(&frob, `x://a`, `x://{p}`, `x://a`)), `/uri drive w? x://a`; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -75,8 +75,11 @@ func (d *detector) slice(id int32, s string, p slot) {
 	}
 }
 
-func (d *detector) broadURI(id int32, text string) {
-	switch kind, texts := uri.Read(text); kind {
+func (d *detector) broadURI(id int32, text string, own []string) {
+	// A server of another machine than this could take C://x for a drive, so a scheme of one letter has to be the server's own.
+	d.own = !d.m.Windows && uri.Serves(own, text)
+	defer func() { d.own = false }()
+	switch kind, texts := d.readURI(text); kind {
 	case uri.File:
 		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, slot{key: -1})
 	case uri.Path:
@@ -90,13 +93,20 @@ func (d *detector) broadURI(id int32, text string) {
 	}
 }
 
+func (d *detector) readURI(s string) (uri.Kind, []string) {
+	if d.own {
+		return uri.ReadOwn(s)
+	}
+	return uri.Read(s)
+}
+
 // uris searches every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p slot, member bool) {
 	form := FormText
 	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
 		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
 	}
-	if kind, texts := uri.Read(s); kind == uri.File {
+	if kind, texts := d.readURI(s); kind == uri.File {
 		if !chars.HasBlank(chars.TrimEdges(s)) && p.class != names.Query {
 			form = FormURI
 		}

@@ -1,6 +1,7 @@
 package uri
 
 import (
+	"slices"
 	"strings"
 
 	"mcphub/validate/chars"
@@ -43,7 +44,12 @@ const maxWrappers = 8
 // Read looks for a scheme the way URL parsers do: tabs and line ends are dropped wherever they stand, controls
 // and blanks at the edges. texts are the URI (File), the spellings of the path (Path), or the paths that a URL
 // without a host may name (Other).
-func Read(s string) (Kind, []string) {
+func Read(s string) (Kind, []string) { return read(s, cutScheme) }
+
+// ReadOwn is Read of the URI of a server that serves the scheme: one letter before "://" is a scheme too, and no drive. See Serves.
+func ReadOwn(s string) (Kind, []string) { return read(s, cutAnyScheme) }
+
+func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, []string) {
 	s = chars.TrimEdges(s)
 	if strings.ContainsAny(s, "\t\r\n") {
 		s = chars.Breaks.Replace(s)
@@ -176,6 +182,33 @@ func cutScheme(s string) (name, rest string, ok bool) {
 		}
 	}
 	return strings.ToLower(s[:i]), s[i+1:], true
+}
+
+// cutAnyScheme is cutScheme that takes one letter before "://" for a scheme too. Where the text could be the path of a drive, that
+// has to be judged as well.
+func cutAnyScheme(s string) (name, rest string, ok bool) {
+	if isShort(s) {
+		return strings.ToLower(s[:1]), s[2:], true
+	}
+	return cutScheme(s)
+}
+
+func isShort(s string) bool {
+	return len(s) > len("x://") && chars.IsLetter(s[0]) && strings.HasPrefix(s[1:], "://")
+}
+
+// Serves reports whether a URI has a scheme of one letter that a server uses for its own: own are the templates of its resources, and
+// URIs that it lists.
+func Serves(own []string, uri string) bool {
+	return isShort(uri) && slices.ContainsFunc(own, func(t string) bool { return isShort(t) && strings.EqualFold(t[:1], uri[:1]) })
+}
+
+// WithListed adds a URI that a server lists to its templates, as far as Serves needs it.
+func WithListed(templates []string, listed string) []string {
+	if !isShort(listed) {
+		return templates
+	}
+	return append(slices.Clip(templates), listed)
 }
 
 func hasScheme(s string) bool {

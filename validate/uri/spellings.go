@@ -39,7 +39,7 @@ var specialPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "
 func cleanURI(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 	s = chars.Breaks.Replace(s)
-	name, rest, ok := cutScheme(s)
+	name, rest, ok := cutAnyScheme(s)
 	if !ok {
 		return s
 	}
@@ -73,7 +73,7 @@ func cleanURI(s string) string {
 
 // resolveDots removes the dot segments of a URI's path, %2e included.
 func resolveDots(s string) string {
-	name, rest, ok := cutScheme(s)
+	name, rest, ok := cutAnyScheme(s)
 	if !ok {
 		return s
 	}
@@ -111,7 +111,11 @@ func resolveDots(s string) string {
 // AfterScheme is what follows the scheme of a URI that may hold a path all the same. file: is read elsewhere, and the
 // schemes of the web hold none unless a template of the child, or one that begins with a variable, says that it serves them.
 func AfterScheme(uri string, templates []string) (rest string, ok bool) {
-	name, rest, ok := cutScheme(uri)
+	cut := cutScheme
+	if Serves(templates, uri) {
+		cut = cutAnyScheme
+	}
+	name, rest, ok := cut(uri)
 	if !ok || name == "file" {
 		return "", false
 	}
