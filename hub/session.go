@@ -68,6 +68,7 @@ type Session struct {
 	metrics   *telemetry.Session // nil: nobody watches
 
 	maySkills atomic.Bool // it was told of the extension for skills before that was known: see unconfirmedExtensions
+	noTasks   atomic.Bool // it was told of no tasks of 2025-11-25: no server had any
 
 	dropped atomic.Uint64 // notifications of children that there was no room for
 

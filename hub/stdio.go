@@ -125,7 +125,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	a := s.welcome(ctx, version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
-		a.Result = s.withExtensions(s.withInstructions(a.Result))
+		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result)))
 	}
 	return a
 }

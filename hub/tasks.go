@@ -3,6 +3,7 @@ package hub
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"mcphub/children"
@@ -80,8 +81,32 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 	return s.tasks.Serve(ctx, taskSession{s}, m, true)
 }
 
+// withTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
+// client asks for capabilities once, so one that is not known yet may turn out to have some.
+func (s *Session) withTasks(result []byte) []byte {
+	caps := jsonrpc.Get(result, "capabilities")
+	if !jsonrpc.IsObject(caps) || s.mayHaveTasks() {
+		return result
+	}
+	s.noTasks.Store(true)
+	without := append(jsonrpc.AppendMembers([]byte{'{'}, caps, func(name string) bool { return name != "tasks" }), '}')
+	return jsonrpc.Join(jsonrpc.Splice(result, jsonrpc.Edit{Old: caps, With: without}))
+}
+
+// mayHaveTasks reports whether a server has tasks of 2025-11-25, or is not known yet.
+func (s *Session) mayHaveTasks() bool {
+	conf, offers := s.Offers()
+	return slices.ContainsFunc(conf.ServedNames(), func(name string) bool {
+		o := offers[name]
+		return o == nil || !o.Raw.Modern() && jsonrpc.IsObject(jsonrpc.Get(o.Raw.Capabilities, "tasks"))
+	})
+}
+
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	if s.noTasks.Load() && !s.mayHaveTasks() {
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub has tasks, which "+m.Method+" belongs to")
+	}
 	return s.tasks.List(ctx, taskSession{s}, m)
 }
 

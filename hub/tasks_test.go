@@ -126,6 +126,40 @@ func TestATaskIsNoWayAroundTheBoundary(t *testing.T) {
 	})
 }
 
+// TestNoTasks: tasks are offered as long as a server may turn out to have some. Who was told that there are none gets no list of them.
+func TestNoTasks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		specs []spec.Spec
+		have  bool
+	}{
+		"none":        {[]spec.Spec{played("kid", spec.ShareSession, childtest.Script{})}, false},
+		"one of two":  {[]spec.Spec{played("kid", spec.ShareSession, childtest.Script{}), played("other", spec.ShareSession, childtest.Script{Asks: true})}, true},
+		"other tasks": {[]spec.Spec{played("kid", spec.ShareSession, childtest.Script{Era: "modern", Tasks: true})}, false},
+		"no servers":  {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, tc.specs, func(t *testing.T, h *Hub, _ *stage) {
+				for _, known := range []bool{len(tc.specs) == 0, true} {
+					c, leave := enter(t, h)
+					told := strings.Contains(c.raw("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`), `"tasks":{`)
+					c.raw("tools/list", `{}`)
+					if want := tc.have || !known; told != want {
+						t.Errorf("known %t: told of tasks %t", known, told)
+					}
+					resp, err := c.conn.Call(context.Background(), "tasks/list", []byte(`{}`))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if e := resp.Err(); told && (e != nil || string(resp.Result) != `{"tasks":[]}`) || !told && (e == nil || e.Code != jsonrpc.CodeMethodNotFound) {
+						t.Errorf("known %t: %s %v", known, resp.Result, e)
+					}
+					leave()
+				}
+			})
+		})
+	}
+}
+
 // TestTasksOfTheClientBelongToTheChildThatAsked: no child sees another's.
 func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
 	specs := []spec.Spec{played("one", spec.ShareSession, childtest.Script{Asks: true}), played("two", spec.ShareSession, childtest.Script{Asks: true})}
