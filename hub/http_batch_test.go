@@ -32,20 +32,22 @@ func batchOf(t *testing.T, text string) map[string]json.RawMessage {
 	return got
 }
 
-// mixed is a batch of all kinds; one call of it lies inside, one outside.
+// mixed is a batch of all kinds; one call of it lies inside, one outside, and two names are known to nobody.
 func mixed(inside, outside string) string {
 	return fmt.Sprintf(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kid__echo","arguments":{"path":%q}}},
 		{"jsonrpc":"2.0","method":"notifications/unknown"},
 		{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"name":"kid__echo","arguments":{"path":%q}}},
 		{"jsonrpc":"2.0","id":3,"method":"ping"},
 		{"jsonrpc":"2.0","id":4,"method":"initialize","params":{}},
+		{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"nobody__has","arguments":{}}},
+		{"jsonrpc":"2.0","id":7,"method":"nobody/has"},
 		{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"kid__echo","name":"kid__roots"}}]`, inside, outside)
 }
 
 func wantMixed(t *testing.T, got map[string]json.RawMessage, inside string) {
 	t.Helper()
 	for id, want := range map[string]string{
-		"1": inside, `"two"`: "Access denied: Path", "3": "{}", "4": "must not be part of a batch", "5": "", "null": "",
+		"1": inside, `"two"`: "Access denied: Path", "3": "{}", "4": "must not be part of a batch", "5": "", "6": "unknown tool", "7": "-32601", "null": "",
 	} {
 		switch {
 		case id == "5" || id == "null": // what has two readings has perhaps no id
@@ -53,7 +55,7 @@ func wantMixed(t *testing.T, got map[string]json.RawMessage, inside string) {
 			t.Errorf("%s got %s, want %s", id, got[id], want)
 		}
 	}
-	if len(got) != 5 || len(got["5"])+len(got["null"]) == 0 {
+	if len(got) != 7 || len(got["5"])+len(got["null"]) == 0 {
 		t.Errorf("%d answers: %s", len(got), got)
 	}
 }
