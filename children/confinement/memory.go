@@ -175,7 +175,7 @@ func (m *memory) whyNotLed(p part, places []string) string {
 		lead.To = append(lead.To, bare(place))
 	}
 	if why := m.consent.WhyNotLed(lead); why != "" {
-		return p.name + " is not opened: " + why
+		return "nothing is opened by a name: " + why
 	}
 	return ""
 }

@@ -69,6 +69,9 @@ func TestARootThatAnotherSessionPlanted(t *testing.T) {
 					a.End(world.StopBound)
 				}
 				for _, to := range []string{"private", ".aws"} {
+					if to == ".aws" && name != "the client's" && name != "a rule" { // what is asked is the same
+						break
+					}
 					plant(to)
 					s = opens()
 					if said := r.does(s, "cat ws/proj/x "+to+"/x"); strings.Contains(said, world.SecretText) {

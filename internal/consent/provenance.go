@@ -21,10 +21,16 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	if why := s.leadsToKeys(&w, operator); why != "" {
 		return why
 	}
-	if len(w.Links) == 0 {
-		return ""
+	for _, link := range w.Links { // each by itself: one answer counts for all that lies behind it
+		real, err := filepath.EvalSymlinks(link)
+		if err != nil {
+			return "it is a link that leads nowhere by now"
+		}
+		if why := s.WhyNotLed(Lead{Name: link, By: []string{link}, To: []string{real}}); why != "" {
+			return why
+		}
 	}
-	return s.WhyNotLed(Lead{Name: w.Given, By: w.Links, To: []string{w.Path}})
+	return ""
 }
 
 // A Lead is a name of which links, or files, say what it opens to servers.
@@ -71,7 +77,11 @@ func (s *Store) WhyNotLed(l Lead) string {
 		"Servers could write in: " + dir,
 		"If you accept it, servers are given " + to + " by that name.",
 	}
-	why := fmt.Sprintf("it leads to %s by %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", to, by, dir)
+	how := "by " + by
+	if by == l.Name {
+		how = "by a link"
+	}
+	why := fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", l.Name, to, how, dir)
 	if !l.Dry {
 		if err := s.askOfFew(item); err != nil {
 			why += fmt.Sprintf(" (it cannot be asked: %v)", err)

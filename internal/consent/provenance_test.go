@@ -94,7 +94,7 @@ func TestALinkOfAServerWaits(t *testing.T) {
 	}
 	all, err := w.Questions()
 	do(t, err)
-	if len(all) != 5 {
+	if len(all) != 4 {
 		t.Fatalf("%d questions", len(all))
 	}
 	for _, q := range all {
