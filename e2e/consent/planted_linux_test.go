@@ -164,3 +164,49 @@ func TestAPackageThatAnotherSessionPlanted(t *testing.T) {
 		}
 	}
 }
+
+// What people and their agents do all day asks nobody: windows on a folder and on a project in it, links of package managers inside a project, a
+// virtual environment of the system's Python, a folder of projects behind a link of a person's own, a project that is moved, a worktree.
+func TestHonestSessionsAskNothing(t *testing.T) {
+	t.Parallel()
+	world.RequireLandlock(t)
+	r := newRelinked(t, "world", false)
+	for _, name := range []string{"dev/proj/x", "dev/tools/x", "data/work/app/x"} {
+		r.Write("home/"+name, "honest\n")
+	}
+	r.Write("home/dev/tools/run", "#!/bin/sh\nexec "+r.opener+"\n")
+	world.Must(t, os.Chmod(r.Path("home", "dev", "tools", "run"), 0o700))
+	world.Symlink(t, "data/work", r.Path("home", "work"))
+	works := func(what string, kid obj, root, line string) {
+		t.Helper()
+		s := r.session("hub", kid, r.Path("home", root))
+		if said := r.does(s, "HOME="+r.Home+"; cd "+root+" && "+line+" && echo do''ne"); !strings.Contains(said, "done") {
+			t.Errorf("%s: %s", what, said)
+		}
+		if said := s.MustCall("get-roots", `{}`).Text; !strings.Contains(said, `"rootsCount": 1`) || strings.Contains(said, "skipped") {
+			t.Errorf("%s: %s", what, said)
+		}
+		s.End(world.StopBound)
+		if all, err := r.Consent().Questions(); len(all) > 0 || err != nil {
+			t.Errorf("%s asks: %+v %v", what, all, err)
+		}
+	}
+	program := func(path string) obj {
+		return obj{"command": r.Path("home", path), "sandbox": obj{"read": []string{r.opener}}}
+	}
+	works("a folder behind a link", obj{}, "work/app", "cat x")
+	works("a folder with projects", obj{}, "dev", "cat proj/x")
+	works("a project in it", obj{}, "dev/proj", "cat x")
+	works("packages that an agent installs", obj{}, "dev",
+		`cd tools && mkdir -p node_modules/.bin node_modules/cli packages/lib && ln -s ../cli/cli.js node_modules/.bin/cli && ln -s ../packages/lib node_modules/lib && echo '{}' > package.json`)
+	works("a server among them", program("dev/tools/run"), "dev/proj", "cat x")
+	works("an environment that an agent makes", obj{}, "dev",
+		`mkdir -p venv/bin venv/lib/python3/site-packages && echo "home = /usr/bin" > venv/pyvenv.cfg && ln -s /usr/bin/python3 venv/bin/python && echo $HOME/dev/proj > venv/lib/python3/site-packages/proj.pth && cp tools/run venv/bin/run`)
+	works("a server in it", program("dev/venv/bin/run"), "dev/proj", "cat x")
+	works("the home folder", obj{}, ".", "cat dev/proj/x")
+	works("the folder behind a link, after a server could have made that", obj{}, "work/app", "cat x")
+	world.Must(t, os.Rename(r.Path("home", "dev", "proj"), r.Path("home", "dev", "moved")))
+	works("a project that was moved", obj{}, "dev/moved", "cat x")
+	works("a repository", obj{}, "dev", `git init -q moved && cd moved && git add . && git -c user.name=a -c user.email=a@b commit -qm x && git worktree add -q ../tree`)
+	works("its worktree", obj{}, "dev/tree", "git status && cat x")
+}
