@@ -2,12 +2,14 @@ package remote
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/rs/zerolog"
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/trust"
 )
 
 // Transport is how a server with a URL is spoken to.
@@ -24,6 +26,7 @@ type Server struct {
 	URL        string
 	Headers    map[string]string // sent with each request
 	Login      Login             // gives the tokens of requests; nil: they carry none but those of Headers
+	TLS        trust.Settings    // of an https URL
 	Transport  Transport         // "": Streamable HTTP, and the older SSE where the server knows only that
 	FrameLimit int               // bytes of one message of the server
 	IDLimit    int               // bytes of the id of a request of the server
@@ -36,7 +39,11 @@ func Open(s Server, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("url: it is no http or https address") // not quoted: it may hold a secret
 	}
-	w := newWire(u, s, h, log)
+	secured, err := s.TLS.Server(u.Hostname(), func(text string) { log.Warn().Msg(text) })
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	w := newWire(u, s, secured, h, log)
 	if s.Transport == SSE {
 		return newSSELink(w), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -64,7 +65,7 @@ func (l *sseLink) Run(ctx context.Context) error {
 func (l *sseLink) read() {
 	err := l.events()
 	l.mu.Lock()
-	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, err)
+	l.err = fmt.Errorf("the stream of %s ended: %w", l.url.Host, link.BareURL(err))
 	l.note(l.err)
 	l.mu.Unlock()
 	close(l.ended)

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
+	"mcphub/internal/trust"
 	"mcphub/internal/worker"
 )
 
@@ -61,14 +63,18 @@ type wire struct {
 	words atomic.Pointer[string] // what went wrong last
 }
 
-func newWire(u *url.URL, s Server, h jsonrpc.Handler, log zerolog.Logger) *wire {
+func newWire(u *url.URL, s Server, secured *tls.Config, h jsonrpc.Handler, log zerolog.Logger) *wire {
+	proxy := http.ProxyFromEnvironment
+	if secured != nil {
+		proxy = trust.Proxy
+	}
 	w := &wire{
 		url: u, headers: s.Headers, limit: s.FrameLimit, idLimit: s.IDLimit, h: h, log: log, served: make(chan struct{}, maxServed),
 	}
 	w.client = &http.Client{
 		// Its own: idle connections end with it, and its pool is as wide as calls are many.
 		Transport: &counting{&w.answers, &http.Transport{
-			Proxy:       http.ProxyFromEnvironment,
+			Proxy: proxy, TLSClientConfig: secured,
 			DialContext: (&net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}).DialContext, TLSHandshakeTimeout: dialTime,
 			ForceAttemptHTTP2: true, DisableCompression: true,
 			MaxIdleConns: 256, MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second,

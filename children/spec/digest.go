@@ -46,6 +46,7 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 	}
 	put(s.Auth.ClientID, s.Auth.Issuer)
 	put(s.Auth.Scopes...)
+	put(s.TLS.Cert.Path)
 	put(s.URL, string(s.Transport), s.Era.String(), s.Protocol, clients.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])

@@ -11,6 +11,7 @@ import (
 	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/trust"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -35,6 +36,7 @@ type Spec struct {
 
 	Era       Era              // which family of protocol versions it is spoken to in
 	Protocol  string           // the one version of the handshake that is proposed; "": the newest, and older ones if it refuses that
+	TLS       trust.Settings   // of the connections to URL
 	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
@@ -110,7 +112,7 @@ func (s Spec) WithDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
 	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && maps.Equal(a.Headers, b.Headers) &&
+		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) && a.Limits == b.Limits &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&

@@ -20,6 +20,7 @@ import (
 func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	env, said := s.inherits(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
+	said.TLS = said.TLS.Bare()
 	said.Inherit = nil // env has what is there of it
 	if said.URL != "" || said.Share != ShareSession {
 		said.Dir = "" // it starts in nobody's folder
@@ -90,7 +91,7 @@ func Apart(a, b Spec, m launch.Machine) (names []string) {
 		name string
 		x, y any
 	}{
-		{"command", a.Command, b.Command}, {"args", a.Args, b.Args}, {"cwd", a.Cwd, b.Cwd}, {"envFile", a.EnvFile, b.EnvFile}, {"url", a.URL, b.URL},
+		{"command", a.Command, b.Command}, {"args", a.Args, b.Args}, {"cwd", a.Cwd, b.Cwd}, {"envFile", a.EnvFile, b.EnvFile}, {"url", a.URL, b.URL}, {"tls", a.TLS.Bare(), b.TLS.Bare()},
 		{"sandbox.read", a.Sandbox.Read, b.Sandbox.Read}, {"sandbox.write", a.Sandbox.Write, b.Sandbox.Write},
 	} {
 		if !reflect.DeepEqual(key.x, key.y) {

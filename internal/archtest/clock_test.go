@@ -15,7 +15,7 @@ import (
 )
 
 // supports are the folders of what tests share, beside the files of tests.
-var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/", "internal/oauth/oauthtest/", "internal/spectest/", "rootsmgr/rootstest/"}
+var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/", "internal/oauth/oauthtest/", "internal/spectest/", "internal/trust/trusttest/", "rootsmgr/rootstest/"}
 
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{

@@ -109,6 +109,15 @@ type Remote struct {
 	URL     string            `koanf:"url"` // absolute, http or https
 	Headers map[string]string `koanf:"headers"`
 	Auth    *Auth             `koanf:"auth"` // nil = not said
+	TLS     *ServerTLS        `koanf:"tls"`  // nil = not said
+}
+
+// ServerTLS says how a server on the network is known, and what it is shown.
+type ServerTLS struct {
+	CA   string   `koanf:"ca"`   // a file; "" = none
+	Cert string   `koanf:"cert"` // a file; "" = none, and no Key
+	Key  string   `koanf:"key"`
+	Pin  []string `koanf:"pin"` // as trust.Pin has them
 }
 
 // Auth says how to log in at a server. References to secrets are marks.

@@ -252,6 +252,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
 	useless := []string{"url", "headers", "auth"}
+	c.secured(at, s, n)
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
 		if v := n.Get("roots"); v != nil && s.Roots == "args" {
@@ -276,6 +277,23 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	c.version(at, s, n, kind)
 	if kind == "command" {
 		c.shellLine(at, n)
+	}
+}
+
+// secured checks what an entry says of its TLS. Without effect, it would leave a person in the belief that it is there.
+func (c *checker) secured(at []string, s *Server, n *jsonc.Node) {
+	v := n.Get("tls")
+	if s.TLS == nil || v == nil {
+		return
+	}
+	at = under(at, "tls")
+	if scheme, _, _ := strings.Cut(s.URL, ":"); !strings.EqualFold(scheme, "https") && !(s.Disabled && strings.HasPrefix(s.URL, "${")) {
+		c.fail(at, v.Off, `goes with an https "url" only`, `write "https://HOST/PATH", or leave it out`)
+	}
+	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
+		if has, lacks := v.Get(pair[0]), v.Get(pair[1]); has != nil && lacks == nil {
+			c.fail(under(at, pair[0]), has.Off, fmt.Sprintf("needs %q beside it", pair[1]), "a server is shown a certificate and proves to have its key")
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
+	"mcphub/internal/trust"
 )
 
 // Settings are what hub.json says of the login at one server.
@@ -25,8 +26,9 @@ type Settings struct {
 	Document     string // the address of a client id metadata document, where ClientID is ""; "": none
 	ClientSecret string // a password, or a private key in PEM; "": none
 	Scopes       []string
-	Redirect     string // of the browser, without its port: http, and 127.0.0.1 or localhost; "": http://127.0.0.1/callback
-	CallbackPort int    // of the redirect; 0: any
+	Redirect     string         // of the browser, without its port: http, and 127.0.0.1 or localhost; "": http://127.0.0.1/callback
+	CallbackPort int            // of the redirect; 0: any
+	TLS          trust.Settings // of connections to Server; its authority counts for all
 }
 
 // A Flow speaks to the authorization server of one server.
@@ -52,7 +54,10 @@ func New(s Settings) (*Flow, error) {
 		return nil, fmt.Errorf("the redirect %s does not come back to this machine, by 127.0.0.1 or localhost", shown(s.Redirect))
 	}
 	r := reachOf(s.Server, s.Issuer)
-	plain := r.client()
+	plain, err := r.client(u, s.TLS)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
 	token := *plain
 	token.Transport = jsonTransport{plain.Transport}
 	return &Flow{set: s, back: back, reach: r, http: plain, token: &token}, nil

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"unicode"
 
 	"mcphub/internal/printable"
+	"mcphub/internal/trust"
 )
 
 // Bounds of one request.
@@ -133,17 +135,38 @@ func public(ip netip.Addr) bool {
 	return true
 }
 
-// client makes the HTTP client for the addresses in reach.
-func (r allowedHosts) client() *http.Client {
-	direct := &http.Transport{
-		DialContext: r.dial, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true,
-		DisableKeepAlives: true, // requests are few, and nothing is to be closed
+// client makes the HTTP client for the addresses in reach. What secures the connections to the server is for it alone; its
+// authority counts for the others too, which are of the same house.
+func (r allowedHosts) client(server *url.URL, set trust.Settings) (*http.Client, error) {
+	own, err := set.Server(server.Hostname(), nil) // who connects to the server itself warns
+	if err != nil {
+		return nil, err
 	}
-	proxied := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, DisableKeepAlives: true,
-		DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
+	others, err := set.Authority()
+	if err != nil {
+		return nil, err
 	}
-	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: &guardedTransport{r, direct, proxied}}
+	g := &guardedTransport{reach: r, proxy: http.ProxyFromEnvironment, others: r.ways(others)}
+	if own != nil {
+		g.proxy, g.server, g.own = trust.Proxy, placeOf(server), r.ways(own)
+	}
+	return &http.Client{Timeout: requestTime, CheckRedirect: follow, Transport: g}, nil
+}
+
+// ways are the two to a host: by itself, and by a proxy.
+type ways struct{ direct, proxied *http.Transport }
+
+func (r allowedHosts) ways(secured *tls.Config) ways {
+	return ways{
+		direct: &http.Transport{
+			DialContext: r.dial, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, TLSClientConfig: secured,
+			DisableKeepAlives: true, // requests are few, and nothing is to be closed
+		},
+		proxied: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, DisableKeepAlives: true, TLSClientConfig: secured.Clone(),
+			DialContext: (&net.Dialer{Timeout: dialTime}).DialContext,
+		},
+	}
 }
 
 // follow lets what was only asked for be found elsewhere.
@@ -159,8 +182,11 @@ func follow(req *http.Request, via []*http.Request) error {
 
 // guardedTransport sends each request, those after a redirect too, only where it may go.
 type guardedTransport struct {
-	reach           allowedHosts
-	direct, proxied *http.Transport
+	reach  allowedHosts
+	proxy  func(*http.Request) (*url.URL, error)
+	server string // the place of the server; "": nothing secures it beyond what secures the others
+	own    ways   // to it
+	others ways
 }
 
 // RoundTrip sends one request.
@@ -168,8 +194,16 @@ func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	if err := w.reach.check(req.URL); err != nil {
 		return nil, err
 	}
-	send := w.direct
-	if proxy, err := http.ProxyFromEnvironment(req); err == nil && proxy != nil {
+	by := w.others
+	if w.server != "" && req.URL.Scheme == "https" && placeOf(req.URL) == w.server {
+		by = w.own
+	}
+	send := by.direct
+	proxy, err := w.proxy(req)
+	if err != nil && w.server != "" {
+		return nil, err
+	}
+	if err == nil && proxy != nil {
 		// The proxy dials, so a name can only be looked up beforehand. One that is not
 		// known here is left to the proxy.
 		if ips, err := net.DefaultResolver.LookupNetIP(req.Context(), "ip", req.URL.Hostname()); err == nil {
@@ -179,7 +213,7 @@ func (w *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 				}
 			}
 		}
-		send = w.proxied
+		send = by.proxied
 	}
 	resp, err := send.RoundTrip(req)
 	if err == nil {

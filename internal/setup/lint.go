@@ -25,6 +25,7 @@ import (
 	"mcphub/internal/reference"
 	"mcphub/internal/secrets"
 	"mcphub/internal/spelling"
+	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -88,6 +89,7 @@ func (l *linter) entry(c *hub.Child) {
 		l.report(config.SeverityNote, reference.Show(aside), `"cwd" names a folder of your own to start in; "local": true has it start in the root, and obey that file`, "mcpServers", name, "command")
 	}
 	l.sandbox(c)
+	l.tls(c)
 	l.checkNamedPaths(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]
@@ -100,6 +102,26 @@ func (l *linter) entry(c *hub.Child) {
 			l.checkToolPattern([]string{name}, tool, "mcpServers", name, "paths", "args", tool)
 		}
 	}
+}
+
+// tls finds files of a server's TLS that cannot be used.
+func (l *linter) tls(c *hub.Child) {
+	set, name := c.Spec.TLS, c.Spec.Name
+	_, err := set.Server("", func(text string) {
+		l.report(config.SeverityWarning, text, "", "mcpServers", name, "tls", "key")
+	})
+	bad, ok := errors.AsType[*trust.Error](err)
+	if !ok {
+		return
+	}
+	path := []string{"mcpServers", name, "tls"}
+	for i, f := range []trust.File{set.CA, set.Cert, set.Key} {
+		if f.Path != "" && f.At == bad.At && strings.Contains(bad.Text, f.Path) {
+			path = append(path, []string{"ca", "cert", "key"}[i])
+			break
+		}
+	}
+	l.report(config.SeverityError, bad.Text, "correct the file, or the path", path...)
 }
 
 // sandbox finds what a server asks of the kernel that this system cannot hold, and

@@ -33,7 +33,7 @@ func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
 func LoginSettings(s *spec.Spec) oauth.Settings {
 	return oauth.Settings{
 		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
-		Scopes: s.Auth.Scopes, Redirect: s.Auth.Redirect, CallbackPort: s.Auth.CallbackPort,
+		Scopes: s.Auth.Scopes, Redirect: s.Auth.Redirect, CallbackPort: s.Auth.CallbackPort, TLS: s.TLS,
 	}
 }
 

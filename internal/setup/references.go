@@ -62,6 +62,9 @@ func secretFiles(f *config.File, home string) []string {
 	for i := range f.Servers {
 		s := &f.Servers[i]
 		add(s.EnvFile)
+		if s.TLS != nil {
+			add(s.TLS.Key)
+		}
 		for _, r := range s.References() {
 			if r.Kind == reference.File {
 				add(r.Name)

@@ -18,6 +18,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
+	"mcphub/internal/trust"
 	"mcphub/validate/declare"
 )
 
@@ -82,6 +83,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.URL != "" {
 		child.Transport = remote.Transport(s.Type)
 		child.Auth.Document = file.Auth.ClientID
+		child.TLS = tlsSettings(file, s, cfg.Home)
 	}
 	if a := s.Auth; a != nil {
 		child.Auth = spec.Auth{
@@ -137,8 +139,7 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 		Mode: sandboxModes[from.Mode], Default: from.Default, Sockets: choices[from.Sockets], KeepRunning: choices[from.Widen],
 		Network: sandbox.Network{On: from.Network.Word == "on"},
 	}
-	at := file.At("mcpServers", s.Name, "sandbox")
-	out.At = fmt.Sprintf("%s:%d", at.File, at.Line)
+	out.At = lineOf(file, "mcpServers", s.Name, "sandbox")
 	for _, port := range slices.Sorted(slices.Values(from.Network.Ports)) {
 		out.Network.Ports = append(out.Network.Ports, uint16(port))
 	}
@@ -149,6 +150,26 @@ func sandboxSettings(file *config.File, s *config.Server, home string) sandbox.S
 		out.Write = append(out.Write, resolvePath(file, path, home, false))
 	}
 	return out
+}
+
+// tlsSettings are how the server of an entry is known, and what it is shown.
+func tlsSettings(file *config.File, s *config.Server, home string) trust.Settings {
+	if s.TLS == nil {
+		return trust.Settings{}
+	}
+	named := func(path, key string) trust.File {
+		return trust.File{Path: resolvePath(file, path, home, false), At: lineOf(file, "mcpServers", s.Name, "tls", key)}
+	}
+	return trust.Settings{
+		CA: named(s.TLS.CA, "ca"), Cert: named(s.TLS.Cert, "cert"), Key: named(s.TLS.Key, "key"),
+		Pins: s.TLS.Pin, PinsAt: lineOf(file, "mcpServers", s.Name, "tls", "pin"),
+	}
+}
+
+// lineOf is where a key of hub.json stands.
+func lineOf(file *config.File, path ...string) string {
+	at := file.At(path...)
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
 }
 
 // sharedIdle is how long a shared server may be idle unless hub.json says

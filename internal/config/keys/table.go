@@ -141,6 +141,13 @@ var Entry = object(
 		Key{Name: "redirectPath", Note: RedirectPath, Spec: str(orNone(checkRedirectPath)), Text: "The path of the redirect. `\"\"`: none."},
 		Key{Name: "callbackPort", Note: "any that is free", Spec: whole(1, 65535), Text: "The port of the redirect, if the registration of the client names one: the redirect is `http://127.0.0.1:PORT/callback`, with the host and the path above."},
 	)},
+	Key{Name: "tls", Guard: true, Note: "what the system trusts", Text: "How a server with an https `url` is known, and what it is shown; see [servers.md](servers.md#certificates). It is about this server alone. Paths start at the folder of this file. A file that is renewed in its place counts for the next connection.", Spec: guarding(
+		Key{Name: "ca", Guard: true, Spec: place(), Text: "A file of certificates in PEM whose owners are trusted beside the authorities of the system, for the server and for what it logs in at."},
+		Key{Name: "cert", Guard: true, Spec: place(), Text: "The file of a certificate in PEM that is shown to the server alone, with those between it and its authority."},
+		Key{Name: "key", Guard: true, Spec: place(), Text: "The file of its key in PEM, which no other user should be able to read."},
+		Key{Name: "pin", Guard: true, Text: "`sha256/` and the SHA-256 of the server's public key in base64, or several of which one must fit, beside a certificate that is trusted.",
+			Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: &Spec{Kind: KindString, Expand: ExpandNow, Valid: checkPin}}},
+	)},
 	Key{Name: "type", Note: "stdio for command; for url HTTP, then SSE", Spec: choice(TransportStdio, TransportHTTP, TransportSSE), Text: "The transport."},
 	Key{Name: "roots", Note: "recognised, else list", Spec: choice("args", "list", "none"),
 		Text: "How it learns the roots: `args` puts them in the place of its directory arguments, `list` answers when it asks, `none` tells it nothing."},

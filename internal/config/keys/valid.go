@@ -1,6 +1,8 @@
 package keys
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"math"
 	"net"
 	"net/netip"
@@ -225,6 +227,14 @@ func checkRedirectPath(s string) string {
 }
 
 const redirectSigns = "/-._~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+func checkPin(s string) string {
+	sum, ok := strings.CutPrefix(s, "sha256/")
+	if raw, err := base64.StdEncoding.Strict().DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {
+		return `is no pin; want "sha256/" and 44 characters of base64, as the error of a pin that does not fit prints it`
+	}
+	return ""
+}
 
 // orNone takes an empty text too.
 func orNone(valid func(string) string) func(string) string {
