@@ -12,13 +12,10 @@ import (
 	"mcphub/internal/worker"
 )
 
-// maxOutput bounds what Output takes of a program.
-const maxOutput = 4 << 10
-
 // Output runs a program that ends by itself, such as one that prints its version,
-// and gives what it writes to stdout. It is ended with ctx, and all that it has
+// and gives what it writes to stdout, at most that many bytes of it. It is ended with ctx, and all that it has
 // started with it.
-func Output(ctx context.Context, l launch.Launch, log zerolog.Logger) (string, error) {
+func Output(ctx context.Context, l launch.Launch, most int64, log zerolog.Logger) (string, error) {
 	p, err := startProcess(l, log)
 	if err != nil {
 		return "", err
@@ -26,7 +23,7 @@ func Output(ctx context.Context, l launch.Launch, log zerolog.Logger) (string, e
 	_ = p.stdin.Close()
 	stop := context.AfterFunc(ctx, p.group.kill)
 	defer stop()
-	text, err := io.ReadAll(io.LimitReader(p.stdout, maxOutput))
+	text, err := io.ReadAll(io.LimitReader(p.stdout, most))
 	_ = p.stdout.Close()
 	<-p.ended
 	p.closePipes()

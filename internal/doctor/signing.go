@@ -33,7 +33,7 @@ func SigningOf(ctx context.Context, home string, log zerolog.Logger) Signing {
 		if git == "" {
 			return ""
 		}
-		said, err := process.Output(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, log)
+		said, err := process.Output(ctx, launch.Launch{Command: git, Args: append([]string{"config", "--global", "--includes"}, args...), Env: gitEnvironment(), Dir: home}, maxOutput, log)
 		if err != nil {
 			return ""
 		}

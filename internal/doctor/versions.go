@@ -47,7 +47,7 @@ func (e *examination) interpreter(ctx context.Context, s spec.Spec, program stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTime)
 	defer cancel()
-	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, e.Log)
+	said, err := process.Output(ctx, launch.Launch{Command: in.Path, Args: []string{"--version"}, Env: plainEnvironment(), Dir: e.found.Hub.Home}, maxOutput, e.Log)
 	if err == nil {
 		in.Version = number.FindString(said)
 	}
@@ -267,3 +267,6 @@ func pad(v []int) []int {
 	copy(out, v)
 	return out
 }
+
+// maxOutput is what a program that tells of itself prints at most.
+const maxOutput = 4 << 10
