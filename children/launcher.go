@@ -27,7 +27,7 @@ type ByURL struct{}
 func (ByURL) Launch(l launch.Launch, s spec.Spec, h jsonrpc.Handler, log zerolog.Logger) (link.Link, error) {
 	s = s.WithDefaults()
 	if s.URL != "" {
-		return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Login: s.Login, TLS: s.TLS, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
+		return remote.Open(remote.Server{URL: s.URL, Headers: s.Headers, Login: s.Login, Supply: s.Supply, TLS: s.TLS, Transport: s.Transport, FrameLimit: s.FrameLimit, IDLimit: s.IDLimit}, h, log)
 	}
 	return process.Start(l, process.Options{FrameLimit: s.FrameLimit, IDLimit: s.IDLimit, StopTimeout: s.StopTimeout}, h, log)
 }

@@ -112,6 +112,10 @@ type Options struct {
 	// is called by many goroutines.
 	Writes func(dirs []string) error
 
+	// Written, where set, tells which folder that servers may write, or might have written, holds one of these paths. It is
+	// called by many goroutines. nil: nothing is on record.
+	Written func(paths ...string) (dir string, ok bool)
+
 	// NoRoots, where set, says why an instance is served no roots. The answer to its
 	// roots/list says so too. It is called by many goroutines and must not block.
 	NoRoots func(k spec.Key) string

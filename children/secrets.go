@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"mcphub/children/headers"
 	"mcphub/children/launch"
 	"mcphub/children/program"
+	"mcphub/children/remote"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/internal/reference"
@@ -25,6 +28,7 @@ func (c *child) withSecrets(ctx context.Context, l launch.Launch, w want) (launc
 		if err == nil && c.common.Login != nil && s.LogsIn() {
 			s.Login, err = c.common.Login(c.key, s)
 		}
+		s.Supply = c.supply(s, w)
 		return l, s, err
 	}
 	l, err := c.machine.WithSecrets(s.Program(), l, w.Roots, value)
@@ -45,6 +49,39 @@ func (c *child) valueOf(ctx context.Context, w want) func(reference.Ref) (string
 		}
 		return c.common.Secret(ctx, r, func(real string) error { return machine.CheckRead(r.Name, real) })
 	}
+}
+
+// supply runs the program that prints the headers of a run; the zero Supply if there is none. The roots of the run count as
+// folders in which servers may write, also where nothing is on record.
+func (c *child) supply(s spec.Spec, w want) remote.Supply {
+	if s.HeadersFrom.Command == "" {
+		return remote.Supply{}
+	}
+	roots := program.RootPaths(w.Roots)
+	program := HeaderProgram(s, c.common.Environ, func(paths ...string) (string, bool) {
+		for _, path := range paths {
+			real, err := filepath.EvalSymlinks(path)
+			for _, root := range roots {
+				if sandbox.Contains(root, path) || err == nil && sandbox.Contains(root, real) {
+					return root, true
+				}
+			}
+		}
+		if c.common.Written == nil {
+			return "", false
+		}
+		return c.common.Written(paths...)
+	})
+	return remote.Supply{Headers: program.Run, TTL: s.HeadersFrom.TTL}
+}
+
+// HeaderProgram is the program that prints the headers of a Spec. environ is the hub's; that of the Spec's session counts for more.
+func HeaderProgram(s spec.Spec, environ []string, written func(paths ...string) (string, bool)) *headers.Command {
+	if s.Environ != nil {
+		environ = s.Environ
+	}
+	own := []string{"CLAUDE_CODE_MCP_SERVER_NAME=" + s.Name, "CLAUDE_CODE_MCP_SERVER_URL=" + s.URL} // as Claude Code names them
+	return &headers.Command{Program: s.HeadersFrom.Command, Args: s.HeadersFrom.Args, Environ: append(slices.Clip(environ), own...), At: s.HeadersFrom.At, Written: written}
 }
 
 // Resolved is a Spec of a server that is reached by URL with the values of its secrets

@@ -90,7 +90,7 @@ func New(cfg Config) (*Hub, error) {
 	limits := &conf.Limits
 	h.sup = children.NewSupervisor(children.Options{
 		Specs: conf.Specs(), Changed: changed, ListsChanged: h.listsChanged, Notification: h.handleChildNotification, Request: h.handleChildRequest, ClientProfile: h.clientOf, Principal: h.principalOf, Yield: h.yield, Level: h.levelOf, Roots: h.rootsQuery, NoRoots: h.noRoots, Log: cfg.Log, Version: cfg.Version, OnStderr: cfg.OnStderrLine, Record: cfg.Record, Redefined: h.toldRedefined, Refused: h.toldRefused, Launcher: cfg.Launcher,
-		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable,
+		MaxStarting: limits.Starting, MaxChildren: limits.Children, MaxEach: principalChildren(limits, limits.Children), Environ: cfg.Environ, Home: cfg.Home, Dir: cfg.Dir, Cache: cfg.Cache, Secret: cfg.Secret, Login: cfg.Login, Writes: cfg.RecordWritable, Written: cfg.Written,
 	})
 	h.sessions.Supervisor, h.sessions.RecordWritable = h.sup, cfg.RecordWritable
 	h.surroundings = surroundings.NewTable(&h.current, h.sup, h.ownTools)

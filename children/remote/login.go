@@ -33,6 +33,9 @@ type loggedIn struct {
 // token. Redirects are followed only to where the token may go: see redirected.
 func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
+	if r.Header.Get("Authorization") != "" { // by a Supply, whose business it is then
+		return l.next.RoundTrip(r)
+	}
 	token := l.login.Token(ctx)
 	for try := 1; ; try++ {
 		resp, err := l.next.RoundTrip(withToken(r, token))
@@ -44,8 +47,7 @@ func (l *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 			text, logIn = refusesAll, false
 		}
 		if next == "" || try == maxTries {
-			resp.Request = r.WithContext(context.WithValue(ctx, adviceKey{}, advice{text, logIn}))
-			return resp, nil
+			return advised(resp, r, advice{text, logIn}), nil
 		}
 		if r.GetBody != nil {
 			body, err := r.GetBody()

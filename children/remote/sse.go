@@ -56,6 +56,7 @@ func (l *sseLink) Run(ctx context.Context) error {
 		l.mu.Unlock()
 	}
 	l.over(jsonrpc.ErrClosed)
+	l.supply.stop()
 	l.jobs.wait()
 	l.client.CloseIdleConnections()
 	return err

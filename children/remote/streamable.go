@@ -65,6 +65,7 @@ func (l *httpLink) Run(ctx context.Context) error {
 		l.leave()
 	}
 	l.over(jsonrpc.ErrClosed)
+	l.supply.stop()
 	l.jobs.wait()
 	l.client.CloseIdleConnections()
 	return err

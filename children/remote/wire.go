@@ -46,7 +46,8 @@ type wire struct {
 	url     *url.URL
 	headers map[string]string
 	limit   int
-	idLimit int // bytes of the id of a request of the child
+	idLimit int     // bytes of the id of a request of the child
+	supply  *supply // of more headers; nil: there is none
 	client  *http.Client
 	log     zerolog.Logger
 	served  chan struct{} // a token for each request of the child being served
@@ -84,12 +85,24 @@ func newWire(u *url.URL, s Server, secured *tls.Config, h jsonrpc.Handler, log z
 	if s.Login != nil {
 		w.client.Transport = &loggedIn{s.Login, w.client.Transport}
 	}
+	if s.Supply.Headers != nil {
+		w.supply = &supply{from: s.Supply, jobs: &w.jobs}
+		w.client.Transport = &resupplied{w.supply, s.Headers, w.client.Transport}
+	}
 	w.client.Transport = redirected{w.client.Transport}
 	return w
 }
 
 // request makes a request with the child's headers.
 func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][]byte) (*http.Request, error) {
+	var more *supplied
+	if w.supply != nil {
+		var err error
+		if more, err = w.supply.get(ctx); err != nil {
+			return nil, err
+		}
+		ctx = context.WithValue(ctx, suppliedKey{}, more)
+	}
 	var r io.Reader = http.NoBody
 	if body != nil {
 		r = &pieces{parts: body}
@@ -99,11 +112,12 @@ func (w *wire) request(ctx context.Context, method string, to *url.URL, body [][
 		return nil, err
 	}
 	for name, value := range w.headers {
-		if strings.EqualFold(name, "Host") {
-			req.Host = value
-			continue
+		set(req, name, value)
+	}
+	if more != nil {
+		for name, value := range more.headers {
+			set(req, name, value)
 		}
-		req.Header.Set(name, value)
 	}
 	if body != nil {
 		size := 0
@@ -207,6 +221,7 @@ func status(resp *http.Response) error {
 	if m := errorIn(text); m != nil {
 		e.Text = jsonrpc.ParseError(m.Error).Error()
 	}
+	e.Text = hide(e.Text, resp.Request)
 	if hint := hintOn(resp); hint != "" {
 		e.Text = hint
 	}
@@ -420,12 +435,14 @@ type jobs struct {
 	wg   sync.WaitGroup
 }
 
-func (j *jobs) start(f func()) {
+// start reports whether f is called.
+func (j *jobs) start(f func()) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.over {
 		j.wg.Go(f)
 	}
+	return !j.over
 }
 
 func (j *jobs) wait() {

@@ -46,7 +46,8 @@ func (s Spec) Digest(m launch.Machine, version string, clients Era, shown []byte
 	}
 	put(s.Auth.ClientID, s.Auth.Issuer)
 	put(s.Auth.Scopes...)
-	put(s.TLS.Cert.Path)
+	put(s.TLS.Cert.Path, s.HeadersFrom.Command)
+	put(s.HeadersFrom.Args...)
 	put(s.URL, string(s.Transport), s.Era.String(), s.Protocol, clients.String())
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		put(name, s.Headers[name])

@@ -34,10 +34,12 @@ type Spec struct {
 	Auth    Auth              // of the login at URL
 	Login   remote.Login      // the login of an instance, set as it is started; Equal does not look at it
 
-	Era       Era              // which family of protocol versions it is spoken to in
-	Protocol  string           // the one version of the handshake that is proposed; "": the newest, and older ones if it refuses that
-	TLS       trust.Settings   // of the connections to URL
-	Transport remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
+	Era         Era              // which family of protocol versions it is spoken to in
+	Protocol    string           // the one version of the handshake that is proposed; "": the newest, and older ones if it refuses that
+	TLS         trust.Settings   // of the connections to URL
+	HeadersFrom HeaderProgram    // prints more headers of requests to URL
+	Supply      remote.Supply    `json:"-"` // runs it, set as an instance is started; Equal does not look at it
+	Transport   remote.Transport // to URL; "": Streamable HTTP, and the older SSE where the server knows only that
 
 	Command string            // a name looked up in the child's PATH, or an absolute path
 	Args    []string          //
@@ -112,11 +114,23 @@ func (s Spec) WithDefaults() Spec {
 func (s Spec) Equal(o Spec) bool {
 	a, b := s.WithDefaults(), o.WithDefaults()
 	return a.Name == b.Name && a.Variant == b.Variant && a.Command == b.Command && a.Cwd == b.Cwd &&
-		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && maps.Equal(a.Headers, b.Headers) &&
+		a.URL == b.URL && a.Auth.equal(b.Auth) && a.Era == b.Era && a.Protocol == b.Protocol && a.Transport == b.Transport && a.TLS.Equal(b.TLS) && a.HeadersFrom.equal(b.HeadersFrom) && maps.Equal(a.Headers, b.Headers) &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.EnvFile == b.EnvFile && slices.Equal(a.Inherit, b.Inherit) &&
 		a.Roots == b.Roots && a.Directories == b.Directories && a.Share == b.Share && a.Local == b.Local && a.Sandbox.Equal(b.Sandbox) && a.Limits == b.Limits &&
 		a.StartTimeout == b.StartTimeout && a.CallTimeout == b.CallTimeout && a.IdleTimeout == b.IdleTimeout &&
 		a.StopTimeout == b.StopTimeout && a.FrameLimit == b.FrameLimit && a.IDLimit == b.IDLimit && a.Probe == b.Probe
+}
+
+// A HeaderProgram prints headers; the zero HeaderProgram is none.
+type HeaderProgram struct {
+	Command string // as that of a Spec
+	Args    []string
+	TTL     time.Duration // how long the headers hold
+	At      string        // the line of hub.json
+}
+
+func (p HeaderProgram) equal(o HeaderProgram) bool {
+	return p.Command == o.Command && slices.Equal(p.Args, o.Args) && p.TTL == o.TTL
 }
 
 // Auth says how to log in at a server that asks for it. ClientSecret may hold marks of

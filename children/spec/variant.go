@@ -12,6 +12,7 @@ import (
 
 	"mcphub/children/launch"
 	"mcphub/children/program"
+	"mcphub/children/remote"
 )
 
 // VariantDigest is a digest of all that makes an instance of s another one than the same entry is
@@ -20,7 +21,7 @@ import (
 func (s Spec) VariantDigest(isDir func(path string) bool) string {
 	env, said := s.inherits(isDir), s.WithDefaults()
 	said.Environ, said.Variant, said.Revision, said.Start, said.Sandbox.At, said.ShareWhy = nil, "", 0, 0, "", ""
-	said.TLS = said.TLS.Bare()
+	said.TLS, said.HeadersFrom.At, said.Supply = said.TLS.Bare(), "", remote.Supply{}
 	said.Inherit = nil // env has what is there of it
 	if said.URL != "" || said.Share != ShareSession {
 		said.Dir = "" // it starts in nobody's folder
@@ -92,6 +93,7 @@ func Apart(a, b Spec, m launch.Machine) (names []string) {
 		x, y any
 	}{
 		{"command", a.Command, b.Command}, {"args", a.Args, b.Args}, {"cwd", a.Cwd, b.Cwd}, {"envFile", a.EnvFile, b.EnvFile}, {"url", a.URL, b.URL}, {"tls", a.TLS.Bare(), b.TLS.Bare()},
+		{"headersFrom", append([]string{a.HeadersFrom.Command}, a.HeadersFrom.Args...), append([]string{b.HeadersFrom.Command}, b.HeadersFrom.Args...)},
 		{"sandbox.read", a.Sandbox.Read, b.Sandbox.Read}, {"sandbox.write", a.Sandbox.Write, b.Sandbox.Write},
 	} {
 		if !reflect.DeepEqual(key.x, key.y) {

@@ -206,6 +206,11 @@ func resolvePaths(entry edit.Table, base string) edit.Table {
 	if program, ok := entry.Get("command").(string); ok && relative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(from) {
 		entry = entry.With("command", filepath.Join(from, program))
 	}
+	if helper, ok := entry.Get("headersFrom").(edit.Table); ok && filepath.IsAbs(base) {
+		if program, ok := helper.Get("command").(string); ok && relative(program) && strings.ContainsAny(program, `/\`) {
+			entry = entry.With("headersFrom", helper.With("command", filepath.Join(base, program)))
+		}
+	}
 	return entry
 }
 

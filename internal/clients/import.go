@@ -433,6 +433,8 @@ func (im *Import) whyUnserved(there edit.Table) string {
 		return asked
 	case slices.ContainsFunc(im.Server.Held, func(h HubKey) bool { return h.Key == "envFile" }) && !there.Has("envFile"):
 		return "its envFile is left out"
+	case slices.ContainsFunc(im.Server.Held, func(h HubKey) bool { return h.Key == "headersFrom" }) && !there.Has("headersFrom"):
+		return "its headersFrom is left out"
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/config/jsonc"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/lazyregexp"
 )
 
 // alias is another client's spelling of one of our keys.
@@ -44,6 +45,7 @@ var aliases = []alias{
 	{from: "bearerTokenEnv", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env", to: "headers.Authorization", conv: fromVariable("Bearer ")},
 	{from: "bearer_token_env_var", to: "headers.Authorization", conv: fromVariable("Bearer ")},
+	{from: "headersHelper", to: "headersFrom", conv: helperOf},
 	{from: "oauth", to: "auth", conv: oauthOf},
 	{from: "enabled", to: "disabled", conv: not},
 	{from: "isActive", to: "disabled", conv: not},
@@ -149,6 +151,10 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 		case known || slices.Contains(clientKeys, m.Name):
 		case a != nil:
 			if m.Value.Kind != 'n' && !noLogin(m) {
+				if m.Name == "headersHelper" && helperOf(m.Value).Kind != '{' {
+					c.fail(under(at, m.Name), m.Off, "is more than a program and its arguments, and there is no shell", `write "headersFrom": {"command": ..., "args": [...]}`)
+					continue
+				}
 				c.lostRedirect(at, m)
 				c.apply(at, out, a, m)
 			}
@@ -258,6 +264,25 @@ func oauthOf(v *jsonc.Node) *jsonc.Node {
 	}
 	return out
 }
+
+// helperOf takes Claude Code's line for a shell apart, if it is a program and its arguments and nothing that a shell would read
+// otherwise; else it is v.
+func helperOf(v *jsonc.Node) *jsonc.Node {
+	words := strings.Fields(v.Text)
+	bare := plainVariable.ReplaceAllString(v.Text, "")
+	if v.Kind != '"' || len(words) == 0 || strings.Contains(words[0], "=") || strings.ContainsAny(bare, "\"'`\\|&;<>()*?[]{}#$!\n") || strings.Contains(strings.TrimPrefix(bare, "~/"), "~") {
+		return v
+	}
+	word := func(text string) *jsonc.Node { return &jsonc.Node{Kind: '"', Off: v.Off, Text: text} }
+	args := &jsonc.Node{Kind: '[', Off: v.Off}
+	for _, w := range words[1:] {
+		args.Elems = append(args.Elems, word(w))
+	}
+	return &jsonc.Node{Kind: '{', Off: v.Off, Members: []jsonc.Member{{Name: "command", Off: v.Off, Value: word(words[0])}, {Name: "args", Off: v.Off, Value: args}}}
+}
+
+// plainVariable matches a variable that the hub replaces as a shell does.
+var plainVariable = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // redirectParts are our keys for the redirect m of a client, but for those that auth has itself; none if the hub cannot be
 // come back to there.

@@ -98,6 +98,8 @@ var aliasRows = []struct{ theirs, ours string }{
 	{`{"url": "http://h/", "oauth": {"redirectUri": "http://localhost:7777/oauth/callback"}}`, `{"url": "http://h/", "auth": {"redirectHost": "localhost", "redirectPath": "/oauth/callback", "callbackPort": 7777}}`},
 	{`{"url": "http://h/", "oauth": {"redirect_uri": "http://127.0.0.1/back"}}`, `{"url": "http://h/", "auth": {"redirectHost": "127.0.0.1", "redirectPath": "/back"}}`},
 	{`{"url": "http://h/", "oauth": {"redirectUri": "http://127.0.0.1:1", "callbackPort": 2}}`, `{"url": "http://h/", "auth": {"redirectHost": "127.0.0.1", "redirectPath": "", "callbackPort": 2}}`},
+	{`{"url": "http://h/", "headersHelper": "/opt/token --for  ${X}"}`, `{"url": "http://h/", "headersFrom": {"command": "/opt/token", "args": ["--for", "y"]}}`},
+	{`{"url": "http://h/", "headersHelper": "~/bin/token"}`, `{"url": "http://h/", "headersFrom": {"command": "~/bin/token"}}`},
 	{`{"url": "http://h/", "oauth": false}`, `{"url": "http://h/"}`},
 	{`{"url": "http://h/", "oauth": {"enabled": false, "clientId": "i"}}`, `{"url": "http://h/"}`},
 	{`{"command": "x", "args": null, "env": null, "cwd": null, "disabled": null, "timeoutMs": null}`, `{"command": "x"}`},

@@ -110,6 +110,15 @@ type Remote struct {
 	Headers map[string]string `koanf:"headers"`
 	Auth    *Auth             `koanf:"auth"` // nil = not said
 	TLS     *ServerTLS        `koanf:"tls"`  // nil = not said
+
+	HeadersFrom *HeadersFrom `koanf:"headersFrom"` // nil = not said
+}
+
+// HeadersFrom names a program that prints headers.
+type HeadersFrom struct {
+	Command string        `koanf:"command"`
+	Args    []string      `koanf:"args"`
+	TTL     time.Duration `koanf:"ttl"` // 0 = not said
 }
 
 // ServerTLS says how a server on the network is known, and what it is shown.

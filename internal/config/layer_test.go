@@ -139,7 +139,7 @@ func TestEveryKeyByFileEnvironmentAndFlag(t *testing.T) {
 			if s.Err == nil {
 				continue
 			}
-			if !slices.Contains([]string{"mcpServers.x", "mcpServers.x.type", "mcpServers.x.tls"}, s.Err.Key) { // which stand alone here
+			if !slices.Contains([]string{"mcpServers.x", "mcpServers.x.type", "mcpServers.x.tls", "mcpServers.x.headersFrom"}, s.Err.Key) { // which stand alone here
 				t.Fatal(s.Err)
 			}
 			s.Err.File, s.Err.Line, s.Err.Col = "", 0, 0

@@ -251,7 +251,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == keys.TransportStdio) != (kind == "command") {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
-	useless := []string{"url", "headers", "auth"}
+	useless := []string{"url", "headers", "headersFrom", "auth"}
 	c.secured(at, s, n)
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
@@ -280,8 +280,11 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	}
 }
 
-// secured checks what an entry says of its TLS. Without effect, it would leave a person in the belief that it is there.
+// secured checks what an entry says of its TLS and of a program for headers. Without effect, it would leave a person in the belief that it is there.
 func (c *checker) secured(at []string, s *Server, n *jsonc.Node) {
+	if v := n.Get("headersFrom"); s.HeadersFrom != nil && v != nil && v.Get("command") == nil {
+		c.fail(under(at, "headersFrom"), v.Off, `"command" is missing`, "name the program that prints them")
+	}
 	v := n.Get("tls")
 	if s.TLS == nil || v == nil {
 		return

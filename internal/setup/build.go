@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,9 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/internal/config"
+	"mcphub/internal/config/hubfile"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
 	"mcphub/internal/oauth/logins"
 	"mcphub/internal/printable"
@@ -86,6 +89,9 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	} else if s.Shares {
 		share(file, cfg)
 	}
+	if s.Consent.Keeps() {
+		cfg.Written = s.written
+	}
 	if s.Reach != nil {
 		cfg.RecordWritable = func(dirs []string) error {
 			if err := s.Reach.Add(dirs...); err != nil {
@@ -96,6 +102,23 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	}
 	cfg.ForSurroundings = (&clientReader{src: *s, file: file, made: *cfg, folders: folders}).settings
 	return r, errors.Join(wrong[:]...)
+}
+
+// written tells which folder holds one of these paths, or a link on its way, in which a server of any hub of this user may write
+// or could have written. What no person has accepted since counts.
+func (s *Source) written(paths ...string) (dir string, ok bool) {
+	i := consent.Item{ID: "headersFrom"} // never accepted
+	for _, path := range paths {
+		trail, err := hubfile.Follow(path)
+		if err != nil {
+			return path, true
+		}
+		i.Paths = append(i.Paths, trail.All()...)
+	}
+	if dir, ok = s.Consent.CouldBeWritten(i); ok {
+		dir = cmp.Or(dir, "a folder that cannot be told")
+	}
+	return dir, ok
 }
 
 // settings returns what needs no look at the machine.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children"
+	"mcphub/children/headers"
 	"mcphub/children/hints"
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
@@ -90,6 +92,12 @@ func (l *linter) entry(c *hub.Child) {
 	}
 	l.sandbox(c)
 	l.tls(c)
+	if c.Spec.HeadersFrom.Command != "" {
+		_, err := children.HeaderProgram(c.Spec, l.cfg.Environ, l.cfg.Written).Find()
+		if bad, ok := errors.AsType[*headers.Error](err); ok {
+			l.report(config.SeverityError, bad.Text, "", "mcpServers", name, "headersFrom")
+		}
+	}
 	l.checkNamedPaths(c)
 	for k, patterns := range [][]string{c.Include, c.Exclude, c.Always} {
 		key := []string{"include", "exclude", "always"}[k]

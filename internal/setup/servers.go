@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -84,6 +85,9 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		child.Transport = remote.Transport(s.Type)
 		child.Auth.Document = file.Auth.ClientID
 		child.TLS = tlsSettings(file, s, cfg.Home)
+		if h := s.HeadersFrom; h != nil {
+			child.HeadersFrom = spec.HeaderProgram{Command: resolvePath(file, h.Command, cfg.Home, true), Args: h.Args, TTL: cmp.Or(h.TTL, headersHold), At: lineOf(file, "mcpServers", s.Name, "headersFrom")}
+		}
 	}
 	if a := s.Auth; a != nil {
 		child.Auth = spec.Auth{
@@ -171,6 +175,9 @@ func lineOf(file *config.File, path ...string) string {
 	at := file.At(path...)
 	return fmt.Sprintf("%s:%d", at.File, at.Line)
 }
+
+// headersHold is how long the headers of a program hold if hub.json does not say.
+const headersHold = 10 * time.Minute
 
 // sharedIdle is how long a shared server may be idle unless hub.json says
 // otherwise; a session's own is never stopped, its state is the user's.

@@ -131,6 +131,11 @@ var Entry = object(
 	Key{Name: "local", Def: `false`, Spec: flagSpec, Text: "Let programs and settings come from the working directory, programs from folders of PATH inside a root, and `envFile` from a root."},
 	Key{Name: "url", Spec: UrlSpec, Text: "The address of a server on the network, http or https."},
 	Key{Name: "headers", Spec: &Spec{Kind: KindMap, Elem: headerSpec, Named: checkHeader}, Text: "HTTP headers sent to it."},
+	Key{Name: "headersFrom", Guard: true, Note: "none", Text: "A program of yours that prints more headers, as a JSON object of strings, such as a token that ends. It runs as you, held to nothing, and never from a folder in which servers may write; see [servers.md](servers.md#headers-of-a-program).", Spec: guarding(
+		Key{Name: "command", Guard: true, Spec: commandSpec, Text: "The program; one name or path, not a shell line. A path starts at the folder of this file."},
+		Key{Name: "args", Guard: true, Spec: listOf(&Spec{Kind: KindString, Expand: ExpandNow}), Text: "Its arguments. Paths in them are absolute."},
+		Key{Name: "ttl", Note: "10m", Spec: span(time.Millisecond, 30*day), Text: "How long its headers hold. They are renewed before, once, if the server answers 401."},
+	)},
 	Key{Name: "auth", Note: "found out as the server asks", Text: "How to log in at a server with `url` that asks for OAuth; see [logins.md](logins.md). Without it `mcphub auth login NAME` works all the same, if the server lets programs register themselves.", Spec: object(
 		Key{Name: "clientId", Note: "registered by itself", Spec: &Spec{Kind: KindString, Expand: ExpandNow}, Text: "The client that was registered at the authorization server for this program, or the https address of a client id metadata document."},
 		Key{Name: "clientSecret", Spec: &Spec{Kind: KindString, Expand: ExpandNow, Secrets: true}, Text: "Its secret, or its private key in PEM: a reference such as `${keyring:NAME}`."},

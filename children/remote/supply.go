@@ -1,0 +1,226 @@
+package remote
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mcphub/internal/jsonrpc"
+)
+
+// A Supply gives headers that change, such as a token that a program prints. The zero Supply gives none.
+type Supply struct {
+	Headers func(ctx context.Context) (map[string]string, error) // is called by one goroutine at a time
+	TTL     time.Duration                                        // how long they hold
+}
+
+// supply keeps the headers of a Supply.
+type supply struct {
+	from Supply
+	jobs *jobs
+	now  atomic.Pointer[supplied] // nil: none are there yet
+
+	mu      sync.Mutex
+	running *supplying // nil: no renewal is
+	end     context.CancelFunc
+}
+
+// supplied are headers, and until when they hold.
+type supplied struct {
+	headers map[string]string
+	until   time.Time
+}
+
+// supplying is a renewal that is under way.
+type supplying struct {
+	done chan struct{}
+	got  *supplied
+	err  error
+}
+
+// get returns headers that hold.
+func (s *supply) get(ctx context.Context) (*supplied, error) {
+	if h := s.now.Load(); h != nil && time.Now().Before(h.until) {
+		return h, nil
+	}
+	return s.renew(ctx, nil)
+}
+
+// renew returns headers that hold and are not used. One renewal serves all who wait, and goes on if they give up.
+func (s *supply) renew(ctx context.Context, used *supplied) (*supplied, error) {
+	s.mu.Lock()
+	if h := s.now.Load(); h != nil && h != used && time.Now().Before(h.until) {
+		s.mu.Unlock()
+		return h, nil
+	}
+	r := s.running
+	if r == nil {
+		r = &supplying{done: make(chan struct{})}
+		on, end := context.WithCancel(context.WithoutCancel(ctx))
+		s.running, s.end = r, end
+		if !s.jobs.start(func() { s.run(on, r) }) {
+			s.running = nil
+			end()
+			s.mu.Unlock()
+			return nil, jsonrpc.ErrClosed
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.got, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *supply) run(ctx context.Context, r *supplying) {
+	headers, err := s.from.Headers(ctx)
+	if r.err = err; err == nil {
+		r.got = &supplied{headers, time.Now().Add(s.from.TTL)}
+		s.now.Store(r.got)
+	}
+	s.mu.Lock()
+	s.end()
+	s.running = nil
+	s.mu.Unlock()
+	close(r.done)
+}
+
+// stop ends a renewal that is under way.
+func (s *supply) stop() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		s.end()
+	}
+}
+
+// suppliedKey is that of the headers in the context of the request that they are for.
+type suppliedKey struct{}
+
+// resupplied sends a request once more with other headers if the server refuses those that it had.
+type resupplied struct {
+	supply *supply
+	static map[string]string // of hub.json; those of the Supply count for more
+	next   http.RoundTripper
+}
+
+// RoundTrip sends one request.
+func (t *resupplied) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	used, _ := r.Context().Value(suppliedKey{}).(*supplied)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || used == nil {
+		return resp, err
+	}
+	now, err := t.supply.renew(r.Context(), used)
+	switch {
+	case err != nil:
+		return advised(resp, r, advice{text: err.Error()}), nil
+	case maps.Equal(now.headers, used.headers):
+		return advised(resp, r, advice{text: "headersFrom prints the headers that it refuses, again"}), nil
+	}
+	again := r.Clone(context.WithValue(r.Context(), suppliedKey{}, now))
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return resp, nil
+		}
+	}
+	drain(resp.Body)
+	for name, value := range used.headers {
+		if setOn(again, name) == value { // else the connection has set it otherwise
+			unset(again, name)
+			if own := t.own(name); own != "" {
+				set(again, name, own)
+			}
+		}
+	}
+	for name, value := range now.headers {
+		if was := setOn(again, name); was == "" || was == t.own(name) {
+			set(again, name, value)
+		}
+	}
+	resp, err = t.next.RoundTrip(again)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && adviceOn(resp) == (advice{}) {
+		resp = advised(resp, again, advice{text: "it refuses the headers of headersFrom, and new ones too"})
+	}
+	return resp, err
+}
+
+// own is what hub.json says a header is.
+func (t *resupplied) own(name string) string {
+	for have, value := range t.static {
+		if strings.EqualFold(have, name) {
+			return value
+		}
+	}
+	return ""
+}
+
+// set sets a header of hub.json or of a Supply.
+func set(r *http.Request, name, value string) {
+	if strings.EqualFold(name, "Host") {
+		r.Host = value
+		return
+	}
+	r.Header.Set(name, value)
+}
+
+func setOn(r *http.Request, name string) string {
+	if strings.EqualFold(name, "Host") {
+		return r.Host
+	}
+	return r.Header.Get(name)
+}
+
+func unset(r *http.Request, name string) {
+	if strings.EqualFold(name, "Host") {
+		r.Host = ""
+		return
+	}
+	r.Header.Del(name)
+}
+
+// advised is an answer with advice on it.
+func advised(resp *http.Response, sent *http.Request, a advice) *http.Response {
+	if resp.Request != nil {
+		sent = resp.Request // with all its headers, which no error shows
+	}
+	resp.Request = sent.WithContext(context.WithValue(sent.Context(), adviceKey{}, a))
+	return resp
+}
+
+// plainHeaders are those of requests that hold nothing secret; the others are of hub.json, of a Supply or of a Login.
+var plainHeaders = map[string]bool{
+	"Accept": true, "Content-Type": true, "Content-Length": true, "User-Agent": true, "Last-Event-Id": true,
+}
+
+// shortestHidden is the length below which a value is no secret, and would be found in words.
+const shortestHidden = 8
+
+// hide takes out of a text what the request has sent as a secret: servers quote what they were sent.
+func hide(text string, r *http.Request) string {
+	if r == nil {
+		return text
+	}
+	for name, values := range r.Header {
+		if plainHeaders[name] || strings.HasPrefix(name, "Mcp-") {
+			continue
+		}
+		for _, value := range values {
+			for _, word := range append([]string{value}, strings.Fields(value)...) {
+				if len(word) >= shortestHidden {
+					text = strings.ReplaceAll(text, word, "[redacted]")
+				}
+			}
+		}
+	}
+	return text
+}
