@@ -32,6 +32,7 @@ type Settings struct {
 	// now: a sandbox, those of a policy, those that were granted. If a root is a
 	// link in one of them, it is not followed out of it. nil is none.
 	WritableDirs func() []string
+	Mapping      Mapping // of the client's roots
 }
 
 func (s Settings) places() []string {

@@ -106,6 +106,7 @@ type blueprint struct {
 	entries []Entry
 	skipped []Skipped // before anything was looked at
 	top     *Snapshot // the ceiling, nil for none
+	mapping Mapping   // of roots that come from a client
 	places  []string  // directories beside the roots that servers may write in: see nested.go
 }
 
@@ -179,8 +180,13 @@ func (b *builder) overflow(reason string) {
 
 // look makes one entry a candidate, or skips it.
 func (b *builder) look(entry Entry) {
-	raw := entry.URI
-	if b.origin.fromClient() || platform.IsFileURI(raw) {
+	raw, mapped := entry.URI, false
+	if b.origin.fromClient() {
+		if path, ok := b.mapping.path(b.disk.Platform, raw); ok {
+			raw, mapped = path, true
+		}
+	}
+	if !mapped && (b.origin.fromClient() || platform.IsFileURI(raw)) {
 		path, err := b.disk.Platform.ParseRootURI(raw)
 		if err != nil {
 			if b.origin.fromClient() && platform.HasOtherScheme(raw) && len(b.others) < maxSkipped {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/internal/worker"
+	"mcphub/rootsmgr/guard"
 )
 
 // terms is what an operator says about roots. Immutable.
@@ -16,12 +17,12 @@ type terms struct {
 func (t *terms) equal(o *terms) bool {
 	a, b := t.settings, o.settings
 	// Ceiling and WritableDirs are not compared: they stay those of the session.
-	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
+	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equal(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
 }
 
 // Reconfigure replaces the operator's settings while the session lives. It
 // returns at once, and calls that start afterwards are judged by the new ones. A
-// fallback and roots.when take effect at once, timeouts with the next question and
+// fallback, a Mapping and roots.when take effect at once, timeouts with the next question and
 // the next call. The client is not asked again. The ceiling and WritableDirs that the
 // session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
@@ -54,11 +55,21 @@ func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	case now.asked == nil:
 		return t.settings.fallbackView(m.fsys, generation, fallback, CaseFailed, view.Err)
 	}
-	next, _ := t.reckon(m.fsys, now.asked, now.askedUnder, func() uint64 { return generation })
+	next, _ := t.reckon(m.fsys, t.remap(m.fsys, now.asked, func() uint64 { return generation }), now.askedUnder, func() uint64 { return generation })
 	if view.Stale && !now.greeting.withCall {
 		next.Stale, next.Err = true, view.Err
 	}
 	return next
+}
+
+// remap is an answer of the client as these terms map it.
+func (t *terms) remap(fsys guard.FS, asked *Snapshot, next func() uint64) *Snapshot {
+	if asked == nil || asked.made.mapping.equal(t.settings.Mapping) {
+		return asked
+	}
+	bp := asked.made
+	bp.mapping = t.settings.Mapping
+	return bp.snapshot(fsys, next(), asked.origin)
 }
 
 // amend makes the view anew by the terms that hold now.
@@ -66,6 +77,7 @@ func (l *loop) amend() {
 	l.terms = l.m.terms.Load()
 	fresh := newDebounce(l.terms.settings.Debounce)
 	l.debounce.quiet, l.debounce.most = fresh.quiet, fresh.most
+	l.asked = l.terms.remap(l.m.fsys, l.asked, func() uint64 { return l.m.generation.Add(1) })
 	l.remake()
 	l.publish()
 }

@@ -68,7 +68,7 @@ func (m *Manager) WithCallOnce(p Page) View {
 func (m *Manager) read(t *terms, p Page) *callRoots {
 	generation := m.generation.Add(1)
 	top := t.settings.ceiling(m.fsys, generation)
-	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places()}
+	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places(), mapping: t.settings.Mapping}
 	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
 }
 

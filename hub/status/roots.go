@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/internal/printable"
 	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/platform"
 )
 
 // Root is a directory or file in scope.
@@ -29,7 +31,24 @@ type Skipped struct {
 	Raw    string `json:"raw"`
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
+	Map    string `json:"map,omitempty"` // what in hub.json would make a directory here of it, if that is the folder meant
 }
+
+// mapLine is what in hub.json would make a root of an entry that gave none; "" if nothing would.
+func mapLine(sk rootsmgr.Skipped) string {
+	from, to, ok := sk.Unmapped(platform.Host())
+	if !ok {
+		return ""
+	}
+	line, err := json.Marshal(map[string]any{"map": map[string]string{from: to}})
+	if err != nil {
+		return ""
+	}
+	return printable.Escape(`"roots": `+string(line), 2*maxLine)
+}
+
+// maxLine bounds what is shown of the URI of a root.
+const maxLine = 1024
 
 // Roots is the answer of get-roots. The first five members are the
 // ones that its first users know; the others came later.
@@ -101,7 +120,7 @@ func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era str
 	}
 	r.RootsCount = len(r.Roots)
 	for _, sk := range snap.Skipped() {
-		r.Skipped = append(r.Skipped, Skipped{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason})
+		r.Skipped = append(r.Skipped, Skipped{printable.Escape(sk.Raw, 200), printable.Escape(sk.Name, 100), sk.Reason, mapLine(sk)})
 	}
 	if view.Err != nil {
 		r.LastError = printable.Clean(view.Err.Error())

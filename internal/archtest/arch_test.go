@@ -143,7 +143,7 @@ var allowed = map[string][]string{
 	"children/hints":          {"children/sandbox", "internal/printable"},
 	"children/learn":          {"children/sandbox"},
 	"children/packages":       {"children/confinement", "internal/atomicfile", "internal/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
-	"hub/status":              {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/call", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/policy"},
+	"hub/status":              {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/call", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "rootsmgr/platform", "validate", "validate/policy"},
 }
 
 // everywhere may be imported by every package: these import none, and stand beside those of the standard library.

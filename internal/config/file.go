@@ -226,6 +226,8 @@ type Roots struct {
 
 	Resources       []string `koanf:"resources"`
 	ClientResources bool     `koanf:"clientResources"`
+
+	Map map[string]string `koanf:"map"` // URIs of remote workspaces -> directories
 }
 
 // Fallback is a root for clients that give none.

@@ -92,6 +92,9 @@ func samples(t *testing.T, s *keys.Spec) (a, b any) {
 		if s.Named != nil && s.Named(name) != "" {
 			name = "/K"
 		}
+		if s.Named != nil && s.Named(name) != "" {
+			name = "vscode-remote://ssh-remote+h/K"
+		}
 		return map[string]any{name: x}, map[string]any{name: y}
 	}
 	x, y := map[string]any{}, map[string]any{}

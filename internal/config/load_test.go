@@ -46,7 +46,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 			{Name: "files", Builtin: "files", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
 				Roots: "args", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
-			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"}},
+			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"},
+				TLS: &ServerTLS{"ca.pem", "c.pem", "k.pem", []string{"sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}, HeadersFrom: &HeadersFrom{"token", []string{"-x"}, 5 * time.Minute}},
 				Type: "http", Paths: Paths{Mode: "declared"}, Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "git", Process: Process{Command: "uvx", Args: []string{"mcp-server-git"}, Cwd: "${root}",
 				Env: map[string]string{"LANG": "C.UTF-8", "a.b": "1"}, EnvFile: ".env", Inherit: []string{"GIT_SSH_COMMAND"}, Local: true},
@@ -67,7 +68,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
-			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true},
+			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true, map[string]string{"vscode-remote://ssh-remote+host/home/me": "~/work"}},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
 			{"read-documents", "allow", false, Condition{Principals: []string{"alice"}, Groups: []string{"dev"}, Servers: []string{"files*"}, Tools: []string{"read_*"}, Paths: &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},

@@ -14,7 +14,7 @@ const everyKey = `{
   "mcpServers": {
     "files": { "builtin": "files" },
     "filesystem": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem"], "roots": "args" },
-    "git.hub": { "url": "https://example.com/mcp", "type": "http", "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" },
+    "git.hub": { "url": "https://example.com/mcp", "type": "http", "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" }, "tls": { "ca": "ca.pem", "cert": "c.pem", "key": "k.pem", "pin": "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" }, "headersFrom": { "command": "token", "args": ["-x"], "ttl": "5m" },
                  "paths": { "mode": "declared" } },
     "git": { "command": "uvx", "args": ["mcp-server-git"], "cwd": "${root}", "env": { "LANG": "C.UTF-8", "a.b": 1, "gone": null },
              "envFile": ".env", "inherit": ["GIT_SSH_COMMAND"], "local": true,
@@ -31,7 +31,7 @@ const everyKey = `{
   "secrets": { "store": "file", "identity": "~/id" }, "auth": { "clientId": "https://client.example/mcphub.json" },
   "roots": { "timeout": "5s", "debounce": 100, "stale": "1m",
              "fallback": [".", { "path": "/shared/media", "name": "Media" }],
-             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true },
+             "when": { "unsupported": "deny", "empty": "allow", "failed": "allow" }, "resources": ["https://api.example.com/v1/"], "clientResources": true, "map": { "vscode-remote://ssh-remote+host/home/me": "~/work" } },
   "policy": { "sandbox": "/tmp/sandbox", "protected": ["~/.ssh"],
               "rules": [ { "name": "read-documents", "then": "allow",
                            "if": { "principals": ["alice"], "groups": ["dev"], "servers": ["files*"], "tools": ["read_*"], "paths": { "roles": ["read"], "within": "~/Documents" } } },

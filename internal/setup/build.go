@@ -65,6 +65,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	r.Hub = s.settings(file, log)
 	cfg := &r.Hub
 	cfg.FS = s.FS()
+	cfg.Roots.Mapping = mapping(file, os.LookupEnv, os.ReadFile)
 	kept := Secrets(file, home)
 	kept.Warn = func(text string) { log.Warn().Msg(text) }
 	store := secrets.New(kept)

@@ -2,7 +2,11 @@ package setup
 
 import (
 	"io"
+	"maps"
 	"os"
+	"path"
+	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -55,4 +59,52 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
 	}
 	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
+}
+
+// mapping says which directories here the roots of clients mean. In WSL, Windows names them otherwise.
+func mapping(f *config.File, env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.Mapping {
+	m := rootsmgr.Mapping{WSL: wsl(env, read)}
+	home, _ := os.UserHomeDir() // without one, what starts with ~ is not found
+	for _, from := range slices.Sorted(maps.Keys(f.Roots.Map)) {
+		m.Dirs = append(m.Dirs, rootsmgr.MappedDir{From: from, To: resolvePath(f, f.Roots.Map[from], home, false)})
+	}
+	return m
+}
+
+// wsl is the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
+func wsl(env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.WSL {
+	distro, _ := env("WSL_DISTRO_NAME")
+	if distro == "" {
+		return rootsmgr.WSL{}
+	}
+	kernel, err := read("/proc/sys/kernel/osrelease")
+	if err != nil || !strings.Contains(strings.ToLower(string(kernel)), "microsoft") {
+		return rootsmgr.WSL{}
+	}
+	w := rootsmgr.WSL{Distro: distro, Drives: "/mnt/"}
+	conf, err := read("/etc/wsl.conf")
+	if err != nil {
+		return w // most have none
+	}
+	section := ""
+	for line := range strings.Lines(string(conf)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(strings.Trim(strings.TrimSpace(line), "[]"))
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		switch strings.ToLower(section + "." + strings.TrimSpace(key)) {
+		case "automount.root":
+			if path.IsAbs(value) {
+				w.Drives = strings.TrimSuffix(path.Clean(value), "/") + "/"
+			}
+		case "automount.enabled":
+			if strings.EqualFold(value, "false") {
+				return rootsmgr.WSL{Distro: distro}
+			}
+		}
+	}
+	return w
 }

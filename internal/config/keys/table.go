@@ -211,6 +211,8 @@ var rootsTable = object(
 			{Name: "path", Required: true, Spec: place(), Text: "The directory or file, or a pattern of directories."},
 			{Name: "name", Spec: nameSpec, Text: "What it is called."},
 		}}}},
+	Key{Name: "map", Guard: true, Text: "Which directories here the roots of remote workspaces mean, by the beginning of their URI, such as `vscode-remote://ssh-remote+host/home/me`. The longest that fits counts. Relative ones start at the folder of this file. See [roots.md](roots.md#remote-workspaces).",
+		Spec: &Spec{Kind: KindMap, Named: checkRemote, Elem: place()}},
 	Key{Name: "when", Guard: true, Text: "What holds for paths where no boundary is known.", Spec: guarding(
 		Key{Name: "unsupported", Guard: true, Def: `"allow"`, Spec: allowSpec, Text: "The client cannot give roots, and there is no fallback."},
 		Key{Name: "empty", Guard: true, Def: `"deny"`, Spec: allowSpec, Text: "The client answered that it has none."},

@@ -228,6 +228,16 @@ func checkRedirectPath(s string) string {
 
 const redirectSigns = "/-._~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
+// checkRemote is for the beginning of the URI of a root.
+func checkRemote(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok || scheme == "" || strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.") != "" || len(scheme) < 2 ||
+		!strings.EqualFold(scheme, "file") && (rest == "" || rest[0] == '/') || strings.ContainsAny(rest, "\x00\r\n") {
+		return `is no beginning of a URI; want SCHEME://HOST/PATH, as get-roots shows a root that was skipped`
+	}
+	return ""
+}
+
 func checkPin(s string) string {
 	sum, ok := strings.CutPrefix(s, "sha256/")
 	if raw, err := base64.StdEncoding.Strict().DecodeString(sum); !ok || err != nil || len(raw) != sha256.Size {

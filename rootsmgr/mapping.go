@@ -1,0 +1,94 @@
+package rootsmgr
+
+import (
+	"slices"
+	"strings"
+
+	"mcphub/rootsmgr/platform"
+)
+
+// A Mapping says which directories of this machine the roots of a client mean whose files an editor names otherwise: a remote
+// workspace, or Windows beside WSL. It is the operator's word alone. The zero Mapping maps nothing.
+//
+// What a root is mapped to is looked at as any other root is.
+type Mapping struct {
+	Dirs []MappedDir
+	WSL  WSL
+}
+
+// A MappedDir is what lies at and below a URI.
+type MappedDir struct {
+	From string // such as "vscode-remote://ssh-remote+host/home/me"
+	To   string // absolute
+}
+
+// A WSL is the distribution that the hub runs in. The zero WSL is none.
+type WSL struct {
+	Distro string // as WSL_DISTRO_NAME has it
+	Drives string // the folder that holds C: as "c", with a separator at its end; "" if there is none
+}
+
+func (m Mapping) equal(o Mapping) bool { return slices.Equal(m.Dirs, o.Dirs) && m.WSL == o.WSL }
+
+// path is the path that a client's root is mapped to; ok is false if it means what it says. Of several directories that
+// hold the root the innermost counts.
+func (m Mapping) path(p platform.Platform, raw string) (path string, ok bool) {
+	if len(m.Dirs) == 0 && m.WSL == (WSL{}) {
+		return "", false
+	}
+	u, ok := p.ReadRemoteURI(raw)
+	if !ok {
+		return "", false
+	}
+	longest := -1
+	for _, d := range m.Dirs {
+		top, sound := p.ReadRemoteURI(d.From)
+		rest, below := u.Below(top)
+		if !sound || !below || len(top.Path) <= longest {
+			continue
+		}
+		to := p.Clean(d.To)
+		at := p.Clean(p.Join(to, p.FromSlash(rest)))
+		if at != to && !strings.HasPrefix(at, strings.TrimSuffix(to, string(p.Sep()))+string(p.Sep())) {
+			continue // by a separator that is none in a URI
+		}
+		longest, path = len(top.Path), at
+	}
+	if longest >= 0 {
+		return path, true
+	}
+	return m.WSL.path(u)
+}
+
+// path is the path by which a distribution names what Windows names by a URI.
+func (w WSL) path(u platform.RemoteURI) (path string, ok bool) {
+	switch {
+	case w.Distro == "":
+	case u.Scheme == "vscode-remote":
+		return u.Path, u.Host == "wsl+"+strings.ToLower(w.Distro)
+	case u.Scheme != "file":
+	case u.Host == "wsl.localhost" || u.Host == "wsl$":
+		distro, rest, _ := strings.Cut(u.Path[1:], "/")
+		return "/" + rest, strings.EqualFold(distro, w.Distro)
+	case u.Host == "" && w.Drives != "" && platform.IsDrive(u.Path[1:]) && (len(u.Path) == 3 || u.Path[3] == '/'):
+		return w.Drives + u.Path[1:2] + u.Path[3:], true
+	}
+	return "", false
+}
+
+// Unmapped tells of an entry that gave no root whether roots.map could make one of it: from is its URI, and to the path that it
+// most likely has here. Addresses of the web are no workspaces.
+func (s Skipped) Unmapped(p platform.Platform) (from, to string, ok bool) {
+	u, ok := p.ReadRemoteURI(s.Raw)
+	drive := p != platform.Windows && u.Scheme == "file" && u.Host == "" && platform.IsDrive(strings.TrimPrefix(u.Path, "/"))
+	if !ok || u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "file" && u.Host == "" && !drive {
+		return "", "", false
+	}
+	if distro, rest, _ := strings.Cut(u.Path[1:], "/"); u.Scheme == "file" && (u.Host == "wsl.localhost" || u.Host == "wsl$") && distro != "" {
+		return s.Raw, "/" + rest, true
+	}
+	if drive {
+		return s.Raw, "/mnt/" + u.Path[1:2] + u.Path[3:], true
+	}
+	return s.Raw, u.Path, true
+}
