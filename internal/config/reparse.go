@@ -37,7 +37,7 @@ func (f *File) DifferingKey(o *File) string {
 	for i := range f.Servers {
 		a, b := f.Servers[i], o.Servers[i]
 		for _, s := range []*Server{&a, &b} {
-			s.Command, s.Args, s.Env, s.EnvFile, s.Cwd, s.URL, s.Headers, s.Auth, s.Sandbox.Read, s.Sandbox.Write = "", nil, nil, "", "", "", nil, nil, nil, nil
+			s.Command, s.Args, s.Env, s.EnvFile, s.Cwd, s.URL, s.Headers, s.Auth, s.TLS, s.HeadersFrom, s.Sandbox.Read, s.Sandbox.Write = "", nil, nil, "", "", "", nil, nil, nil, nil, nil, nil
 		}
 		if a.Err == nil && b.Err == nil && !reflect.DeepEqual(a, b) { // of one that cannot be read nothing is known
 			return f.At("mcpServers", a.Name).Key
