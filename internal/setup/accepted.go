@@ -3,6 +3,8 @@ package setup
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,26 +46,24 @@ func (s *AcceptedConfig) forTerminal() string {
 // hubFile is what an Item's Value holds for a hub.json.
 type hubFile struct {
 	Text     string            `json:"text"`
-	EnvFiles map[string]string `json:"envFiles,omitempty"` // digests of those that entries name; "" of one that is missing
+	EnvFiles map[string]string `json:"envFiles,omitempty"` // digests of the files that belong to entries; "" of one that is missing
 }
 
 // itemID is that of a hub.json.
 func itemID(path string) string { return "file:" + path }
 
-// item makes the Item of a hub.json as it reads now, with its env files.
+// item makes the Item of a hub.json as it reads now, with the files that belong to its entries.
 func item(path string, text []byte, trail hubfile.Trail, file *config.File, home string) consent.Item {
 	h := hubFile{Text: string(text)}
 	i := consent.Item{ID: itemID(path), Title: path + " has changed, and a server could have written it", Paths: trail.All()}
 	if file != nil {
 		h.EnvFiles = map[string]string{}
 		for k := range file.Servers {
-			name := envFile(file, &file.Servers[k], home)
-			if name == "" {
-				continue
-			}
-			h.EnvFiles[name] = digestOf(name)
-			if trail, err := hubfile.Follow(name); err == nil {
-				i.Paths = append(i.Paths, trail.All()...)
+			for _, own := range ownFiles(file, &file.Servers[k], home) {
+				h.EnvFiles[own.path] = digestOf(own.path)
+				if trail, err := hubfile.Follow(own.path); err == nil {
+					i.Paths = append(i.Paths, trail.All()...)
+				}
 			}
 		}
 	}
@@ -81,12 +81,44 @@ func envFile(f *config.File, s *config.Server, home string) string {
 	return path
 }
 
+// An ownFile is a file that an entry names and whose content decides what the hub runs, or whom it trusts.
+type ownFile struct{ key, path string }
+
+// ownFiles are those of an entry, where the operator has said where they are.
+func ownFiles(f *config.File, s *config.Server, home string) (all []ownFile) {
+	if path := envFile(f, s, home); path != "" {
+		all = append(all, ownFile{"envFile", path})
+	}
+	if s.TLS != nil {
+		if path := resolvePath(f, s.TLS.CA, home, false); filepath.IsAbs(path) {
+			all = append(all, ownFile{"tls.ca", path})
+		}
+	}
+	if s.HeadersFrom != nil {
+		if path := resolvePath(f, s.HeadersFrom.Command, home, true); filepath.IsAbs(path) {
+			all = append(all, ownFile{"headersFrom.command", path})
+		}
+	}
+	return all
+}
+
+// maxOwnFile bounds what is read for a digest. A program that is larger counts as missing.
+const maxOwnFile = 256 << 20
+
 func digestOf(path string) string {
-	data, err := hubfile.ReadRegular(path)
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxOwnFile {
+		return ""
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return ""
 	}
-	return hubfile.Sum(data)
+	defer func() { _ = f.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(f, maxOwnFile)); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // A resolver gives the value of a reference; see [hub.Config].
@@ -205,13 +237,11 @@ func (s *Source) stand(w io.Writer, i consent.Item, now *config.File, wrong erro
 	var lines []string
 	for k := range file.Servers {
 		e := &file.Servers[k]
-		name := envFile(file, e, home)
-		if name == "" || e.Disabled {
-			continue
-		}
-		if digestOf(name) != old.EnvFiles[name] {
-			whole, e.Disabled = false, true // its variables may make another program of it
-			lines = append(lines, "~ "+e.Name+": its envFile "+name+" has changed")
+		for _, own := range ownFiles(file, e, home) {
+			if !e.Disabled && digestOf(own.path) != old.EnvFiles[own.path] {
+				whole, e.Disabled = false, true // its variables, for one, may make another program of it
+				lines = append(lines, "~ "+e.Name+": its "+own.key+" "+own.path+" has changed")
+			}
 		}
 	}
 	switch {

@@ -208,8 +208,10 @@ func (c *clientReader) build(r *reading) error {
 	r.cfg = hub.Config{Home: c.made.Home}
 	for i := range r.file.Servers {
 		s := &r.file.Servers[i]
-		if was := envFile(c.file, &c.file.Servers[i], c.made.Home); s.Err == nil && envFile(r.file, s, c.made.Home) != was && c.src.Consent.Keeps() {
-			p := r.file.At("mcpServers", s.Name, "envFile")
+		was, now := ownFiles(c.file, &c.file.Servers[i], c.made.Home), ownFiles(r.file, s, c.made.Home)
+		if s.Err == nil && !slices.Equal(now, was) && c.src.Consent.Keeps() {
+			other := slices.Concat(slices.DeleteFunc(slices.Clone(now), func(own ownFile) bool { return slices.Contains(was, own) }), was)[0]
+			p := r.file.At(append([]string{"mcpServers", s.Name}, strings.Split(other.key, ".")...)...)
 			p.Text, p.Hint = "another file for each client cannot be accepted for all", "name one for all, or give this client a hub of its own"
 			s.Err = &p
 		}
