@@ -192,9 +192,6 @@ var textOfReference = lazyregexp.New(`\$\$\{(keyring|input|file):`)
 // resolvePaths makes the relative paths of an entry absolute. In a client's file they start
 // at the folder that the file is about; in hub.json they would start at its own folder.
 func resolvePaths(entry edit.Table, base string) edit.Table {
-	relative := func(path string) bool {
-		return path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "${") && !strings.HasPrefix(path, "$${")
-	}
 	from := base
 	if cwd, ok := entry.Get("cwd").(string); ok {
 		if relative(cwd) {
@@ -206,12 +203,21 @@ func resolvePaths(entry edit.Table, base string) edit.Table {
 	if program, ok := entry.Get("command").(string); ok && relative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(from) {
 		entry = entry.With("command", filepath.Join(from, program))
 	}
-	if helper, ok := entry.Get("headersFrom").(edit.Table); ok && filepath.IsAbs(base) {
-		if program, ok := helper.Get("command").(string); ok && relative(program) && strings.ContainsAny(program, `/\`) {
-			entry = entry.With("headersFrom", helper.With("command", filepath.Join(base, program)))
+	return entry
+}
+
+// resolveHeld is resolvePaths for what is held back: a person is asked about the very program.
+func resolveHeld(held []HubKey, base string) {
+	for i, h := range held {
+		helper, ok := h.Value.(edit.Table)
+		if program, is := helper.Get("command").(string); ok && is && h.Key == "headersFrom" && relative(program) && strings.ContainsAny(program, `/\`) && filepath.IsAbs(base) {
+			held[i].Value = helper.With("command", filepath.Join(base, program))
 		}
 	}
-	return entry
+}
+
+func relative(path string) bool {
+	return path != "" && !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "${") && !strings.HasPrefix(path, "$${")
 }
 
 // folderOf is the folder that a file of a client is about. Folders that begin with
