@@ -197,9 +197,13 @@ func advised(resp *http.Response, sent *http.Request, a advice) *http.Response {
 	return resp
 }
 
-// plainHeaders are those of requests that hold nothing secret; the others are of hub.json, of a Supply or of a Login.
-var plainHeaders = map[string]bool{
-	"Accept": true, "Content-Type": true, "Content-Length": true, "User-Agent": true, "Last-Event-Id": true,
+// plain reports a header of requests that holds nothing secret; the others are of hub.json, of a Supply or of a Login.
+func plain(name string) bool {
+	switch name {
+	case "Accept", "Content-Type", "Content-Length", "User-Agent", "Last-Event-Id":
+		return true
+	}
+	return strings.HasPrefix(name, "Mcp-")
 }
 
 // shortestHidden is the length below which a value is no secret, and would be found in words.
@@ -211,7 +215,7 @@ func hide(text string, r *http.Request) string {
 		return text
 	}
 	for name, values := range r.Header {
-		if plainHeaders[name] || strings.HasPrefix(name, "Mcp-") {
+		if plain(name) {
 			continue
 		}
 		for _, value := range values {

@@ -2,10 +2,13 @@ package setup
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,5 +78,41 @@ func TestHeadersFromIsChecked(t *testing.T) {
 	c, err := s.Check(io.Discard)
 	if err != nil || !c.Bad["a"] || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].String(), path+":2:") || !strings.Contains(c.Problems[0].String(), "mcpServers.a.headersFrom: there is no program "+filepath.Dir(path)) {
 		t.Errorf("%v, %v", c.Problems, err)
+	}
+}
+
+// The login at a server that only takes requests with the headers of a program brings these. One whose program prints the credentials
+// themselves needs no login.
+func TestLoginBringsHeaders(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the program is a script of Unix")
+	}
+	var seen atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			seen.Store(r.Header.Get("X-Gate"))
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(s.Close)
+	dir := t.TempDir()
+	for name, header := range map[string]string{"gate": "X-Gate", "token": "authorization"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nprintf '{\""+header+"\": \"c4n4ry\"}'\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := Source{}
+	built, err := src.Build(file(t, `{"mcpServers": {
+		"gate": {"url": "`+s.URL+`/mcp", "headersFrom": {"command": "`+dir+`/gate"}},
+		"token": {"url": "`+s.URL+`/mcp", "headersFrom": {"command": "`+dir+`/token"}}}}`), io.Discard, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := built.LogIn(t.Context(), "gate", "", LoginMethod{}); err == nil || seen.Load() != "c4n4ry" {
+		t.Errorf("%v, sent %q", err, seen.Load())
+	}
+	if _, err := built.LogIn(t.Context(), "token", "", LoginMethod{}); err == nil || !strings.Contains(err.Error(), "headersFrom") || strings.Contains(err.Error(), "c4n4ry") {
+		t.Error(err)
 	}
 }

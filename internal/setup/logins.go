@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"mcphub/children"
@@ -97,6 +98,18 @@ func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMeth
 	account, err := r.Account(ctx, name)
 	if err != nil {
 		return nil, err
+	}
+	if account.HeadersFrom.Command != "" {
+		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range more {
+			if strings.EqualFold(name, "Authorization") {
+				return nil, exit.Errorf(exit.Usage, "%s has its credentials of \"headersFrom\" of hub.json (Authorization); take that out to log in", account.Name)
+			}
+			account.Headers[name] = value
+		}
 	}
 	c, err := oauth.New(LoginSettings(&account.Spec))
 	if err != nil {
