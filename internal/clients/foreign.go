@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -214,6 +215,20 @@ func resolveHeld(held []HubKey, base string) {
 			held[i].Value = helper.With("command", filepath.Join(base, program))
 		}
 	}
+}
+
+// helperFolder is where Claude Code runs a program for headers: the project, or its own folder for what it has for all.
+func helperFolder(path string, at edit.Container) string {
+	dir := folderOf(path, at)
+	if own := filepath.Join(dir, ".claude"); filepath.Base(path) == ".claude.json" && len(at.Path) == 1 && isFolder(own) {
+		return own
+	}
+	return dir
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func relative(path string) bool {

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,12 @@ func TestHelperOfClaudeCode(t *testing.T) {
 	t.Parallel()
 	project, home := t.TempDir(), t.TempDir()
 	file := filepath.Join(home, ".claude.json")
-	text, err := json.Marshal(map[string]any{"projects": map[string]any{project: map[string]any{"mcpServers": map[string]any{
+	if err := os.Mkdir(filepath.Join(home, ".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"user": map[string]any{"type": "http", "url": "https://mcp.example.com/mcp", "headersHelper": "./token.sh"},
+	}, "projects": map[string]any{project: map[string]any{"mcpServers": map[string]any{
 		"plain": map[string]any{"type": "http", "url": "https://mcp.example.com/mcp", "headersHelper": "./token.sh --mcp"},
 		"shell": map[string]any{"type": "http", "url": "https://mcp.example.com/mcp", "headersHelper": "token | jq ."},
 	}}}})
@@ -42,6 +48,9 @@ func TestHelperOfClaudeCode(t *testing.T) {
 	want := `{"command":"` + filepath.ToSlash(filepath.Join(project, "token.sh")) + `","args":["--mcp"]}`
 	if got, err := json.Marshal(plain.Entry.Get("headersFrom").(edit.Table)); err != nil || string(got) != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if user := by["user"]; user == nil || len(user.Held) != 1 || !strings.Contains(fmt.Sprint(user.Held[0].Value), filepath.Join(home, ".claude", "token.sh")) {
+		t.Errorf("%+v", user)
 	}
 	told := ""
 	for _, sk := range read.Skipped {

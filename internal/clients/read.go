@@ -196,7 +196,7 @@ func (f *Inventory) add(name string, t edit.Table, d dialect, p Place, at server
 		return
 	}
 	entry = resolvePaths(entry, folderOf(p.File, at.where))
-	resolveHeld(held, folderOf(p.File, at.where))
+	resolveHeld(held, helperFolder(p.File, at.where))
 	s := Server{Name: shown, Entry: entry, Held: held, key: name, Client: f.Client, place: p, where: at.where, toggle: at.toggle}
 	if isHub(s.Entry) || isHubAt(name, s.Entry) {
 		if f.Registered == "" {
