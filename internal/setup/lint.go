@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -323,6 +324,12 @@ func (l *linter) rules() {
 
 // roots warns of directories that are not there.
 func (l *linter) roots() {
+	for _, from := range slices.Sorted(maps.Keys(l.file.Roots.Map)) {
+		to := l.file.Roots.Map[from]
+		if _, err := os.Stat(resolvePath(l.file, to, l.cfg.Home, false)); err != nil {
+			l.reportFolder("it maps to nothing: ", "there is no such directory", to, "roots", "map", from)
+		}
+	}
 	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: guard.OS{}}
 	for i, r := range l.file.Roots.Fallback {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}

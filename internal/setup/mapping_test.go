@@ -2,8 +2,11 @@ package setup
 
 import (
 	"errors"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"mcphub/rootsmgr"
@@ -45,5 +48,21 @@ func TestMapping(t *testing.T) {
 		if got := wsl(env, read); got != tc.want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// A map to a directory that is not there is found before a client gives such a root.
+func TestMappingIsChecked(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "hub.json")
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"f": {"builtin": "files"}}, "roots": {"map": {
+		"vscode-remote://ssh-remote+host/here": ".",
+		"vscode-remote://ssh-remote+host/home/me": "gone"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := Source{Config: path}
+	c, err := s.Check(io.Discard)
+	if err != nil || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].String(), path+":3:") || !strings.Contains(c.Problems[0].String(), "maps to nothing") {
+		t.Errorf("%v, %v", c.Problems, err)
 	}
 }
