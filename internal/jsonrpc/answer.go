@@ -17,10 +17,14 @@ type Response struct {
 	lent  bool         // it is in the memory of that read loop
 }
 
-// Answer passes r on as it is. If r was given to a ResponseHandler, the Answer must go to a
+// Answer passes r on as it is, but for an error that is no error object: SDKs end the connection at one, and with it what all
+// other servers have under way. If r was given to a ResponseHandler, the Answer must go to a
 // Responder before OnResponse returns.
 func (r *Response) Answer() Answer {
 	a := Answer{Result: r.Result, Error: r.Error, batch: r.batch, lent: r.lent}
+	if r.Error != nil {
+		a.Error = errorObject(r.Error)
+	}
 	if r.buf != nil {
 		a.Release = r.Release
 	}

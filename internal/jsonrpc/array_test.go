@@ -175,7 +175,7 @@ func TestBatchOfALenientPeer(t *testing.T) {
 	p.read()
 	second := p.call(t.Context(), "second")
 	p.read()
-	p.send(`[{"jsonrpc":"2.0","method":"note"},{"jsonrpc":"2.0","id":2,"result":{"a":1,"a":2}},{"jsonrpc":"2.0","id":"q","method":"roots/list"},7,{"jsonrpc":"2.0","id":1}]`)
+	p.send(`[{"jsonrpc":"2.0","method":"note"},{"jsonrpc":"2.0","id":2,"result":{"a":1,"a":2}},{"jsonrpc":"2.0","id":"q","method":"roots/list"},7,{"jsonrpc":"2.0","id":1,"result":1,"error":{}}]`)
 	if r := <-second; r.err != nil || string(r.resp.Result) != `{"a":1,"a":2}` {
 		t.Errorf("%v %v", r.resp, r.err)
 	}

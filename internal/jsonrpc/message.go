@@ -141,6 +141,18 @@ func ParseError(raw []byte) *Error {
 	return &Error{Code: *e.Code, Message: e.Message, Data: e.Data}
 }
 
+// errorObject is raw if it is an error object, else the Error that ParseError makes of it.
+func errorObject(raw []byte) []byte {
+	var e struct {
+		Code    *int64  `json:"code"`
+		Message *string `json:"message"`
+	}
+	if json.Unmarshal(raw, &e) == nil && e.Code != nil && e.Message != nil {
+		return raw
+	}
+	return ParseError(raw).Raw()
+}
+
 // AppendString appends s to b as a JSON string; invalid UTF-8 becomes U+FFFD.
 func AppendString(b []byte, s string) []byte {
 	b, _ = jsontext.AppendQuote(b, s) // its only error is invalid UTF-8, which is replaced

@@ -320,6 +320,10 @@ func (c *Conn) peerCancelled(m *Message) {
 
 // response takes an answer of the peer. Without rd the frame of m is its own.
 func (c *Conn) response(rd *lines.Reader, m *Message) {
+	if !c.o.Strict && m.Result == nil && m.Error == nil {
+		c.skip("a line that is no answer, such as one of a log", m.Frame) // it may bear the id of a call, which goes on
+		return
+	}
 	p := c.forgetRaw(string(m.ID))
 	if p == nil && c.o.Strict && m.Result == nil && m.Error == nil {
 		c.refuse(m.ID, CodeInvalidRequest, "a message needs a method, a result or an error")
