@@ -288,8 +288,14 @@ func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 		if v[0] == '"' || json.Unmarshal(v, &n) != nil || string(v) == "null" {
 			return nil, &Fault{at, "is no number"}
 		}
-		if s.form == whole && n != math.Trunc(n) {
-			return nil, &Fault{at, "is no whole number"}
+		if s.form == whole {
+			if n != math.Trunc(n) || math.Abs(n) > 1<<53 {
+				return nil, &Fault{at, "is no whole number"}
+			}
+			if bytes.ContainsAny(v, ".eE") { // clients in Go read digits alone
+				v = strconv.AppendInt(nil, int64(n), 10)
+				w.mend(at, "is written as %s", v)
+			}
 		}
 		if s.most > 0 && (n < 0 || n > s.most) {
 			return nil, &Fault{at, fmt.Sprintf("is not between 0 and %v", s.most)}
