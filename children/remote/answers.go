@@ -22,7 +22,7 @@ import (
 
 // answer reads the answer to the request id: as JSON, or at the end of events.
 func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
-	if resp.StatusCode != http.StatusOK {
+	if !answers(resp) {
 		defer stop(errAnswered)
 		defer drain(resp.Body)
 		return l.refusal(resp, id)
@@ -55,6 +55,11 @@ func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, met
 		return nil, &jsonrpc.BrokenError{Reason: "the server answered with something that is no answer to this request"}
 	}
 	return answer, nil
+}
+
+// answers reports whether a response to a request has its answer. Some servers say 201.
+func answers(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated
 }
 
 // foreign says of an answer that cannot be read what it is instead of JSON.
@@ -168,6 +173,7 @@ func (h *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := h.Transport.RoundTrip(r)
 	if err == nil {
 		h.heard.Add(1)
+		unpack(resp)
 	}
 	return resp, err
 }

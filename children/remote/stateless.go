@@ -77,7 +77,7 @@ func (l *postLink) exchange(ctx context.Context, stop context.CancelCauseFunc, m
 	if err != nil {
 		return nil, &link.LostError{Host: l.url.Host, Err: err}
 	}
-	if resp.StatusCode != http.StatusOK {
+	if !answers(resp) {
 		defer stop(errAnswered)
 		defer drain(resp.Body)
 		return l.refused(resp, id)
