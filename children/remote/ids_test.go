@@ -23,6 +23,7 @@ func TestIDsAsStrings(t *testing.T) {
 	s.On["events"] = func(w http.ResponseWriter, _ *http.Request, id string) {
 		send := childtest.Events(w)
 		send("", `{"jsonrpc":"2.0","id":"1`+id+`","result":{"of":"another"}}`)
+		send("", `{"jsonrpc":"2.0","id":`+id+`}`) // which is none
 		send("", `{"jsonrpc":"2.0","id":`+text(id)+`,"result":{"ok":1}}`)
 	}
 	s.On["refused"] = func(w http.ResponseWriter, _ *http.Request, id string) {

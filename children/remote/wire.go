@@ -248,8 +248,11 @@ func errorIn(body []byte) *jsonrpc.Message {
 	return m
 }
 
-// isAnswer reports whether m is the answer to the request id.
+// isAnswer reports whether m is the answer to the request id. One with neither a result nor an error is none.
 func (w *wire) isAnswer(m *jsonrpc.Message, id uint64) bool {
+	if m.Result == nil && m.Error == nil {
+		return false
+	}
 	n, text := jsonrpc.OwnID(string(m.ID))
 	if n == id && text {
 		w.textIDs.Add(1)
