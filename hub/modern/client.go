@@ -339,6 +339,9 @@ func (c *Client) finish(a jsonrpc.Answer) jsonrpc.Answer {
 	if methods.Of(c.request.Method).Cacheable && !typed {
 		keep = &Caching{}
 	}
+	if c.request.Method == methods.CallTool && !typed {
+		a = withContent(a)
+	}
 	return c.server.Result(a, keep, typed)
 }
 

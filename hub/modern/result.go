@@ -68,6 +68,16 @@ func (s *Server) Result(a jsonrpc.Answer, keep *Caching, typed bool) jsonrpc.Ans
 	return a.Edited(append(edits, jsonrpc.Edit{Old: open, With: b})...)
 }
 
+// withContent gives the result of a tool empty content if it has none: so SDKs of the era before read it, and those of this one drop it.
+func withContent(a jsonrpc.Answer) jsonrpc.Answer {
+	if !jsonrpc.IsObject(a.Result) || jsonrpc.Get(a.Result, "content") != nil {
+		return a
+	}
+	result := jsonrpc.AppendMembers([]byte(`{"content":[]`), a.Result, func(string) bool { return true })
+	a.Free()
+	return jsonrpc.ResultAnswer(append(result, '}'))
+}
+
 func isBlank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
 // scope is the value of cacheScope, raw.
