@@ -274,7 +274,7 @@ func newDesk(t *testing.T, e *configured) *desk {
 		return world.Source("e2e", name, "node_modules")
 	}
 	places := []string{"{dir}", w.Dir, "{home}", w.Home, "{project}", w.Project, "{node}", world.NPM.Program, "{nodebin}", filepath.Dir(world.NPM.Program), "{npm}", folder("."),
-		"{servers}", folder("servers"), "{compat}", folder("compat"), "{everyday}", folder("everyday")}
+		"{servers}", folder("servers"), "{compat}", folder("compat"), "{everyday}", folder("everyday"), "{listed}", folder("listed")}
 	d.plain = strings.NewReplacer(places...)
 	for i := 1; i < len(places); i += 2 {
 		places[i] = strings.Trim(world.Raw(t, places[i]), `"`)
