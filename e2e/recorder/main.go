@@ -32,6 +32,7 @@ type habits struct {
 	offers      bool          // offers prompts, resources and completion, too
 	tasks       bool          // makes a task of a call that asks for one
 	hold        bool          // is the grandchild: does nothing, for ever
+	relay       string        // lends its streams to a server of the test's: see relay.go
 }
 
 func main() {
@@ -52,6 +53,7 @@ func main() {
 	flag.BoolVar(&h.offers, "offers", false, "offer prompts, resources and completion, too")
 	flag.BoolVar(&h.tasks, "tasks", false, "make a task of a call that asks for one")
 	flag.BoolVar(&h.hold, "hold", false, "do nothing, for ever")
+	flag.StringVar(&h.relay, "relay", "", "lend stdin and stdout to the server at HOST:PORT/NAME")
 	if wrap := os.Getenv("RECORDER_WRAP"); wrap != "" {
 		os.Exit(runWrapped(wrap, os.Args[1:]))
 	}
@@ -68,6 +70,9 @@ func run(h habits) int {
 	}
 	if h.role != "" {
 		return playRole(h.role)
+	}
+	if h.relay != "" {
+		return relay(h.relay)
 	}
 	if err := noteStart(); err != nil {
 		fmt.Fprintln(os.Stderr, "recorder:", err)
