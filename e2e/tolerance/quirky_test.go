@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,9 @@ import (
 
 	"mcphub/e2e/world"
 )
+
+// attached is the front of a client that attaches to a hub which clients share. Where that is not possible the client has one of its own.
+const attached = "attached"
 
 // A variant is a stub with a quirk, over a transport.
 type variant struct {
@@ -55,7 +60,7 @@ func (all *stubs) variants() (list []variant) {
 func (v variant) direct(w *world.World, client string) visit {
 	limit := 5 * time.Second
 	if client == "v1" && !slices.Contains(waiting, v.quirk) {
-		limit = world.WaitLimit / 4
+		limit = world.WaitLimit
 	}
 	one := visit{client: client, limit: limit, servers: []visited{{v.key, ""}}, way: obj{"url": v.way["url"]}, dial: v.dial}
 	if v.dial != nil {
@@ -70,12 +75,19 @@ func TestWhatWorksDirectly(t *testing.T) {
 	t.Parallel()
 	n := world.RequireNode(t)
 	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
+	t.Cleanup(func() { // the hub to which clients attach ends by itself
+		world.Within(world.WaitLimit, func() bool { return len(world.Marked(t, "HOME="+w.Home)) == 0 })
+	})
 	p := startProber(w, n)
 	servers := newStubs(t)
 	cases, seen := 0, map[string]bool{} // differences that were
-	for batch := range slices.Chunk(servers.variants(), 100) {
+	for batch := range slices.Chunk(servers.variants(), 90) {
 		compare(t, w, p, servers, batch, seen)
 		cases += len(batch)
+	}
+	if _, err := os.Stat(w.Path("home", "state", "mcphub", "shared.log")); err != nil && runtime.GOOS == "linux" {
+		t.Errorf("no client was attached: %v", err)
 	}
 	for why, all := range differences {
 		for _, quirk := range all {
@@ -120,19 +132,19 @@ func compare(t *testing.T, w *world.World, p prober, servers *stubs, batch []var
 	}
 	name := batch[0].key
 	url := w.ServeHTTP(w.Write(name+"-shared.json", world.Raw(t, obj{"mcpServers": shared, "expose": "direct"})))
-	config := w.Write(name+".json", world.Raw(t, obj{"mcpServers": own, "expose": "direct"}))
-	fronts := map[string]obj{
-		overStdio: {"command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": environment(w), "cwd": w.Home},
-		overHTTP:  {"url": url, "headers": world.BearingHeaders(t, url)},
+	fronts := map[string]obj{overHTTP: {"url": url, "headers": world.BearingHeaders(t, url)}}
+	for front, mode := range map[string]string{overStdio: "off", attached: "auto"} {
+		config := w.Write(front+name+".json", world.Raw(t, obj{"mcpServers": own, "expose": "direct", "attach": obj{"mode": mode, "idle": "400ms"}}))
+		fronts[front] = obj{"command": world.Hub(t), "args": []string{"serve", "--config", config}, "env": environment(w), "cwd": w.Home}
 	}
 	plan = nil
 	var names []string
 	for _, client := range callers {
 		for front, way := range fronts {
-			if !world.Long && (client == "v2" || (client == "v1") != (front == overStdio)) {
+			if !world.Long && (client == "v2" || (client == "v1") != (front == attached) || front == overStdio) {
 				continue
 			}
-			v := visit{client: client, limit: world.WaitLimit / 4, way: way, servers: []visited{{"sound", "sound__"}}, until: map[string][]string{}}
+			v := visit{client: client, limit: world.WaitLimit / 2, way: way, servers: []visited{{"sound", "sound__"}}, until: map[string][]string{}}
 			for _, one := range batch {
 				if d, is := direct[client+one.key]; is {
 					v.servers = append(v.servers, visited{one.key, one.key + "__"})
@@ -142,7 +154,10 @@ func compare(t *testing.T, w *world.World, p prober, servers *stubs, batch []var
 			plan, names = append(plan, v), append(names, client+" over "+front)
 		}
 	}
-	hubs := p.visit(plan)
+	var hubs []probed
+	for visits := range slices.Chunk(plan, 4) { // more at a time only wait for each other
+		hubs = append(hubs, p.visit(visits)...)
+	}
 
 	for _, one := range batch {
 		t.Run(one.name, func(t *testing.T) {
