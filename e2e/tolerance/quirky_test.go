@@ -26,17 +26,20 @@ type variant struct {
 	dial        func() net.Conn
 }
 
-// variants are all quirks, over each transport and for all clients. In the ordinary run it is every fourth quirk over one transport, for v1
+// oneIn is how many quirks there are for one that the ordinary run tries.
+const oneIn = 8
+
+// variants are all quirks, over each transport and for all clients. In the ordinary run it is one quirk of a few over one transport, for v1
 // and one more client, in turn.
 func (all *stubs) variants() (list []variant) {
 	bent := quirks()
 	for i, name := range slices.Sorted(maps.Keys(bent)) {
 		q, over, clients := bent[name], []string{overStdio, overHTTP}, callers
 		if !world.Long {
-			if i%4 > 0 {
+			if i%oneIn > 0 {
 				continue
 			}
-			over, clients = over[i/4%2:i/4%2+1], []string{"v1", callers[2+i/4%3]}
+			over, clients = over[i/oneIn%2:i/oneIn%2+1], []string{"v1", callers[2+i/oneIn%3]}
 		}
 		if q.on != "" {
 			over = []string{q.on}
