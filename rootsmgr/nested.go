@@ -89,7 +89,7 @@ func (g *ground) add(e *guard.Disk, dir string) {
 // stays in it also stays in those around it.
 func (g *ground) left(e *guard.Disk, f *guard.RootCandidate) string {
 	for _, link := range f.Links {
-		at := e.Platform.Parent(link)
+		at := e.Platform.Parent(link.At)
 		in, ok := g.index.Find(e.Platform, at, true)
 		if folded, also := g.index.FindFolded(e, at, true); also && (!ok || folded.End > in.End) {
 			in, ok = folded, true
@@ -117,7 +117,7 @@ func (b *builder) leavesShared(f *guard.RootCandidate) string {
 	}
 	p := b.disk.Platform
 	for _, link := range f.Links {
-		dir := p.Parent(link)
+		dir := p.Parent(link.At)
 		for at := dir; ; at = p.Parent(at) {
 			shared, sticky, err := look.Shared(at)
 			// In a sticky folder others cannot take away what is not theirs: the

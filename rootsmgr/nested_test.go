@@ -175,7 +175,7 @@ type suspicious struct {
 }
 
 func (s suspicious) WhyClosed(c guard.RootCandidate, operator bool) string {
-	if filepath.Base(c.Path) == "keys" && !operator || len(c.Links) > 0 && filepath.Dir(c.Links[0]) == s.dir && !*s.accepted {
+	if filepath.Base(c.Path) == "keys" && !operator || len(c.Links) > 0 && filepath.Dir(c.Links[0].At) == s.dir && !*s.accepted {
 		return "a server could have made it"
 	}
 	return ""

@@ -21,12 +21,14 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	if why := s.leadsToKeys(&w, operator); why != "" {
 		return why
 	}
-	for _, link := range w.Links { // each by itself: one answer counts for all that lies behind it
-		real, err := filepath.EvalSymlinks(link)
-		if err != nil {
-			return "it is a link that leads nowhere by now"
+	for i, link := range w.Links { // each by itself: one answer counts for all that lies behind it
+		by := []string{link.At}
+		if link.Climbs {
+			for _, later := range w.Links[i+1:] {
+				by = append(by, later.At)
+			}
 		}
-		if why := s.WhyNotLed(Lead{Name: link, By: []string{link}, To: []string{real}}); why != "" {
+		if why := s.WhyNotLed(Lead{Name: link.At, By: by, To: []string{link.To}}); why != "" {
 			return why
 		}
 	}

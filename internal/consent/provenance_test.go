@@ -111,6 +111,36 @@ func TestALinkOfAServerWaits(t *testing.T) {
 	w.expect("ws/out", false)
 }
 
+// What a link led to when the root was looked up is judged, and not what it leads to by now.
+func TestALinkThatChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	w.link("ws/proj", "private")
+	disk := guard.NewDisk(guard.OS{})
+	c, err := disk.Canonical(w.path("ws/proj"))
+	do(t, err)
+	w.link("ws/proj", "ws/other")
+	if w.WhyClosed(c, false) == "" {
+		t.Errorf("%s is a root", c.Path)
+	}
+}
+
+// A link of a person whose text climbs by .. out of the link of a server leads where the server wants.
+func TestALinkThatClimbs(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	w.link("ws/b", "ws")
+	w.link("mine", "private")
+	do(t, os.Remove(w.path("mine")), os.Symlink("ws/b/../private", w.path("mine")))
+	w.expect("mine", false)
+	do(t, os.Remove(w.path("mine")), os.Symlink("ws/b/../ws", w.path("mine")))
+	w.expect("mine", true)
+}
+
 // A folder of keys is a root only if hub.json names it, and no link leads to keys, whoever made it.
 func TestKeysAreNoRoots(t *testing.T) {
 	t.Parallel()

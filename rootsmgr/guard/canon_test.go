@@ -17,7 +17,7 @@ import (
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	f := rootstest.NewFS(t, platform.Linux, []string{
-		"/a/b/", "/a/f", "/a/l => b", "/short => a/l", "/x/y/", "/x/b/", "/a/out => ../x/y", "/loop => loop", "/gone => nowhere", "/n\nl/", "/nl => n\nl", "/shut/d/", "/bad/d/",
+		"/a/b/", "/a/f", "/a/l => b", "/short => a/l", "/x/y/", "/x/b/", "/a/out => ../x/y", "/loop => loop", "/gone => nowhere", "/climb => a/l/../f", "/far => ../climb", "/n\nl/", "/nl => n\nl", "/shut/d/", "/bad/d/",
 	})
 	f.Fail("/shut/d", syscall.EACCES)
 	f.Fail("/bad/d", syscall.EIO)
@@ -28,18 +28,20 @@ func TestCanonical(t *testing.T) {
 		"/a/b":         {guard.RootCandidate{Given: "/a/b", Path: "/a/b"}, ""},
 		"/a//b/.":      {guard.RootCandidate{Given: "/a/b", Path: "/a/b"}, ""},
 		"/a/f":         {guard.RootCandidate{Given: "/a/f", Path: "/a/f", File: true}, ""},
-		"/short":       {guard.RootCandidate{Given: "/short", Path: "/a/b", Links: []string{"/short", "/a/l"}}, ""},
-		"/a/l/..":      {guard.RootCandidate{Given: "/a", Path: "/a", Links: []string{"/a/l"}}, ""}, // the link leads beside it
+		"/short":       {guard.RootCandidate{Given: "/short", Path: "/a/b", Links: []guard.Link{{At: "/short", To: "/a/b"}, {At: "/a/l", To: "/a/b"}}}, ""},
+		"/a/l/..":      {guard.RootCandidate{Given: "/a", Path: "/a", Links: []guard.Link{{At: "/a/l", To: "/a/b"}}}, ""}, // the link leads beside it
+		"/far":         {guard.RootCandidate{Given: "/far", Path: "/a/f", File: true, Links: []guard.Link{{At: "/far", To: "/a/f", Climbs: true}, {At: "/climb", To: "/a/f", Climbs: true}, {At: "/a/l", To: "/a/b"}}}, ""},
+		"/short/.":     {guard.RootCandidate{Given: "/short", Path: "/a/b", Links: []guard.Link{{At: "/short", To: "/a/b"}, {At: "/a/l", To: "/a/b"}}}, ""},
 		"/":            {guard.RootCandidate{Given: "/", Path: "/"}, ""},
-		"/a/out/../b":  {guard.RootCandidate{Given: "/a/b", Links: []string{"/a/out"}}, `it has a .. after a symlink: it is "/x/b" or "/a/b"`},
+		"/a/out/../b":  {guard.RootCandidate{Given: "/a/b", Links: []guard.Link{{At: "/a/out", To: "/x/y"}}}, `it has a .. after a symlink: it is "/x/b" or "/a/b"`},
 		"/none":        {guard.RootCandidate{Given: "/none", Path: "/none"}, "it does not exist"},
-		"/gone":        {guard.RootCandidate{Given: "/gone", Path: "/nowhere", Links: []string{"/gone"}}, "it does not exist"},
+		"/gone":        {guard.RootCandidate{Given: "/gone", Path: "/nowhere", Links: []guard.Link{{At: "/gone", To: "/nowhere"}}}, "it does not exist"},
 		"/a/f/x":       {guard.RootCandidate{Given: "/a/f/x", Path: "/a/f/x"}, "it does not exist"},
 		"/a/nope/..":   {guard.RootCandidate{Given: "/a", Path: "/a"}, "it does not exist"},
 		"/shut/d":      {guard.RootCandidate{Given: "/shut/d"}, "it cannot be resolved: permission denied"},
 		"/bad/d":       {guard.RootCandidate{Given: "/bad/d"}, syscall.EIO.Error()},
 		"/n\nl":        {guard.RootCandidate{}, "its path holds a control character"},
-		"/nl":          {guard.RootCandidate{Given: "/nl", Path: "/n\nl", Links: []string{"/nl"}}, "a control character once links are resolved"},
+		"/nl":          {guard.RootCandidate{Given: "/nl", Path: "/n\nl", Links: []guard.Link{{At: "/nl", To: "/n\nl"}}}, "a control character once links are resolved"},
 		"rel":          {guard.RootCandidate{}, "not absolute"},
 		"":             {guard.RootCandidate{}, "it cannot be resolved"},
 		"/a/\xff":      {guard.RootCandidate{}, "it cannot be resolved"},

@@ -100,7 +100,7 @@ type Disk struct {
 	wholer   Wholer
 	magician Magician
 	same     SameFiler
-	links    *[]string // where set, every symlink that is followed is noted here
+	links    *[]Link // where set, every symlink that is followed is noted here
 }
 
 // NewDisk looks up the optional interfaces of an FS. nil is an empty FS.

@@ -72,6 +72,13 @@ type trail struct {
 	missing int         // components of path and tail beyond that one
 	links   int         // symlinks followed
 	void    bool        // ".." followed something that is no directory, or does not exist: the kernel finds nothing
+	open    []openLink  // followed links whose text is not walked to its end; only if links are noted
+}
+
+// An openLink is one of Disk.links.
+type openLink struct {
+	number int
+	after  int // how much of the path comes after it, in bytes
 }
 
 // magicDepth is more components than isMagic ever looks at.
@@ -104,6 +111,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 		for rest != "" && rest[0] == sep {
 			rest = rest[1:]
 		}
+		d.arrive(&t, len(rest))
 		if rest == "" {
 			t.join()
 			return t, nil
@@ -118,6 +126,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 		case ".":
 			continue
 		case "..":
+			d.climb(&t)
 			t.up(p)
 			continue
 		}
@@ -148,7 +157,27 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 		if target, why = d.aim(&t, next, target); why != nil {
 			return t, why
 		}
+		if d.links != nil {
+			t.open = append(t.open, openLink{len(*d.links) - 1, len(rest)})
+		}
 		prefix, rest = false, target+string(sep)+rest
+	}
+}
+
+// arrive notes where links lead of which all text is walked, if that many bytes are left of the path.
+func (d *Disk) arrive(t *trail, left int) {
+	for n := len(t.open); n > 0 && left <= t.open[n-1].after; n = len(t.open) {
+		(*d.links)[t.open[n-1].number].To = t.path + string(t.tail)
+		t.open = t.open[:n-1]
+	}
+}
+
+// climb notes of links that a .. of their text comes after another link.
+func (d *Disk) climb(t *trail) {
+	for _, o := range t.open {
+		if o.number < len(*d.links)-1 {
+			(*d.links)[o.number].Climbs = true
+		}
 	}
 }
 
@@ -222,7 +251,7 @@ func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
 		return "", &refusal{at: next, cause: platform.CauseLoop}
 	}
 	if d.links != nil {
-		*d.links = append(*d.links, next)
+		*d.links = append(*d.links, Link{At: next})
 	}
 	if d.magician != nil {
 		magic, err := d.magician.Magic(next)
