@@ -141,6 +141,23 @@ func TestALinkThatClimbs(t *testing.T) {
 	w.expect("mine", true)
 }
 
+// The directory of a rule opens nothing by a link of a server, also if it is not there yet.
+func TestADirectoryOfARuleThatIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	w.link("ws/proj", "private")
+	w.link("ws/mine", "ws/other")
+	_, areas, errs := guard.NewAreas(guard.OS{Provenance: w.Store}, []string{w.path("ws/proj"), w.path("ws/proj/docs"), w.path("ws/mine/docs"), w.path("ws/docs")})
+	do(t, errs...)
+	for i, open := range []bool{false, false, true, true} {
+		if (areas[i].Closed == "") != open {
+			t.Errorf("%+v", areas[i])
+		}
+	}
+}
+
 // A folder of keys is a root only if hub.json names it, and no link leads to keys, whoever made it.
 func TestKeysAreNoRoots(t *testing.T) {
 	t.Parallel()

@@ -56,15 +56,16 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 func (d *Disk) area(raw string) (Area, error) {
 	p := d.Platform
 	f, err := d.Canonical(raw)
+	closed := ""
+	look, asks := d.FS.(Provenance)
+	if asks && f.Path != "" {
+		closed = look.WhyClosed(f, true)
+	}
 	switch {
 	case err == nil && f.File:
 		return Area{}, ErrNoDir
 	case err == nil:
-		a := Area{Given: f.Given, Path: f.Path, Exists: true}
-		if look, ok := d.FS.(Provenance); ok {
-			a.Closed = look.WhyClosed(f, true)
-		}
-		return a, nil
+		return Area{Given: f.Given, Path: f.Path, Exists: true, Closed: closed}, nil
 	}
 	slashed := p.FromSlash(p.FromMSYS(raw))
 	place, why := d.resolve(slashed)
@@ -77,8 +78,10 @@ func (d *Disk) area(raw string) (Area, error) {
 		return Area{}, err
 	case place.Exists && !place.Dir:
 		return Area{}, ErrNoDir
+	case asks && closed == "" && place.Path != f.Path:
+		closed = "it changed while it was looked at"
 	}
-	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists}, nil
+	return Area{Given: place.Readings.Lexical, Path: place.Path, Exists: place.Exists, Closed: closed}, nil
 }
 
 // Words is the length of the sets that Compare fills.
