@@ -38,7 +38,7 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 // A Lead is a name of which links, or files, say what it opens to servers.
 type Lead struct {
 	Name string   // as a person reads it; the same for every hub
-	By   []string // the links and files, each in a folder without links
+	By   []string // the links and files
 	To   []string // what they lead to: absolute, without links
 	Dry  bool     // nobody is asked, and nothing is kept
 }
@@ -138,21 +138,43 @@ func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 	if err != nil {
 		return "", "", false, err
 	}
-	for _, by := range l.By {
-		in := ""
-		for _, r := range all {
-			if r.damaged != nil {
-				return "", "", false, r.damaged
-			}
-			for _, dir := range r.dirs {
-				if holds(dir, filepath.Dir(by)) && len(dir) > len(in) {
-					in = dir
-				}
-			}
+	for _, r := range all {
+		if r.damaged != nil {
+			return "", "", false, r.damaged
 		}
-		if in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !holds(in, to) }) {
-			return by, in, true, nil
+	}
+	for _, by := range l.By {
+		for _, place := range written(by) {
+			in := innermost(all, place)
+			if in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !holds(in, to) }) {
+				return by, in, true, nil
+			}
 		}
 	}
 	return "", "", false, nil
+}
+
+// written are the places by which a server may change a link or file: the folder that it lies in, and
+// the file that it leads to with its folder.
+func written(by string) []string {
+	places := []string{filepath.Dir(by)}
+	if real, err := filepath.EvalSymlinks(places[0]); err == nil {
+		places = append(places, real)
+	}
+	if real, err := filepath.EvalSymlinks(by); err == nil {
+		places = append(places, real, filepath.Dir(real))
+	}
+	return places
+}
+
+// innermost is the innermost directory on record that holds a path; "" for none.
+func innermost(all []reachRecord, path string) (in string) {
+	for _, r := range all {
+		for _, dir := range r.dirs {
+			if holds(dir, path) && len(dir) > len(in) {
+				in = dir
+			}
+		}
+	}
+	return in
 }

@@ -158,6 +158,31 @@ func TestADirectoryOfARuleThatIsMissing(t *testing.T) {
 	}
 }
 
+// A name that leads through a link to where servers write is known as one that they can write, and so is a file that leads there.
+func TestWhatIsWrittenBehindALink(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("dev", "other/project")
+	defer r.Close()
+	w.link("short", "dev")
+	w.link("dev/srv/node_modules/x", "private")
+	w.link("dev/srv/node_modules/y", "dev/y")
+	w.link("dev/srv/node_modules/z", "other/project")
+	do(t, os.WriteFile(w.path("dev/pyvenv.cfg"), nil, 0o600), os.MkdirAll(w.path("venv"), 0o700), os.Symlink(w.path("dev/pyvenv.cfg"), w.path("venv/pyvenv.cfg")))
+	for by, tos := range map[string]map[string]bool{
+		"short/srv/node_modules/x": {"private": false},
+		"short/srv/node_modules/y": {"dev/y": true},
+		"dev/srv/node_modules/z":   {"other/project": false},
+		"venv/pyvenv.cfg":          {"private": false, "dev": true},
+	} {
+		for to, open := range tos {
+			if why := w.WhyNotLed(Lead{Name: "module " + by, By: []string{w.path(by)}, To: []string{w.path(to)}, Dry: true}); (why == "") != open {
+				t.Errorf("%s to %s: %q", by, to, why)
+			}
+		}
+	}
+}
+
 // A folder of keys is a root only if hub.json names it, and no link leads to keys, whoever made it.
 func TestKeysAreNoRoots(t *testing.T) {
 	t.Parallel()
