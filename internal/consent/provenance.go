@@ -2,8 +2,10 @@ package consent
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +37,9 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	return ""
 }
 
+// way begins the ID of a [Lead].
+const way = "way "
+
 // A Lead is a name of which links, or files, say what it opens to servers.
 type Lead struct {
 	Name string   // as a person reads it; the same for every hub
@@ -50,7 +55,7 @@ func (s *Store) WhyNotLed(l Lead) string {
 	if !s.Keeps() {
 		return ""
 	}
-	id, to := "way "+l.Name, strings.Join(l.To, " and ")
+	id, to := way+l.Name, strings.Join(l.To, " and ")
 	was, known, err := s.Accepted(id)
 	if err != nil {
 		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err)
@@ -65,8 +70,8 @@ func (s *Store) WhyNotLed(l Lead) string {
 	}
 	item := Item{ID: id, Value: value, Paths: l.By}
 	if !planted {
-		if l.Dry || !slices.ContainsFunc(l.By, func(path string) bool { return mayWrite(filepath.Dir(path)) }) {
-			return "" // no server ever could
+		if l.Dry || dir != "" || !slices.ContainsFunc(l.By, func(path string) bool { return mayWrite(filepath.Dir(path)) }) {
+			return "" // it leads nowhere else, or no server ever could
 		}
 		if err := s.Take(item); err != nil {
 			return fmt.Sprintf("it leads to %s, and that cannot be kept: %v", to, err)
@@ -100,11 +105,21 @@ func (s *Store) askOfFew(i Item) error {
 	waiting, err := s.read(asked, i.ID)
 	if err == nil && waiting == nil {
 		var all []*storedItem
-		if all, err = s.all(asked); len(all) >= maxWaiting {
+		all, err = s.all(asked)
+		if len(all) >= maxWaiting {
+			all = slices.DeleteFunc(all, s.isGone)
+		}
+		if len(all) >= maxWaiting {
 			return fmt.Errorf("%d questions wait", len(all))
 		}
 	}
 	return errors.Join(err, s.Ask(i))
+}
+
+// isGone takes a question back of which no link or file is there any more, and reports whether it has.
+func (s *Store) isGone(k *storedItem) bool {
+	there := func(path string) bool { _, err := os.Lstat(path); return !missing(err) }
+	return strings.HasPrefix(k.ID, way) && !slices.ContainsFunc(k.Paths, there) && s.Withdraw(k.ID) == nil
 }
 
 // leadsToKeys says why a name opens keys or what a client starts; "" if it does not.
@@ -132,7 +147,8 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 }
 
 // planted returns a link or file that a server of any hub could have written and by which a name leads out
-// of the directory that the server may write. Of several such directories it is the innermost.
+// of the directory that the server may write. Of several such directories it is the innermost. If found is
+// false, dir is one in which a server could have made a link or file that leads nowhere else; "" for none.
 func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 	all, err := s.reachRecords()
 	if err != nil {
@@ -144,27 +160,31 @@ func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 		}
 	}
 	for _, by := range l.By {
-		for _, place := range written(by) {
+		folders, files := written(by)
+		for _, folder := range folders {
+			dir = cmp.Or(dir, innermost(all, folder))
+		}
+		for _, place := range slices.Concat(folders, files) {
 			in := innermost(all, place)
 			if in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !holds(in, to) }) {
 				return by, in, true, nil
 			}
 		}
 	}
-	return "", "", false, nil
+	return "", dir, false, nil
 }
 
-// written are the places by which a server may change a link or file: the folder that it lies in, and
-// the file that it leads to with its folder.
-func written(by string) []string {
-	places := []string{filepath.Dir(by)}
-	if real, err := filepath.EvalSymlinks(places[0]); err == nil {
-		places = append(places, real)
+// written are the places by which a server may change a link or file: the folder in which it lies, by each
+// spelling, and the file that it leads to with its folder.
+func written(by string) (folders, files []string) {
+	folders = []string{filepath.Dir(by)}
+	if real, err := filepath.EvalSymlinks(folders[0]); err == nil {
+		folders = append(folders, real)
 	}
 	if real, err := filepath.EvalSymlinks(by); err == nil {
-		places = append(places, real, filepath.Dir(real))
+		files = []string{real, filepath.Dir(real)}
 	}
-	return places
+	return folders, files
 }
 
 // innermost is the innermost directory on record that holds a path; "" for none.

@@ -235,3 +235,63 @@ func TestFewQuestionsWait(t *testing.T) {
 		t.Errorf("%d questions, %v", len(q), err)
 	}
 }
+
+// Questions about links that are gone do not keep others from being asked.
+func TestQuestionsAboutWhatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	for i := range maxWaiting {
+		name := "ws/" + strconv.Itoa(i)
+		w.link(name, "private")
+		w.expect(name, false)
+		if i > 0 {
+			do(t, os.Remove(w.path(name)))
+		}
+	}
+	w.link("ws/late", "private")
+	w.expect("ws/late", false)
+	all, err := w.Questions()
+	do(t, err)
+	if len(all) != 2 || all[0].ID != "way "+w.path("ws/0") || all[1].ID != "way "+w.path("ws/late") {
+		t.Errorf("%d questions", len(all))
+	}
+}
+
+// What is kept of links grows with the links of a person: a server that makes some adds nothing.
+func TestLinksOfAServerAreNotKept(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	for i := range 4 {
+		name := "ws/" + strconv.Itoa(i)
+		w.link(name, "ws/dir")
+		w.expect(name, true)
+	}
+	w.link("mine", "ws/dir")
+	w.expect("mine", true)
+	if all, err := w.all(accepted); len(all) != 1 || err != nil {
+		t.Errorf("%d are kept, %v", len(all), err)
+	}
+}
+
+// The records of many hubs become few, also if a link was accepted between them.
+func TestLinksKeepNoRecordsApart(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	for i := range 3 * maxLeft {
+		name := "dir" + strconv.Itoa(i)
+		w.gives(name).Close()
+		w.link("links/"+name, "data")
+		w.expect("links/"+name, true)
+	}
+	all, err := w.reachRecords()
+	do(t, err)
+	if len(all) > maxLeft+1 {
+		t.Errorf("%d records", len(all))
+	}
+	w.link("dir0/x", "private")
+	w.expect("dir0/x", false)
+}

@@ -365,12 +365,15 @@ func (s *Store) take(i Item, write writer) error {
 	if !s.Keeps() {
 		return nil
 	}
-	over, err := s.endedHubs()
-	if err != nil {
-		return err
-	}
-	k := storedItem{Item: i, At: time.Now(), Settled: over}
+	k := storedItem{Item: i, At: time.Now()}
 	k.Title, k.Lines = "", nil
+	if !strings.HasPrefix(i.ID, way) { // of which nobody asks CouldBeWritten, so that it keeps no Reach from being merged
+		over, err := s.endedHubs()
+		if err != nil {
+			return err
+		}
+		k.Settled = over
+	}
 	if err := s.write(accepted, k, write); err != nil {
 		return err
 	}
