@@ -103,7 +103,7 @@ func IsKey(path string) bool {
 	switch {
 	case slices.Contains(keyFiles, name), strings.HasPrefix(name, ".env."), slices.Contains(keyEnds, strings.ToLower(end)), isHistory(name), isProfileFile(path):
 		return true
-	case isSetting(path) && !isCode(end) && slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(lower, word) }):
+	case isSetting(path) && !isCode(path, end) && slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(lower, word) }):
 		return true
 	case strings.HasPrefix(name, "id_") && end != ".pub" && slices.Contains(keyNames, strings.TrimSuffix(name, end)):
 		return true
@@ -140,8 +140,17 @@ func isProfileFile(path string) bool {
 // isSetting reports whether a path lies in a folder of settings.
 func isSetting(path string) bool { return within(path, settingFolders) != "" }
 
-// isCode reports whether a file of this end is part of a program, whatever it is about.
-func isCode(end string) bool {
+// packageFolders hold programs, below folders of settings too.
+var packageFolders = []string{"node_modules", "site-packages", ".pnpm"}
+
+// isCode reports whether a file of this end is a program or a part of one, whatever it is about.
+func isCode(path, end string) bool {
+	if within(path, packageFolders) != "" {
+		return true
+	}
+	if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
+		return true
+	}
 	switch end {
 	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyc", ".pyi", ".go", ".rs", ".rb", ".php", ".java", ".class", ".so", ".md", ".map", ".css", ".html", ".h", ".c", ".svg", ".png":
 		return true

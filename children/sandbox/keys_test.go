@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -11,13 +12,18 @@ func TestKeysByNameAndShape(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for name, text := range map[string]string{
+		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth": "#!/bin/sh", ".config/tool/token": "ghp_x",
 		"work/deploy.pem": "-----BEGIN RSA PRIVATE KEY-----", "work/chain.pem": "-----BEGIN CERTIFICATE-----", "work/id_deploy": "-----BEGIN OPENSSH PRIVATE KEY-----", "work/id_map": "1 2",
 	} {
 		path := filepath.Join(home, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		mode := os.FileMode(0o600)
+		if strings.HasPrefix(text, "#!") {
+			mode = 0o700
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,6 +43,7 @@ func TestKeysByNameAndShape(t *testing.T) {
 	for _, name := range []string{
 		"work/chain.pem", "work/id_map", "work/id_map.txt", "keys/id_ed25519.pub", "work/tokenizer.json", "work/tokens.css", "work/src/cookies.ts", "work/credential_test.go", "work/Cookies/readme", "work/password-rules.md",
 		".config/nvim/init.lua", ".config/app/settings.json", ".config/app/node_modules/js-tokens/index.js", ".local/share/app/notes.md", ".local/share/uv/tools/x/lib/secrets.py", ".cache/app/data", "work/history", "work/my_history", "work/env", "work/settings.xml",
+		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth", ".local/share/pnpm/global/5/node_modules/js-tokens", ".local/share/pipx/venvs/x/lib/python3/site-packages/tokenizers/tokenizer.json",
 		".local/bin/tool", ".config/containers/registries.conf", "work/Local Storage.md", "Documents/tax.txt",
 	} {
 		if why := WhySecret(filepath.Join(home, name)); why != "" {
