@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // sharedIn makes what stands for /var/tmp, and the Store of a user whose state lies at home.
@@ -154,5 +156,23 @@ func TestARecordThatCannotBeWritten(t *testing.T) {
 	do(t, os.Remove(s.place().closed), r.Add("/elsewhere"))
 	if all, err := s.Clients(); err != nil || len(all) != 1 || all[0].PID != 42 {
 		t.Errorf("clients: %v, %v", all, err)
+	}
+}
+
+// TestACopyThatIsNoFile: what a server puts in the place of a copy of the record holds nobody up, and counts as damaged.
+func TestACopyThatIsNoFile(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"a pipe":                 func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"a file that is too big": func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)) },
+	} {
+		_, s := sharedIn(t)
+		do(t, s.Reach().Add("/elsewhere"))
+		copied := filepath.Join(s.inState(), reach, "x")
+		do(t, put(copied+reachEnd), unix.Mkfifo(copied+lockedName, 0o600))
+		if _, could := s.CouldBeWritten(Item{ID: "file", Paths: []string{"/here/file"}}); !could {
+			t.Errorf("%s counts as if it were not there", name)
+		}
+		do(t, s.Take(Item{ID: "file", Value: []byte("1")}))
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/gofrs/flock"
 
@@ -248,7 +250,7 @@ func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 			if !ok || seen[name] {
 				continue
 			}
-			data, err := os.ReadFile(filepath.Join(dir, reach, e.Name()))
+			data, err := readRecord(filepath.Join(dir, reach, e.Name()))
 			if missing(err) {
 				continue // it was settled meanwhile
 			}
@@ -259,6 +261,23 @@ func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 		}
 	}
 	return out, nil
+}
+
+// maxRecord bounds the file of a Reach, in bytes.
+const maxRecord = 16 << 20
+
+// readRecord reads the file of a Reach. A server that is served the home folder may put something else in the
+// place of a copy: a pipe that nobody writes to, or a file without an end.
+func readRecord(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxRecord {
+		return nil, cmp.Or(err, fmt.Errorf("%s is no record of where servers could write; remove it", path))
+	}
+	return io.ReadAll(io.LimitReader(f, maxRecord))
 }
 
 // read takes what a file says.
@@ -338,7 +357,7 @@ func (s *Store) Clients() ([]ClientProcess, error) {
 
 // ended reports whether the hub of a Reach has.
 func (l *reachRecord) ended() bool {
-	lock := flock.New(filepath.Join(l.dir, reach, l.name+lockedName), flock.SetPermissions(FileMode))
+	lock := flock.New(filepath.Join(l.dir, reach, l.name+lockedName), flock.SetPermissions(FileMode), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NONBLOCK))
 	held, err := lock.TryLock()
 	if held {
 		_ = lock.Unlock()
