@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -174,5 +175,24 @@ func TestACopyThatIsNoFile(t *testing.T) {
 			t.Errorf("%s counts as if it were not there", name)
 		}
 		do(t, s.Take(Item{ID: "file", Value: []byte("1")}))
+	}
+}
+
+// TestACopyThatNamesNoPlace: a record that a server has put among the copies makes no link count.
+func TestACopyThatNamesNoPlace(t *testing.T) {
+	t.Parallel()
+	_, s := sharedIn(t)
+	home := t.TempDir()
+	do(t, s.Reach().Add(home))
+	link := filepath.Join(home, "out")
+	do(t, os.Symlink(t.TempDir(), link))
+	lead := Lead{Name: link, By: []string{link}, To: []string{"/elsewhere"}, Dry: true}
+	if s.WhyNotLed(lead) == "" {
+		t.Fatal("control: it counts")
+	}
+	forged := `{"dir":"` + strings.Repeat("x", 1000) + `"}` + "\n"
+	do(t, os.WriteFile(filepath.Join(s.inState(), reach, "x"+reachEnd), []byte(forged), 0o600))
+	if s.WhyNotLed(lead) == "" {
+		t.Error("it counts")
 	}
 }

@@ -166,7 +166,8 @@ func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 		}
 		for _, place := range slices.Concat(folders, files) {
 			in := innermost(all, place)
-			if in != "" && slices.ContainsFunc(l.To, func(to string) bool { return !holds(in, to) }) {
+			leaves := func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) }
+			if in != "" && slices.ContainsFunc(l.To, leaves) {
 				return by, in, true, nil
 			}
 		}
