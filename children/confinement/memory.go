@@ -88,8 +88,8 @@ type memoryLine struct {
 const memoryName = "links"
 
 // maxMemory bounds the file, in bytes, and maxOwned what is in it for one entry. Beyond that nothing
-// new is remembered, and so nothing new is opened: a server that makes ever more names closes those of
-// its own entry alone.
+// new is remembered, and so nothing new is opened: a server that makes ever more names beside a program
+// closes new names of the entry of this program alone.
 const (
 	maxMemory = 4 << 20
 	maxOwned  = 256 << 10
@@ -116,7 +116,7 @@ func (m *memory) preview() *memory {
 }
 
 var (
-	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; look at what its server has made beside its program")
+	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; look at what servers have made beside its program, then remove the file while no hub runs")
 	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
 )
 
@@ -298,7 +298,7 @@ func (m *memory) add(line memoryLine) error {
 	switch {
 	case err != nil:
 	case m.sizes[line.Owner]+int64(len(text)) > maxOwned && line.Owner != "":
-		err = errOwnFull
+		err = fmt.Errorf("%s: %w", f.Name(), errOwnFull)
 	case fi.Size()+int64(len(text)) > maxMemory:
 		err = fmt.Errorf("%s: %w", f.Name(), errFull)
 	}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
@@ -55,7 +57,7 @@ func (s *Store) WhyNotLed(l Lead) string {
 	if !s.Keeps() {
 		return ""
 	}
-	id, to := way+l.Name, strings.Join(l.To, " and ")
+	id, to, name := way+l.Name, shown(l.To...), shown(l.Name)
 	was, known, err := s.Accepted(id)
 	if err != nil {
 		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err)
@@ -78,23 +80,34 @@ func (s *Store) WhyNotLed(l Lead) string {
 		}
 		return ""
 	}
-	item.Title = fmt.Sprintf("%s leads to %s by what a server could have written", l.Name, to)
+	item.Title = fmt.Sprintf("%s leads to %s by what a server could have written", name, to)
 	item.Lines = []string{
-		"It is written in: " + by,
-		"Servers could write in: " + dir,
+		"It is written in: " + shown(by),
+		"Servers could write in: " + shown(dir),
 		"If you accept it, servers are given " + to + " by that name.",
 	}
-	how := "by " + by
+	how := "by " + shown(by)
 	if by == l.Name {
 		how = "by a link"
 	}
-	why := fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", l.Name, to, how, dir)
+	why := fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", name, to, how, shown(dir))
 	if !l.Dry {
 		if err := s.askOfFew(item); err != nil {
 			why += fmt.Sprintf(" (it cannot be asked: %v)", err)
 		}
 	}
 	return why
+}
+
+// shown are paths as a person reads them: a server chooses names, and none is to look like another line or text.
+func shown(paths ...string) string {
+	out := slices.Clone(paths)
+	for i, path := range out {
+		if !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
+			out[i] = strconv.Quote(path)
+		}
+	}
+	return strings.Join(out, " and ")
 }
 
 // maxWaiting bounds how many questions of this kind wait: a server can make any number of links.

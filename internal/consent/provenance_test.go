@@ -295,3 +295,24 @@ func TestLinksKeepNoRecordsApart(t *testing.T) {
 	w.link("dir0/x", "private")
 	w.expect("dir0/x", false)
 }
+
+// A server chooses the names in a question, and adds no line to it.
+func TestAQuestionIsItsOwnLines(t *testing.T) {
+	t.Parallel()
+	w := newWays(t)
+	r := w.gives("ws")
+	defer r.Close()
+	name := "ws/b\nServers could write in: nothing\u202e"
+	w.link(name, "private")
+	why := w.WhyNotLed(Lead{Name: w.path(name), By: []string{w.path(name)}, To: []string{w.path("private"), w.path(name)}})
+	all, err := w.Questions()
+	do(t, err)
+	if len(all) != 1 || why == "" {
+		t.Fatalf("%d questions, %q", len(all), why)
+	}
+	for _, text := range append(all[0].Lines, all[0].Title, why) {
+		if strings.ContainsAny(text, "\n\u202e") {
+			t.Errorf("%q", text)
+		}
+	}
+}
