@@ -164,6 +164,7 @@ func TestARecordThatCannotBeWritten(t *testing.T) {
 func TestACopyThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(path string) error{
+		"a link to nothing":      func(path string) error { return os.Symlink("nothing", path) },
 		"a pipe":                 func(path string) error { return unix.Mkfifo(path, 0o600) },
 		"a file that is too big": func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)) },
 	} {

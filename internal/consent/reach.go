@@ -235,7 +235,21 @@ func (s *Store) reachRecords() ([]reachRecord, error) {
 	return reachRecordsIn(dirs)
 }
 
+// reachRecordsIn reads the files of all hubs in some folders. If one goes meanwhile, another hub may have merged
+// it into one that was not there yet when the folder was listed. So all are read once more.
 func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
+	const tries = 10
+	for i := 1; ; i++ {
+		out, gone, err := listedRecords(dirs)
+		if !gone || err != nil || i == tries {
+			return out, err
+		}
+	}
+}
+
+// listedRecords reads the files that are there now. gone: one of them is not there by the time it is read, and
+// counts as damaged.
+func listedRecords(dirs []string) (out []reachRecord, gone bool, err error) {
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		files, err := os.ReadDir(filepath.Join(dir, reach))
@@ -243,7 +257,7 @@ func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		for _, e := range files {
 			name, ok := strings.CutSuffix(e.Name(), reachEnd)
@@ -251,16 +265,14 @@ func reachRecordsIn(dirs []string) (out []reachRecord, err error) {
 				continue
 			}
 			data, err := readRecord(filepath.Join(dir, reach, e.Name()))
-			if missing(err) {
-				continue // it was settled meanwhile
-			}
+			gone = gone || missing(err)
 			seen[name] = true
 			l := reachRecord{dir: dir, name: name, damaged: err}
 			l.read(data)
 			out = append(out, l)
 		}
 	}
-	return out, nil
+	return out, gone, nil
 }
 
 // maxRecord bounds the file of a Reach, in bytes.
