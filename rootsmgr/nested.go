@@ -46,10 +46,9 @@ func (b *builder) admissible() []candidate {
 	})
 }
 
-// isOperators reports whether hub.json has a candidate: as a root, or in a directory that it opens.
+// isOperators reports whether hub.json has a candidate itself, and no pattern that it matches.
 func (b *builder) isOperators(c *candidate) bool {
-	return b.origin == OriginConfig || b.origin == OriginCeiling ||
-		slices.ContainsFunc(b.places, func(dir string) bool { return b.disk.Platform.Below(c.Path, dir) })
+	return !c.matched && (b.origin == OriginConfig || b.origin == OriginCeiling)
 }
 
 // ground are directories that links are not followed out of.

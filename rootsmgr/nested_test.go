@@ -217,7 +217,7 @@ func TestALinkThatAServerCouldHaveMade(t *testing.T) {
 	<-done
 }
 
-// What hub.json names may be a folder of keys: as a root, or in a directory that it opens.
+// What hub.json names may be a folder of keys. A pattern names none, nor does a directory around it that a rule opens.
 func TestOnlyHubJSONNamesKeys(t *testing.T) {
 	t.Parallel()
 	dir := rootstest.Tree(t, "keys/", "box/keys/")
@@ -228,8 +228,11 @@ func TestOnlyHubJSONNamesKeys(t *testing.T) {
 			t.Errorf("%s: %d roots", o, got)
 		}
 	}
-	f := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: dir + "/keys"}, {URI: dir + "/box/keys"}}}
-	if got := f.Snapshot(fsys, 1, []string{dir + "/box"}).Paths(); !slices.Equal(got, []string{dir + "/box/keys"}) {
+	if got := NewSnapshot(fsys, 1, OriginConfig, []Entry{SettingEntry(fsys, dir+"/box/*", dir)}).Paths(); len(got) > 0 {
+		t.Errorf("by a pattern: %q", got)
+	}
+	f := Fallback{Origin: OriginFlag, Entries: []Entry{{URI: dir + "/box/keys"}}}
+	if got := f.Snapshot(fsys, 1, []string{dir + "/box"}).Paths(); len(got) > 0 {
 		t.Errorf("in a directory that a rule opens: %q", got)
 	}
 }

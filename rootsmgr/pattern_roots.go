@@ -54,7 +54,7 @@ func (b *builder) spread(entry Entry) {
 			b.skip(Skipped{Raw: f.Given, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 			continue
 		}
-		b.candidates = append(b.candidates, candidate{f, Entry{URI: f.Given, Name: entry.Name}})
+		b.candidates = append(b.candidates, candidate{f, Entry{URI: f.Given, Name: entry.Name}, true})
 	}
 	at := -1
 	if !some {

@@ -141,7 +141,8 @@ type builder struct {
 // A candidate is an entry that is there.
 type candidate struct {
 	guard.RootCandidate
-	entry Entry
+	entry   Entry
+	matched bool // it was not named, and matches a pattern
 }
 
 func newBuilder(fsys guard.FS, s *Snapshot, bp blueprint) *builder {
@@ -213,7 +214,7 @@ func (b *builder) look(entry Entry) {
 		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: err.Error(), Path: f.Given})
 		return
 	}
-	b.candidates = append(b.candidates, candidate{f, entry})
+	b.candidates = append(b.candidates, candidate{RootCandidate: f, entry: entry})
 }
 
 // open makes a candidate a root, or a further spelling of one.

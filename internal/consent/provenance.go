@@ -138,7 +138,7 @@ func (s *Store) isGone(k *storedItem) bool {
 // leadsToKeys says why a name opens keys or what a client starts; "" if it does not.
 func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 	if folder := sandbox.KeyFolder(w.Path); folder != "" && !operator {
-		return fmt.Sprintf("keys and credentials are kept in %s; to open it all the same, name it in hub.json: in \"within\" of a rule that allows, or in roots.fallback", folder)
+		return fmt.Sprintf("keys and credentials are kept in %s; to open it all the same, write in hub.json a rule that allows paths within it, or name it in roots.fallback", folder)
 	}
 	if len(w.Links) == 0 {
 		return ""
