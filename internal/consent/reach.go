@@ -433,13 +433,21 @@ func (s *Store) mergeEnded() {
 // one is written and settled.
 func (s *Store) merge(group []reachRecord, items []*storedItem) error {
 	var data []byte
+	put := func(l line) {
+		text, _ := json.Marshal(l) // of strings and numbers
+		data = append(append(data, text...), '\n')
+	}
 	seen := map[string]bool{}
 	for _, l := range group {
+		for _, c := range l.clients {
+			if c.PID > 1 && mayRun(c.PID) { // a client may outlive its hub
+				put(line{ClientProcess: &c})
+			}
+		}
 		for _, dir := range l.dirs {
 			if !seen[dir] {
 				seen[dir] = true
-				text, _ := json.Marshal(line{Dir: dir}) // of strings
-				data = append(append(data, text...), '\n')
+				put(line{Dir: dir})
 			}
 		}
 	}
@@ -456,8 +464,15 @@ func (s *Store) merge(group []reachRecord, items []*storedItem) error {
 	merged := func(had string) bool {
 		return slices.ContainsFunc(group, func(l reachRecord) bool { return l.name == had })
 	}
-	for _, k := range items {
-		if slices.ContainsFunc(k.Settled, merged) {
+	for _, was := range items {
+		if !slices.ContainsFunc(was.Settled, merged) {
+			continue
+		}
+		k, err := s.read(accepted, was.ID) // it may have been accepted again meanwhile
+		if err != nil {
+			return err
+		}
+		if k != nil && slices.ContainsFunc(k.Settled, merged) {
 			k.Settled = append(slices.DeleteFunc(k.Settled, merged), name)
 			if err := s.write(accepted, *k, atomicfile.WriteHint); err != nil {
 				return err
