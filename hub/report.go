@@ -81,7 +81,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 	r := status.RootsOf(view, word, c.Claims(), c.Era(), conf)
 	r.Config, r.Report, r.Redefined = s.hub.ConfigState(), s.approvals.Report(), s.hub.redefined.VisibleTo(s.id)
 	if !s.principal.Local {
-		r.HideOperator(conf.Denied)
+		r.HideOperator(conf.ServedNames())
 	}
 	r.Extensions = status.ExtensionsOf(s.Catalog().Extensions())
 	for _, name := range conf.ServedNames() {

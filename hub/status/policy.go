@@ -1,6 +1,8 @@
 package status
 
 import (
+	"slices"
+
 	"mcphub/internal/printable"
 	"mcphub/validate"
 	"mcphub/validate/policy"
@@ -24,6 +26,14 @@ type Rule struct {
 	Note  string `json:"note,omitempty"`
 
 	servers []string // patterns; none: it is about every server
+}
+
+// isAbout reports whether a pattern of the rule is for a server.
+func (r *Rule) isAbout(server string) bool {
+	return slices.ContainsFunc(r.servers, func(pattern string) bool {
+		is, _ := policy.MatchName(pattern, server) // one that is none was refused when the rule was read
+		return is
+	})
 }
 
 // PolicyOf reports a policy, nil for none.

@@ -130,7 +130,7 @@ func RootsOf(view rootsmgr.View, word string, client declaration.Claims, era str
 
 // HideOperator takes out what only the operator of the hub is told: in which folder hub.json lies, and rules that are
 // about servers alone which are denied to the client.
-func (r *Roots) HideOperator(denied func(child string) bool) {
+func (r *Roots) HideOperator(served []string) {
 	if c := r.Config; c != nil && c.File != "" {
 		short := *c // the hub has the other
 		short.File = filepath.Base(c.File)
@@ -142,7 +142,7 @@ func (r *Roots) HideOperator(denied func(child string) bool) {
 		return
 	}
 	r.Policy.Rules = slices.DeleteFunc(r.Policy.Rules, func(rule Rule) bool {
-		return len(rule.servers) > 0 && !slices.ContainsFunc(rule.servers, func(s string) bool { return !denied(s) })
+		return len(rule.servers) > 0 && !slices.ContainsFunc(served, rule.isAbout)
 	})
 	for i := range r.Policy.Rules {
 		if rule := &r.Policy.Rules[i]; rule.At != "" {

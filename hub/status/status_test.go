@@ -87,18 +87,20 @@ func TestOnlyTheOperatorIsTold(t *testing.T) {
 		{Name: "secret", servers: []string{"kid"}, At: "/home/u/conf/hub.json:5"},
 		{Name: "both", servers: []string{"kid", "other"}, At: "/home/u/conf/hub.json:6"},
 		{Name: "all"},
+		{Name: "secret too", servers: []string{"ki*"}},
+		{Name: "some", servers: []string{"oth*"}, At: "/home/u/conf/hub.json:7"},
 	}}}
-	r.HideOperator(func(child string) bool { return child == "kid" })
+	r.HideOperator([]string{"other"})
 	text, err := json.Marshal(r)
 	if err != nil || strings.Contains(string(text), "/home/") || strings.Contains(string(text), "secret") {
 		t.Errorf("%s %v", text, err)
 	}
-	if len(r.Policy.Rules) != 2 || r.Policy.Rules[0].At != "hub.json:6" || r.Policy.Rules[1].At != "" || r.Config.LastError != "hub.json:3: no" {
+	if len(r.Policy.Rules) != 3 || r.Policy.Rules[0].At != "hub.json:6" || r.Policy.Rules[1].At != "" || r.Config.LastError != "hub.json:3: no" {
 		t.Errorf("%+v %+v", r.Policy, r.Config)
 	}
 	if config.File != "/home/u/conf/hub.json" {
 		t.Error("the operator is told no more")
 	}
 	none := Roots{}
-	none.HideOperator(func(string) bool { return true })
+	none.HideOperator(nil)
 }
