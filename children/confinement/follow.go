@@ -169,7 +169,13 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 		if !bounded { // nobody is asked about what no answer would open
 			h.boundary.Areas = append(slices.Clip(h.boundary.Areas), sandbox.Rule{Path: w.real})
 		}
-		if why = h.changed(w.path, places); why != "" && bounded {
+		if len(places) > 0 && w.real != w.path {
+			why = h.memory.whyLinked(w.path)
+		}
+		if why == "" {
+			why = h.changed(w.path, places)
+		}
+		if why != "" && bounded {
 			return why, false
 		}
 	}

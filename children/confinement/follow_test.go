@@ -440,3 +440,53 @@ func TestAnEntryIsSettledBeforeItStarts(t *testing.T) {
 		}
 	}
 }
+
+// A path that an entry reads, and that it has never used before, is followed by a link that a server of any hub could have made only inside of
+// what that server could write, or once a person has accepted it. The control is a link where no server could write.
+func TestAFirstUseByALinkOfAServer(t *testing.T) {
+	for _, reaches := range []bool{false, true} {
+		h, home := confinedMachine(t)
+		at := func(p string) string { return filepath.Join(home, p) }
+		putFile(t, at("private/x"), "")
+		putFile(t, at("dev/real/x"), "")
+		relink(t, at("private"), at("dev/out"))
+		relink(t, at("dev/real"), at("dev/in"))
+		relink(t, at("private"), at("dev/srv/node_modules/out"))
+		relink(t, at("dev/real"), at("dev/srv/node_modules/in"))
+		putFile(t, at("dev/srv/package.json"), "{}")
+		putFile(t, at("dev/srv/run.js"), "")
+		if reaches {
+			if err := h.Store().Reach().Add(at("dev")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prog := confinedProgram("node", at("dev/srv/run.js"))
+		prog.Sandbox.Read = []string{at("dev/out"), at("dev/in")}
+		c := planOf(t, h, prog)
+		if opens(c, at("private/x")) == reaches || !opens(c, at("dev/real/x")) {
+			t.Errorf("servers write there: %t; it is open: %t, and the folder inside: %t: %q", reaches, opens(c, at("private/x")), opens(c, at("dev/real/x")), slices.Concat(c.Report.Lacks, c.Report.Closed))
+		}
+		if !reaches {
+			continue
+		}
+		all, err := h.Store().Questions()
+		if err != nil || len(all) != 2 { // the link, and the module
+			t.Fatalf("%+v %v", all, err)
+		}
+		folder, err := h.Store().Folder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := os.ReadFile(filepath.Join(folder, "links")); strings.Contains(string(text), "node_modules/in") {
+			t.Errorf("what leads inside is remembered: %s", text)
+		}
+		for _, q := range all {
+			if err := h.Store().Accept(q.ID, q.Digest); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c = planOf(t, anew(h), prog); !opens(c, at("private/x")) {
+			t.Errorf("it was accepted, and is closed: %q", slices.Concat(c.Report.Lacks, c.Report.Closed))
+		}
+	}
+}

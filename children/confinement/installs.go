@@ -180,7 +180,8 @@ func (h Host) installation(p part) (paths []way, why string) {
 			paths = append(paths, w)
 		}
 	}
-	if why = h.memory.whyNotLed(p, places); why == "" {
+	why, inside := h.memory.whyNotLed(p, places)
+	if why == "" && !inside {
 		why = h.changed(p.name, places)
 	}
 	if why != "" {

@@ -16,6 +16,7 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/internal/consent"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Change is a question for a person: what a name opens to servers is not what it was.
@@ -165,17 +166,36 @@ func (m *memory) settled(owner, path string, now []string, ask bool) (was []stri
 }
 
 // whyNotLed says why a part does not open places that something on the disk leads to, when its name is first used; "" if it
-// does. What a server of any hub could have written leads nowhere else, unless a person has accepted it.
-func (m *memory) whyNotLed(p part, places []string) string {
-	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knows(p.name) && covers(m.opened(p.name), places) {
-		return ""
+// does. What a server of any hub could have written leads nowhere else, unless a person has accepted it. inside: it leads nowhere
+// else, and the name need not be remembered.
+func (m *memory) whyNotLed(p part, places []string) (why string, inside bool) {
+	if m == nil || m.consent == nil || len(p.by) == 0 || len(places) == 0 || m.knows(p.name) {
+		return "", false
 	}
 	lead := consent.Lead{Name: p.name, By: p.by, Dry: m.dry}
 	for _, place := range places {
 		lead.To = append(lead.To, bare(place))
 	}
-	if why := m.consent.WhyNotLed(lead); why != "" {
-		return "nothing is opened by a name: " + why
+	why, inside = m.consent.WhyNotLed(lead)
+	if why != "" {
+		why = "nothing is opened by a name: " + why
+	}
+	return why, inside
+}
+
+// whyLinked says why a path is not followed when it is first used, because a server of any hub could have made a link on the way; ""
+// if it is.
+func (m *memory) whyLinked(path string) string {
+	if m == nil || m.consent == nil || m.knows(path) {
+		return ""
+	}
+	disk := guard.NewDisk(guard.OS{})
+	found, err := disk.Canonical(path)
+	if err != nil {
+		return "" // nothing is there to be opened
+	}
+	if why := m.consent.WhyLinksClosed(found.Links, m.dry); why != "" {
+		return path + " is not opened: " + why
 	}
 	return ""
 }

@@ -99,7 +99,7 @@ func (h Host) programs(child Child) (parts []part) {
 		// package, nothing.
 		line := part{file: from, name: "the first line of " + file, by: []string{h.Real(file)}}
 		switch {
-		case h.boundary.Writable(file), child.Installed.Holds(file):
+		case h.boundary.Writable(file), child.Installed.Holds(file), h.IsDir(file):
 		case from == "":
 			h.rememberNothing(line)
 		case has(from):

@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"children/offers":         {"children/link", "internal/atomicfile", "internal/jsonrpc", "internal/methods"},
 	"children/entry":          {"internal/reference"},
 	"children/program":        {"children/entry", "children/sandbox", "internal/inherit", "internal/reference", "rootsmgr/guard"},
-	"children/confinement":    {"children/hints", "children/entry", "internal/consent", "internal/reference", "children/sandbox", "children/program"},
+	"children/confinement":    {"rootsmgr/guard", "children/hints", "children/entry", "internal/consent", "internal/reference", "children/sandbox", "children/program"},
 	"children/launch":         {"children/confinement", "children/hints", "internal/atomicfile", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
 	"children/headers":        {"children/launch", "children/process", "internal/jsonrpc"},
 	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker", "children/program", "internal/cgroup"},

@@ -25,14 +25,19 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	if why := s.leadsToKeys(&w, operator); why != "" {
 		return why
 	}
-	for i, link := range w.Links { // each by itself: one answer counts for all that lies behind it
+	return s.WhyLinksClosed(w.Links, false)
+}
+
+// WhyLinksClosed is WhyNotLed of each link on the way to something. dry: nobody is asked, and nothing is kept.
+func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
+	for i, link := range links { // each by itself: one answer counts for all that lies behind it
 		by := []string{link.At}
 		if link.Climbs {
-			for _, later := range w.Links[i+1:] {
+			for _, later := range links[i+1:] {
 				by = append(by, later.At)
 			}
 		}
-		if why := s.WhyNotLed(Lead{Name: link.At, By: by, To: []string{link.To}}); why != "" {
+		if why, _ := s.WhyNotLed(Lead{Name: link.At, By: by, To: []string{link.To}, Dry: dry}); why != "" {
 			return why
 		}
 	}
@@ -52,33 +57,33 @@ type Lead struct {
 
 // WhyNotLed says why a name does not open what it leads to; "" if it does. It does if no server of
 // any hub could have written a link or file of it, if all lies in the directory that such a
-// server may write, or if a person has accepted this. Else it asks a person.
-func (s *Store) WhyNotLed(l Lead) string {
+// server may write (inside), or if a person has accepted this. Else it asks a person.
+func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
 	if !s.Keeps() {
-		return ""
+		return "", false
 	}
 	id, to, name := way+l.Name, shown(l.To...), shown(l.Name)
 	was, known, err := s.Accepted(id)
 	if err != nil {
-		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err)
+		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err), false
 	}
 	value := []byte(strings.Join(l.To, "\x00"))
 	if known && bytes.Equal(was, value) {
-		return ""
+		return "", false
 	}
 	by, dir, planted, err := s.planted(&l)
 	if err != nil {
-		return fmt.Sprintf("it leads to %s, and it cannot be told where servers could have written: %v", to, err)
+		return fmt.Sprintf("it leads to %s, and it cannot be told where servers could have written: %v", to, err), false
 	}
 	item := Item{ID: id, Value: value, Paths: l.By}
 	if !planted {
 		if l.Dry || dir != "" || !slices.ContainsFunc(l.By, func(path string) bool { return mayWrite(filepath.Dir(path)) }) {
-			return "" // it leads nowhere else, or no server ever could
+			return "", dir != "" // it leads nowhere else, or no server ever could
 		}
 		if err := s.Take(item); err != nil {
-			return fmt.Sprintf("it leads to %s, and that cannot be kept: %v", to, err)
+			return fmt.Sprintf("it leads to %s, and that cannot be kept: %v", to, err), false
 		}
-		return ""
+		return "", false
 	}
 	item.Title = fmt.Sprintf("%s leads to %s by what a server could have written", name, to)
 	item.Lines = []string{
@@ -90,13 +95,13 @@ func (s *Store) WhyNotLed(l Lead) string {
 	if by == l.Name {
 		how = "by a link"
 	}
-	why := fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", name, to, how, shown(dir))
+	why = fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", name, to, how, shown(dir))
 	if !l.Dry {
 		if err := s.askOfFew(item); err != nil {
 			why += fmt.Sprintf(" (it cannot be asked: %v)", err)
 		}
 	}
-	return why
+	return why, false
 }
 
 // shown are paths as a person reads them: a server chooses names, and none is to look like another line or text.

@@ -176,7 +176,7 @@ func TestWhatIsWrittenBehindALink(t *testing.T) {
 		"venv/pyvenv.cfg":          {"private": false, "dev": true},
 	} {
 		for to, open := range tos {
-			if why := w.WhyNotLed(Lead{Name: "module " + by, By: []string{w.path(by)}, To: []string{w.path(to)}, Dry: true}); (why == "") != open {
+			if why, _ := w.WhyNotLed(Lead{Name: "module " + by, By: []string{w.path(by)}, To: []string{w.path(to)}, Dry: true}); (why == "") != open {
 				t.Errorf("%s to %s: %q", by, to, why)
 			}
 		}
@@ -304,7 +304,7 @@ func TestAQuestionIsItsOwnLines(t *testing.T) {
 	defer r.Close()
 	name := "ws/b\nServers could write in: nothing\u202e"
 	w.link(name, "private")
-	why := w.WhyNotLed(Lead{Name: w.path(name), By: []string{w.path(name)}, To: []string{w.path("private"), w.path(name)}})
+	why, _ := w.WhyNotLed(Lead{Name: w.path(name), By: []string{w.path(name)}, To: []string{w.path("private"), w.path(name)}})
 	all, err := w.Questions()
 	do(t, err)
 	if len(all) != 1 || why == "" {
