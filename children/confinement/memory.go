@@ -27,7 +27,7 @@ type Change struct {
 
 // String says it in one line.
 func (c Change) String() string {
-	return fmt.Sprintf("%s led to %s and leads to %s now", c.Path, leadsTo(c.Was), leadsTo(c.Now))
+	return fmt.Sprintf("%s led to %s and leads to %s now", consent.Shown(c.Path), leadsTo(c.Was), leadsTo(c.Now))
 }
 
 // item is the Change as it is put to a person.
@@ -53,7 +53,7 @@ func leadsTo(places []string) string {
 	for i, p := range places {
 		list[i] = bare(p)
 	}
-	return strings.Join(list, " and ")
+	return consent.Shown(list...)
 }
 
 // memory knows where names have led. All hubs of a user share one file: a line for each

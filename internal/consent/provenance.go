@@ -62,7 +62,7 @@ func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
 	if !s.Keeps() {
 		return "", false
 	}
-	id, to, name := way+l.Name, shown(l.To...), shown(l.Name)
+	id, to, name := way+l.Name, Shown(l.To...), Shown(l.Name)
 	was, known, err := s.Accepted(id)
 	if err != nil {
 		return fmt.Sprintf("it leads to %s, and it cannot be told whether somebody has accepted that: %v", to, err), false
@@ -87,15 +87,15 @@ func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
 	}
 	item.Title = fmt.Sprintf("%s leads to %s by what a server could have written", name, to)
 	item.Lines = []string{
-		"It is written in: " + shown(by),
-		"Servers could write in: " + shown(dir),
+		"It is written in: " + Shown(by),
+		"Servers could write in: " + Shown(dir),
 		"If you accept it, servers are given " + to + " by that name.",
 	}
-	how := "by " + shown(by)
+	how := "by " + Shown(by)
 	if by == l.Name {
 		how = "by a link"
 	}
-	why = fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", name, to, how, shown(dir))
+	why = fmt.Sprintf("%s leads to %s %s, and a server could have written that: servers were given %s; so it is not followed before your user has accepted it (`mcphub status` shows what to do)", name, to, how, Shown(dir))
 	if !l.Dry {
 		if err := s.askOfFew(item); err != nil {
 			why += fmt.Sprintf(" (it cannot be asked: %v)", err)
@@ -104,8 +104,8 @@ func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
 	return why, false
 }
 
-// shown are paths as a person reads them: a server chooses names, and none is to look like another line or text.
-func shown(paths ...string) string {
+// Shown are paths as a person reads them: a server chooses names, and none is to look like another line or text.
+func Shown(paths ...string) string {
 	out := slices.Clone(paths)
 	for i, path := range out {
 		if !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
