@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -25,6 +26,10 @@ type Options struct {
 	Capabilities string   // raw; "" declares roots with listChanged
 	Protocol     string   // version asked for; "" the newest with a handshake
 	Roots        Roots    // nil refuses every question as a method not found
+
+	// Apart: a process of its own starts the server, and not that of the test. What a test runs beside it descends from no client then,
+	// as what a person runs in another terminal.
+	Apart bool
 
 	Answer func(method string, params []byte) *Answer // if set, answers every question but a ping
 
@@ -61,6 +66,11 @@ func (i *input) write(b []byte) error {
 	return err
 }
 
+// apart passes its streams and SIGHUP on to the program that it starts, and ends as it does.
+const apart = `exec 3<&0; "$@" <&3 3<&- & exec 3<&-
+trap 'kill -HUP $!' HUP
+while :; do wait $!; s=$?; kill -0 $! 2>/dev/null || exit $s; done`
+
 // Start starts the process. The caller must Close.
 func Start(o Options) (*Client, error) {
 	if o.Capabilities == "" {
@@ -68,6 +78,10 @@ func Start(o Options) (*Client, error) {
 	}
 	if o.Protocol == "" {
 		o.Protocol = "2025-11-25"
+	}
+	if o.Apart && runtime.GOOS != "windows" {
+		o.Args = append([]string{"-c", apart, "sh", o.Command}, o.Args...)
+		o.Command = "sh"
 	}
 	cmd := exec.Command(o.Command, o.Args...)
 	cmd.Dir, cmd.Env = o.Dir, o.Env

@@ -184,7 +184,7 @@ func TestAHubThatIsEndedTellsItsClients(t *testing.T) {
 	world.Must(t, syscall.Kill(a.status().Hubs[0].PID, syscall.SIGTERM))
 	for _, client := range clients {
 		<-client.Exited()
-		if !strings.Contains(client.Stderr(), "has ended") {
+		if !world.Within(world.WaitLimit, func() bool { return strings.Contains(client.Stderr(), "has ended") }) { // it is read beside
 			t.Errorf("it is not told: %s", client.Stderr())
 		}
 	}

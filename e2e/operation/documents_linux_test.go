@@ -17,6 +17,7 @@ import (
 
 	"mcphub/e2e/world"
 	"mcphub/internal/needs"
+	"mcphub/internal/trust/trusttest"
 )
 
 // A command stands in a document in a block, indented or between fences, or fills a cell of a table. A command within a
@@ -178,7 +179,13 @@ func documentHome(t *testing.T, without ...string) (w *world.World, project stri
 	for _, name := range []string{"notes", "uvx", "npx", "node", "mail-server", "my-shell-server"} {
 		world.Must(t, os.Chmod(w.Write("home/you/bin/"+name, notesServer), 0o700))
 	}
-	for name, text := range map[string]string{"pass": "#!/bin/sh\necho a-password\n", "uv": documentUV, "npm": documentNPM} {
+	authority := trusttest.New(t)
+	w.Write("home/you/.config/mcphub/house-ca.pem", string(authority.PEM()))
+	cert, key := authority.Files(w.Path("home", "you", ".config", "mcphub"), authority.Issue("me"))
+	for name, file := range map[string]string{"me.pem": cert, "me.key": key} {
+		world.Must(t, os.Rename(file, w.Path("home", "you", ".config", "mcphub", name)))
+	}
+	for name, text := range map[string]string{"intern-token": "#!/bin/sh\necho '{}'\n", "pass": "#!/bin/sh\necho a-password\n", "uv": documentUV, "npm": documentNPM} {
 		world.Must(t, os.Chmod(w.Write("home/you/bin/"+name, text), 0o700))
 	}
 	runtime := world.ShortFolder(t)

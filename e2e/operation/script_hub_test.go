@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,11 +13,6 @@ import (
 	"mcphub/e2e/world"
 	"mcphub/internal/consent"
 )
-
-// clientOfItsOwn is a client that passes its streams and SIGHUP on to the hub that it starts.
-const clientOfItsOwn = `exec 3<&0; "$@" <&3 3<&- & exec 3<&-
-trap 'kill -HUP $!' HUP
-while :; do wait $!; s=$?; kill -0 $! 2>/dev/null || exit $s; done`
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts
 // mcphub serve with a client whose root is $WORK/project; "told PATTERN TOOL ARGUMENTS" calls a tool again and again until
@@ -41,11 +35,7 @@ func scriptHubs() map[string]func(ts *testscript.TestScript, neg bool, args []st
 			for _, name := range []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "NO_COLOR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
 				env = append(env, name+"="+ts.Getenv(name))
 			}
-			o := ide.Options{Command: world.Bin.Hub, Args: append([]string{"serve"}, args...)}
-			if runtime.GOOS != "windows" { // a client of its own: what it starts may not allow anything, and the script may
-				o.Command, o.Args = "sh", append([]string{"-c", clientOfItsOwn, "sh", o.Command}, o.Args...)
-			}
-			c, err := ide.Start(ide.Options{Command: o.Command, Args: o.Args, Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
+			c, err := ide.Start(ide.Options{Apart: true, Command: world.Bin.Hub, Args: append([]string{"serve"}, args...), Dir: ts.MkAbs("."), Env: env, Roots: ide.Folders(ts.MkAbs("project"))})
 			ts.Check(err)
 			h.talks = c
 			ts.Defer(func() { c.Close(world.WaitLimit) })

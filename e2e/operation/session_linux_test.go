@@ -111,7 +111,7 @@ func TestSession(t *testing.T) {
 // sessionHub is a hub with a client that has the project open and has listed the tools.
 func sessionHub(t *testing.T, project string, env []string) *ide.Client {
 	t.Helper()
-	c, err := ide.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve"}, Dir: project, Env: env, Roots: ide.Folders(project)})
+	c, err := ide.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve"}, Dir: project, Env: env, Roots: ide.Folders(project)})
 	world.Must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), world.WaitLimit)
 	defer cancel()

@@ -457,7 +457,7 @@ func (d *desk) throughHub(commands []string, talk func(c *ide.Client, prefix str
 		}
 		d.log += string(said)
 	}
-	s := d.Start(ide.Options{Command: world.Hub(d.T), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
+	s := d.Start(ide.Options{Apart: true, Command: world.Hub(d.T), Args: []string{"serve"}, Env: d.environment(), Dir: d.opened()[0], Roots: ide.Folders(d.opened()...)})
 	s.Odd = true // what the schemas of others lack is theirs
 	talk(s.Client, "it__")
 	s.End(world.StopBound + 5*time.Second)
