@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mcphub/children/childtest"
@@ -127,6 +128,7 @@ func TestSkills(t *testing.T) {
 								leave()
 							}
 							ask, caps := enters(t, h)
+							synctest.Wait() // whose a URI is, is decided by the servers that are known
 							if said := jsonrpc.Get(jsonrpc.Get(caps(), "extensions"), "io.modelcontextprotocol/skills"); string(said) != `{"directoryRead":true}` {
 								t.Errorf("offered %s", said)
 							}
