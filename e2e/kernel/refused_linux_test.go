@@ -132,7 +132,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 				tc.entry(w, entry)
 			}
 			config := w.Config(obj{"kid": entry})
-			s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+			s := w.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
 			s.Handshake()
 			s.AwaitTool("kid__shell")
 			call := func() (blocks []string) {
@@ -181,7 +181,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 			if tc.works == "" {
 				return
 			}
-			s = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+			s = w.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
 			s.Handshake()
 			s.AwaitTool("kid__shell")
 			if got := call(); len(got) != 1 || !strings.Contains(got[0], tc.works) {
@@ -210,7 +210,7 @@ func TestAServerThatTheKernelKeepsFromStarting(t *testing.T) {
 	script := w.Write("server/run.sh", "#!/bin/sh\ncat "+secret+" >/dev/null || exit 1\nexec "+world.Bin.Opener+"\n")
 	world.Must(t, os.Chmod(script, 0o700))
 	config := w.Config(obj{"kid": obj{"command": script, "args": []string{}, "sandbox": obj{"mode": "auto", "read": []string{world.Bin.Opener}}}})
-	s := w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
+	s := w.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
 	s.Handshake()
 	told := string(s.MustRequest("tools/call", ide.ToolParams("call-tool", `{"serverName":"kid","toolName":"shell","toolArgs":{"command":"true"}}`)).Raw)
 	if !strings.Contains(told, "the kernel holds this server, and '"+secret+"' is closed to it") || !strings.Contains(told, "`mcphub why`") {
