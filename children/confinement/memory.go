@@ -97,7 +97,19 @@ const (
 )
 
 func newMemory(state string) *memory {
-	return &memory{consent: consent.New(state), led: map[string][]string{}, sizes: map[string]int64{}, asked: map[string]bool{}}
+	return emptyMemory(consent.New(state))
+}
+
+// emptyMemory has read nothing yet.
+func emptyMemory(s *consent.Store) *memory {
+	m := &memory{consent: s, asked: map[string]bool{}}
+	m.clear(fileState{})
+	return m
+}
+
+// clear forgets what was read of the file, which is about to be read in this state.
+func (m *memory) clear(now fileState) {
+	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
 }
 
 // closed is what no server is to open, whatever it is served.
@@ -113,7 +125,9 @@ func (m *memory) preview() *memory {
 	if m == nil {
 		return nil
 	}
-	return &memory{consent: m.consent, dry: true, led: map[string][]string{}, sizes: map[string]int64{}, asked: map[string]bool{}}
+	p := emptyMemory(m.consent)
+	p.dry = true
+	return p
 }
 
 var (
@@ -260,7 +274,7 @@ func (m *memory) look() error {
 	case errors.Is(err, fs.ErrNotExist) && m.read == fileState{}:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		m.read, m.led, m.sizes = fileState{}, map[string][]string{}, map[string]int64{}
+		m.clear(fileState{})
 		return nil
 	case err != nil:
 		return err
@@ -275,7 +289,7 @@ func (m *memory) look() error {
 	if err != nil {
 		return err
 	}
-	m.read, m.led, m.sizes = now, map[string][]string{}, map[string]int64{}
+	m.clear(now)
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Buffer(nil, maxMemory); lines.Scan(); {
 		var line memoryLine

@@ -1,4 +1,0 @@
-package rundir
-
-// writable is not asked: [Substitute] has nothing for Windows.
-func writable(string) bool { return true }
