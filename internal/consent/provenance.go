@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/ownership"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -30,14 +32,15 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 
 // WhyLinksClosed is WhyNotLed of each link on the way to something. dry: nobody is asked, and nothing is kept.
 func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
-	for i, link := range links { // each by itself: one answer counts for all that lies behind it
+	records := sync.OnceValues(s.reachRecords) // after the links were followed, so that they know what was given before
+	for i, link := range links {               // each by itself: one answer counts for all that lies behind it
 		by := []string{link.At}
 		if link.Climbs {
 			for _, later := range links[i+1:] {
 				by = append(by, later.At)
 			}
 		}
-		if why, _ := s.WhyNotLed(Lead{Name: link.At, By: by, To: []string{link.To}, Dry: dry}); why != "" {
+		if why, _ := s.led(Lead{Name: link.At, By: by, To: []string{link.To}, Dry: dry}, records); why != "" {
 			return why
 		}
 	}
@@ -58,7 +61,10 @@ type Lead struct {
 // WhyNotLed says why a name does not open what it leads to; "" if it does. It does if no server of
 // any hub could have written a link or file of it, if all lies in the directory that such a
 // server may write (inside), or if a person has accepted this. Else it asks a person.
-func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
+func (s *Store) WhyNotLed(l Lead) (why string, inside bool) { return s.led(l, s.reachRecords) }
+
+// led is WhyNotLed by these records, which it reads only if no acceptance settles the Lead.
+func (s *Store) led(l Lead, records func() ([]reachRecord, error)) (why string, inside bool) {
 	if !s.Keeps() {
 		return "", false
 	}
@@ -71,13 +77,17 @@ func (s *Store) WhyNotLed(l Lead) (why string, inside bool) {
 	if known && bytes.Equal(was, value) {
 		return "", false
 	}
-	by, dir, planted, err := s.planted(&l)
+	all, err := records()
+	if err == nil {
+		err = damaged(all)
+	}
 	if err != nil {
 		return fmt.Sprintf("it leads to %s, and it cannot be told where servers could have written: %v", to, err), false
 	}
+	by, dir, planted := l.planted(all)
 	item := Item{ID: id, Value: value, Paths: l.By}
 	if !planted {
-		if l.Dry || dir != "" || !slices.ContainsFunc(l.By, func(path string) bool { return mayWrite(filepath.Dir(path)) }) {
+		if l.Dry || dir != "" || !slices.ContainsFunc(l.By, func(path string) bool { return ownership.MayMake(filepath.Dir(path)) }) {
 			return "", dir != "" // it leads nowhere else, or no server ever could
 		}
 		if err := s.Take(item); err != nil {
@@ -167,16 +177,7 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 // planted returns a link or file that a server of any hub could have written and by which a name leads out
 // of the directory that the server may write. Of several such directories it is the innermost. If found is
 // false, dir is one in which a server could have made a link or file that leads nowhere else; "" for none.
-func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
-	all, err := s.reachRecords()
-	if err != nil {
-		return "", "", false, err
-	}
-	for _, r := range all {
-		if r.damaged != nil {
-			return "", "", false, r.damaged
-		}
-	}
+func (l *Lead) planted(all []reachRecord) (by, dir string, found bool) {
 	for _, by := range l.By {
 		folders, files := written(by)
 		for _, folder := range folders {
@@ -186,11 +187,21 @@ func (s *Store) planted(l *Lead) (by, dir string, found bool, err error) {
 			in := innermost(all, place)
 			leaves := func(to string) bool { return !filepath.IsAbs(in) || !holds(in, to) }
 			if in != "" && slices.ContainsFunc(l.To, leaves) {
-				return by, in, true, nil
+				return by, in, true
 			}
 		}
 	}
-	return "", dir, false, nil
+	return "", dir, false
+}
+
+// damaged is why one of the records cannot be read, nil if all can.
+func damaged(all []reachRecord) error {
+	for _, r := range all {
+		if r.damaged != nil {
+			return r.damaged
+		}
+	}
+	return nil
 }
 
 // written are the places by which a server may change a link or file: the folder in which it lies, by each

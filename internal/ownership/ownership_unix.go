@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Check says why a file or folder is not that of the user whom this process runs as.
@@ -27,3 +29,8 @@ func OthersUse(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
 // OthersWrite reports whether others than the owner may write it.
 func OthersWrite(info fs.FileInfo) bool { return info.Mode().Perm()&0o022 != 0 }
+
+// MayMake reports whether this user may make something in a folder.
+func MayMake(dir string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
+}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"mcphub/internal/ownership"
 )
 
 // Substitute gives the variables by which the hub keeps its state and its cache in its folder of the temporary folder, if the home
@@ -46,7 +48,7 @@ func canBeMade(dir string) bool {
 	for dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir)
 		if info, err := os.Stat(dir); err == nil {
-			return info.IsDir() && writable(dir)
+			return info.IsDir() && ownership.MayMake(dir)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}
