@@ -34,7 +34,7 @@ func TestAnotherUserOfTheMachine(t *testing.T) {
 		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
 		"approval": obj{"from": []string{"terminal", "console"}, "timeout": "2m"},
 	})
-	s := w.Start(ide.Options{Command: "sh", Args: append(clientOfItsOwn[1:], world.Hub(t), "serve", "--config", config), Env: w.Env(), Roots: ide.Folders(w.Project)})
+	s := w.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(), Roots: ide.Folders(w.Project)})
 	s.Handshake()
 	s.AwaitTool("files__read_text_file")
 	s.SendCall("files__read_text_file", world.PathArgs(t, w.Path("far", "f.txt")))

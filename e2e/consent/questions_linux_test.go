@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +18,6 @@ import (
 	"mcphub/e2e/world"
 	"mcphub/internal/needs"
 )
-
-// clientOfItsOwn starts a hub in the place of this process, which is then no client of it, and may be a person.
-var clientOfItsOwn = []string{"sh", "-c", `"$@"; exit $?`, "sh"}
 
 // shellServer is an entry of the opener, which no call is checked for.
 func shellServer(more obj) obj {
@@ -35,8 +31,7 @@ func shellServer(more obj) obj {
 // shellHub starts a hub on a file that has the opener as kid.
 func shellHub(w *world.World, path string, roots ...string) *world.Session {
 	w.T.Helper()
-	line := slices.Concat(clientOfItsOwn, []string{world.Hub(w.T), "serve", "--config", path})
-	s := w.Start(ide.Options{Command: line[0], Args: line[1:], Env: w.Env(), Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(roots...)})
+	s := w.Start(ide.Options{Apart: true, Command: world.Hub(w.T), Args: []string{"serve", "--config", path}, Env: w.Env(), Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(roots...)})
 	s.Handshake()
 	s.AwaitTool("kid__shell")
 	s.MustCallArgs("kid__shell", obj{"command": "true"}) // the roots are known
@@ -162,7 +157,7 @@ func TestAPersonAnswersForALink(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	r := newRelinked(t, "world", false)
-	r.Sockets, r.behind = world.SocketsIn(t), clientOfItsOwn
+	r.Sockets, r.apart = world.SocketsIn(t), true
 	kid := obj{"sandbox": obj{"read": []string{"~/conf"}}}
 	s := r.session("victim", kid, r.Project)
 	if said := r.does(s, "cat conf/app"); !strings.Contains(said, "honest") {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,8 +24,8 @@ type relinked struct {
 	t      *testing.T
 	hub    string // programs
 	opener string
-	user   bool     // the hub is that of an ordinary user, nobody
-	behind []string // starts each hub, in the place of this process
+	user   bool // the hub is that of an ordinary user, nobody
+	apart  bool // a client of its own starts each hub, so that this process may be a person
 }
 
 // newRelinked makes one in a folder of a name.
@@ -111,8 +110,7 @@ func (r *relinked) sessionOf(hub string, kid, more obj, client ide.Options) *wor
 		world.Must(r.t, os.Chown(line[3], nobody, nobody))
 		line = append([]string{needs.Program(r.t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
 	}
-	line = append(slices.Clip(r.behind), line...)
-	client.Command, client.Args, client.Dir = line[0], line[1:], r.Project
+	client.Command, client.Args, client.Dir, client.Apart = line[0], line[1:], r.Project, r.apart
 	client.Env = append(r.Env("TMPDIR="+r.Path("tmp")), client.Env...)
 	s := r.Start(client)
 	s.Handshake()

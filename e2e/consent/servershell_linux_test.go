@@ -30,7 +30,7 @@ func TestAServersShellAnswersNothing(t *testing.T) {
 		"policy":   obj{"rules": []obj{{"name": "ask", "then": "escalate", "if": obj{"paths": obj{"roles": []string{"read"}, "outside": true}}}}},
 		"approval": obj{"from": []string{"terminal", "console"}, "timeout": "2m"},
 	})
-	s := w.Start(ide.Options{Command: "sh", Args: append(clientOfItsOwn[1:], world.Hub(t), "serve", "--config", config), Env: w.Env(),
+	s := w.Start(ide.Options{Apart: true, Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(),
 		Capabilities: ide.DefaultCapabilities, Roots: ide.Folders(w.Project)})
 	s.Handshake()
 	for name := range servers {
