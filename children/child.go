@@ -117,6 +117,7 @@ type child struct {
 	history history
 	copied  *packages.Copy // what this run is started from, in place of a launcher; nil: of nothing
 	offer   *offers.Offer  // what it offered last, be it in another instance
+	manner  *offers.Offer  // how it was spoken to last, be it in another instance; see offers.Offer.Manner
 	settle  sync.Once
 
 	removing sync.WaitGroup // what runs that are over have left behind
@@ -124,27 +125,31 @@ type child struct {
 
 // history is what an instance's goroutine remembers of its runs.
 type history struct {
-	failures health.History
-	starts   int
-	next     time.Time // no start before
-	asked    bool      // somebody has wanted it to run
-	wasReady bool
-	last     string        // why the last start or run failed; "" once ready again
-	badPlan  bool          // the last start failed before anything was started
-	digest   string        // identity of what was started last
-	started  bool          // live was called before
-	gen      uint64        // of the roots, when it was last looked whether to start
-	planned  uint64        // of the roots, with which it was started last
-	greeted  bool          // it has been ready in this instance
-	listed   bool          // and its tools have been listed
-	lives    offers.Lives  // of the offer, as it was read last
-	news     bool          // the offer is not cached as it is
-	guess    bool          // the offer is that for clients without capabilities, and these have some
-	diedOf   spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
-	doubted  bool          // it was started once more because of diedOf, which happens once only
-	lacks    []string      // what the kernel does not hold, as it was told last
-	words    *hints.Reader // of the run that was started last; nil: nothing holds it
-	spoke    spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
+	failures    health.History
+	starts      int
+	next        time.Time // no start before
+	asked       bool      // somebody has wanted it to run
+	wasReady    bool
+	last        string       // why the last start or run failed; "" once ready again
+	badPlan     bool         // the last start failed before anything was started
+	digest      string       // of what was started last, wherever it works
+	seen        string       // digest with what it can see; "": what it lists is not remembered
+	started     bool         // live was called before
+	gen         uint64       // of the roots, when it was last looked whether to start
+	planned     uint64       // of the roots, with which it was started last
+	greeted     bool         // it has been ready in this instance
+	listed      bool         // and its tools have been listed
+	lives       offers.Lives // of the offer, as it was read last
+	news        bool         // the offer is not cached as it is
+	newManner   bool         // nor is the manner
+	recalled    bool         // it was looked up what is remembered, for these roots
+	recalledFor uint64
+	guess       bool          // the offer is that for clients without capabilities, and these have some
+	diedOf      spec.Era      // it exited when it was first spoken to in this era, so the other is tried first; EraAuto: in none
+	doubted     bool          // it was started once more because of diedOf, which happens once only
+	lacks       []string      // what the kernel does not hold, as it was told last
+	words       *hints.Reader // of the run that was started last; nil: nothing holds it
+	spoke       spec.Era      // in which it was spoken to when it was listed last for this Key; EraAuto: not known
 }
 
 // want is what others ask of an instance.
@@ -479,7 +484,7 @@ func (c *child) setState(s State, why string) {
 func (c *child) live() (over bool) {
 	if !c.history.started {
 		c.history.started = true
-		c.recall()
+		c.recallManner()
 		c.machine = c.baseMachine().WithShelter(c.spec.Program(), c.log)
 	}
 	for {
@@ -590,6 +595,7 @@ func (c *child) awaitStart() next {
 			c.demand()
 		}
 		c.history.gen = w.Gen
+		c.recall(w)
 		blocked := !w.Known && !w.assumed && c.spec.NeedsRoots()
 		c.history.asked = c.history.asked || w.demand || w.wish
 		ask := w.demand || !c.lazy() && w.wish || c.startsByItself()

@@ -47,16 +47,16 @@ func (c *child) first() spec.Era {
 // propose is the version of the handshake that the next start proposes first; "": the
 // newest. It is the one by which the child was listed last, if it refused a newer one then.
 func (c *child) propose() string {
-	if c.offer == nil {
+	if c.manner == nil {
 		return ""
 	}
-	return c.offer.Proposed
+	return c.manner.Proposed
 }
 
 // agreed is an offer as it is remembered. If the server calls itself another version than
 // before, it is another program, and the next start asks it for the newest version again.
 func (c *child) agreed(o *offers.Offer) *offers.Offer {
-	if c.propose() == "" || c.offer.ServerVersion == o.ServerVersion {
+	if c.propose() == "" || c.manner.ServerVersion == o.ServerVersion {
 		return o
 	}
 	now := *o
@@ -74,7 +74,7 @@ func (c *common) servedBy(s spec.Spec, k spec.Key) spec.Key {
 
 // lacksEra reports whether a child is known not to speak the era of a Key.
 func (c *common) lacksEra(s spec.Spec, k spec.Key) bool {
-	o := c.known(s, k)
+	o := c.manner(s, k)
 	return o != nil && !o.Both && o.Modern() != (k.Era == spec.EraModern)
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"mcphub/children/health"
+	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/rootsmgr/guard"
@@ -18,6 +19,11 @@ func (s *Supervisor) Hasten() {
 // Ensure is that of BoundedSupervisor for tests in which the kernel holds nobody to a boundary.
 func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 	s.WithBoundary(sandbox.Boundary{}).Ensure(k, roots)
+}
+
+// Recall is that of BoundedSupervisor, as Ensure is, for a session without roots.
+func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
+	return s.WithBoundary(sandbox.Boundary{}).Recall(k, nil)
 }
 
 // SetRoots is that of BoundedSupervisor, as Ensure is.

@@ -248,24 +248,32 @@ func TestLazyChildThatFailsWaitsAgain(t *testing.T) {
 	})
 }
 
-// A cold child that needs the roots waits for them when it is called.
+// What a child that needs the roots offers is looked up when they are known, and a call waits for them.
 func TestColdChildWaitsForTheRoots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(t)
+		k, dir := newKept(t), t.TempDir()
 		k.spec.Args = []string{"${root}"}
 		k.hub(func(s *children.Supervisor, _ *watcher) {
 			s.Ensure(one, nil)
 			<-s.Settled(one)
-			s.Ensure(one, []guard.Root{root(k.dir, "")})
+			s.Ensure(one, []guard.Root{root(dir, "")})
 			acquireOne(t, s)
 		})
 		k.hub(func(s *children.Supervisor, w *watcher) {
 			s.Prestart(one)
 			synctest.Wait()
-			if st := s.Status()[0]; st.State != children.Cold {
-				t.Errorf("before the roots and a call: %+v", st)
+			if st := s.Status()[0]; st.State != children.Waiting || st.Tools > 0 {
+				t.Errorf("before the roots: %+v", st)
 			}
+			s.SetRoots(one, []guard.Root{root(dir, "")})
+			synctest.Wait()
+			if st := s.Status()[0]; st.State != children.Cold || st.Tools != 1 {
+				t.Errorf("before a call: %+v", st)
+			}
+		})
+		k.hub(func(s *children.Supervisor, w *watcher) {
+			s.Prestart(one)
 			got := make(chan error, 1)
 			go func() {
 				_, err := s.Acquire(t.Context(), one)
@@ -275,7 +283,7 @@ func TestColdChildWaitsForTheRoots(t *testing.T) {
 			if st := s.Status()[0]; st.State != children.Waiting || !strings.Contains(st.Err, "roots") {
 				t.Errorf("called before the roots: %+v", st)
 			}
-			s.SetRoots(one, []guard.Root{root(k.dir, "")})
+			s.SetRoots(one, []guard.Root{root(dir, "")})
 			if err := <-got; err != nil {
 				t.Error(err)
 			}

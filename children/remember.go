@@ -2,49 +2,112 @@ package children
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/rootsmgr/guard"
 )
 
-// recall returns what a child of this Spec offered last to the clients of this Key,
-// nil if that is not known; exact is whether it was listed for them. If it was never listed for them, they get what it offers,
-// by the handshake, to a client of the same principal without capabilities. That is
-// a guess if they have capabilities: some servers offer more tools to a client that
-// can be asked. A child may offer each principal something else, so nobody gets a
-// guess from the list of another.
-func (c *common) recall(s spec.Spec, k spec.Key) (o *offers.Offer, exact, guess bool) {
-	if o := c.known(s, k); o != nil {
-		return o, true, false
-	}
-	plain := s.Capabilities(nil)
-	guess = !bytes.Equal(plain, s.Capabilities(c.client(k).Capabilities))
-	o = c.memory.Recall(s.Name, s.Digest(c.machineOf(s), c.Version, spec.EraAuto, append(plain, k.Principal...)))
-	return o, false, guess && o != nil
+// Two things are remembered of a child. Under its digest there is how it is spoken to, an offers.Offer
+// without content. Under the digest of what it could see when it was listed there is the offer
+// itself: what a server says in one project is not shown in another (K11 of the mission).
+
+// sights is what instances of one Spec can see besides what the Spec gives them.
+type sights struct {
+	roots    []guard.Root
+	boundary sandbox.Boundary
 }
 
-// known is recall for the very Key.
-func (c *common) known(s spec.Spec, k spec.Key) *offers.Offer {
-	return c.memory.Recall(s.Name, c.digest(s, k))
-}
-
-// digest names what a child of this Spec offers to the clients of this Key.
+// digest names what a child of this Spec offers to the clients of this Key, wherever it works.
 func (c *common) digest(s spec.Spec, k spec.Key) string {
 	return s.Digest(c.machineOf(s), c.Version, k.Era, append(s.Capabilities(c.client(k).Capabilities), k.Principal...))
 }
 
-// recall starts the life of an instance: it publishes what the child offered last.
-// An instance that may wait for a call does so from here on.
-func (c *child) recall() {
-	var exact bool
-	if c.offer, exact, c.history.guess = c.common.recall(c.spec, c.key); exact {
-		c.history.spoke = eraOf(c.offer)
+// plainDigest is digest for a client of the same principal without capabilities, by the handshake.
+// ok is false if it is the same.
+func (c *common) plainDigest(s spec.Spec, k spec.Key) (digest string, ok bool) {
+	plain := s.Capabilities(nil)
+	if k.Era == spec.EraAuto && bytes.Equal(plain, s.Capabilities(c.client(k).Capabilities)) {
+		return "", false
 	}
-	switch {
-	case c.lazy():
+	return s.Digest(c.machineOf(s), c.Version, spec.EraAuto, append(plain, k.Principal...)), true
+}
+
+// seeing narrows a digest to what an instance can see: its roots, which name the directories of rules
+// and grants too, its working directory, and whether any boundary holds it. A server at a URL that
+// is served no roots is on another machine and sees none of that.
+func (c *common) seeing(digest string, s spec.Spec, at sights) string {
+	if digest == "" || s.SeesNoProject() {
+		return digest
+	}
+	d := sha256.New()
+	put := func(text string) { d.Write(append(binary.AppendUvarint(nil, uint64(len(text))), text...)) }
+	put(digest)
+	if s.URL == "" {
+		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
+		put(at.boundary.WhyOpen)
+	}
+	for _, r := range at.roots {
+		put(r.Path)
+	}
+	return hex.EncodeToString(d.Sum(nil))
+}
+
+// recall returns what a child of this Spec offered last to the clients of this Key when it could see the same;
+// nil if that is not known. If it was never listed for them, they get what it offered
+// a client of the same principal without capabilities. That is
+// a guess if they have capabilities: some servers offer more tools to a client that
+// can be asked. A child may offer each principal something else, so nobody gets a
+// guess from the list of another.
+func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, guess bool) {
+	if o := c.memory.Recall(s.Name, c.seeing(c.digest(s, k), s, at)); o != nil {
+		return o, false
+	}
+	plain, ok := c.plainDigest(s, k)
+	if !ok {
+		return nil, false
+	}
+	o = c.memory.Recall(s.Name, c.seeing(plain, s, at))
+	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.client(k).Capabilities))
+}
+
+// manner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
+func (c *common) manner(s spec.Spec, k spec.Key) *offers.Offer {
+	return c.memory.Recall(mannerOf(s), c.digest(s, k))
+}
+
+// mannerOf names manners in the memory, beside the offers of the same Spec.
+func mannerOf(s spec.Spec) string { return s.Name + " manner" }
+
+// recallManner starts the life of an instance: it looks up how the child was spoken to last.
+func (c *child) recallManner() {
+	c.manner = c.common.manner(c.spec, c.key)
+	c.history.spoke = eraOf(c.manner)
+	if c.lazy() {
 		c.setState(Cold, "")
-	case c.offer != nil:
+	}
+}
+
+// recall publishes what the child offered last when it could see what it would see now, unless it
+// was listed in this instance. An instance that may wait for a call does so from here on.
+func (c *child) recall(w want) {
+	known := w.Known || w.assumed || c.spec.SeesNoProject()
+	if c.history.greeted || !known || c.history.recalled && c.history.recalledFor == w.Gen {
+		return
+	}
+	c.history.recalled, c.history.recalledFor = true, w.Gen
+	had := c.offer
+	c.offer, c.history.guess = c.common.recall(c.spec, c.key, sights{w.Roots, w.boundary})
+	state := c.view.Load().status.State
+	switch {
+	case c.lazy() && (state == Configured || state == Waiting):
+		c.setState(Cold, "")
+	case c.offer != had:
 		c.publish(func(*view) {})
 	}
 }
@@ -56,7 +119,8 @@ func (c *child) lazy() bool {
 }
 
 // offers takes in what the child offers. The former offer stays if the two are
-// equal. An offer that was cut is not remembered for others. Nor is that of a child
+// equal. An offer that was cut is not remembered for others, nor is one that a run listed
+// after its roots had changed. Nor is that of a child
 // that is spoken to without a handshake because it exited during one, since that may
 // have been an accident.
 func (c *child) offers(o *offers.Offer) {
@@ -64,11 +128,16 @@ func (c *child) offers(o *offers.Offer) {
 	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
 	o = o.Filled(c.offer)
 	c.compare(o)
+	c.manner = o.Manner()
 	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
-		c.offer, c.history.news = o, false
+		c.offer, c.history.news, c.history.newManner = o, false, false
 		return
 	}
-	agreed, news := c.common.memory.Agree(c.spec.Name, c.history.digest, o)
+	c.manner, c.history.newManner = c.common.memory.Agree(mannerOf(c.spec), c.history.digest, c.manner)
+	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
+		c.history.seen = "" // it is told of other roots, and its list may be of either
+	}
+	agreed, news := c.common.memory.Agree(c.spec.Name, c.history.seen, o)
 	if !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
@@ -91,8 +160,12 @@ const keepAfter = 2 * time.Second
 // keep writes down what the child offers, where that is news.
 func (c *child) keep() {
 	c.common.forms.Keep(c.spec.Identity())
+	if c.history.newManner {
+		c.history.newManner = false
+		c.common.memory.Keep(c.history.digest, c.manner)
+	}
 	if c.history.news {
 		c.history.news = false
-		c.common.memory.Keep(c.history.digest, c.offer)
+		c.common.memory.Keep(c.history.seen, c.offer)
 	}
 }

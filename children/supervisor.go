@@ -384,25 +384,24 @@ func (s *Supervisor) current(k spec.Key, spec spec.Spec) *view {
 	return v
 }
 
-// Recall returns what a server offered when it was listed last, in this run of the hub
+// Recall returns what a server offered when it was listed last with these roots, in this run of the hub
 // or an earlier one with the very same entry and program, to a client with the same
-// capabilities, else with none; nil where that is not known. It reads at most two small
+// capabilities, else with none; nil if that is not known. It reads at most two small
 // files and starts nothing. What comes from it may be shown; a Lease tells what the
 // server offers now.
-func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
-	spec, ok := s.specOf(k)
+func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer {
+	spec, ok := b.s.specOf(k)
 	if !ok {
 		return nil
 	}
-	if v := s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
+	if v := b.s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
 		return v.offer
 	}
-	o, _, _ := s.common.recall(spec, k)
-	return o
+	return b.RecallAs(spec, k, roots)
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
-func (s *Supervisor) RecallAs(spec spec.Spec, k spec.Key) *offers.Offer {
-	o, _, _ := s.common.recall(spec.WithDefaults(), k)
+func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
+	o, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary})
 	return o
 }

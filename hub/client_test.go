@@ -111,12 +111,14 @@ func (c *testClient) refused(method, params string) *jsonrpc.Error {
 	return e
 }
 
-func (c *testClient) handshake(caps string) {
+// handshake introduces the client, and returns what the hub says of itself.
+func (c *testClient) handshake(caps string) (said string) {
 	c.t.Helper()
-	c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+caps+`,"clientInfo":{"name":"test","version":"1"}}`)
+	said = c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":`+caps+`,"clientInfo":{"name":"test","version":"1"}}`)
 	if err := c.conn.Notify(context.Background(), "notifications/initialized"); err != nil {
 		c.t.Fatal(err)
 	}
+	return said
 }
 
 // newTestHub builds a Hub over scripted children.

@@ -23,7 +23,7 @@ func TestDenialStartsNothing(t *testing.T) {
 		c.raw("tools/list", `{}`)
 		return c
 	}
-	first, end := p.client() // nothing is known yet of one with a library
+	first, end := p.clientWith(`{"roots":{}}`, root) // nothing is known yet of one with a library
 	first.raw("prompts/list", `{}`)
 	end()
 	c := enter()

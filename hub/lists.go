@@ -144,9 +144,8 @@ func (s *Session) listCaching(k offers.Kind) modern.Caching {
 
 // withExtensions adds what the children offer beyond the protocol, as far as it is
 // known by now, to the result of initialize.
-func (s *Session) withExtensions(result []byte) []byte {
+func (s *Session) withExtensions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	conf, offers := s.Offers()
 	all := conf.Offers.Extensions(offers)
 	known := s.unconfirmedExtensions(conf, offers, all)
 	if !jsonrpc.IsObject(caps) || len(all) == 0 && known == "" {
@@ -171,14 +170,13 @@ func (s *Session) acceptsNotification(k spec.Key, method string) bool {
 
 // withInstructions adds what the children say of themselves, as far as it is
 // known by now, each under its name.
-func (s *Session) withInstructions(result []byte) []byte {
+func (s *Session) withInstructions(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	own := jsonrpc.Get(result, "instructions")
 	text, ok := jsonrpc.String(own)
 	if !ok {
 		return result
 	}
 	before := len(text)
-	conf, offers := s.Offers()
 	for _, name := range conf.ChildNames() {
 		offer := offers[name]
 		if offer == nil || offer.Raw.Instructions == "" {

@@ -124,13 +124,13 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	if s.Catalog().Tasks() {
 		known = `"` + methods.ExtensionTasks + `":{}`
 	}
-	all := s.Catalog().Extensions()
-	conf, offered := s.Offers()
+	conf, offered := s.offersAtGreeting()
+	all := conf.Offers.Extensions(offered)
 	if maybe := s.unconfirmedExtensions(conf, offered, all); maybe != "" {
 		known = strings.TrimPrefix(known+","+maybe, ",")
 	}
 	b = append(all.Append(b, known), `},"instructions":`...)
-	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'))
+	result := s.withInstructions(append(jsonrpc.AppendString(b, instructions), '}'), conf, offered)
 	return s.modernServer.Result(jsonrpc.ResultAnswer(result), &modern.Caching{TTL: s.listCaching(offers.Kinds).TTL}, false)
 }
 

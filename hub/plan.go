@@ -152,7 +152,7 @@ func (p *planner) listed(conf *configuration.Configuration) map[string][]string 
 	offers := map[string]*catalog.Offer{}
 	for i := range conf.Children {
 		c := &conf.Children[i]
-		if raw := p.offerOf(c); raw != nil {
+		if raw := p.offerOf(conf, c); raw != nil {
 			offers[c.Spec.Name] = conf.Offers.Read(c.Spec.Name, raw)
 		}
 	}
@@ -174,21 +174,20 @@ const maxAsked = 16
 
 // offerOf is what a child offers: to a session of now where it is the one that runs,
 // else what is remembered of this very entry.
-func (p *planner) offerOf(c *Child) *offers.Offer {
+func (p *planner) offerOf(conf *configuration.Configuration, c *Child) *offers.Offer {
 	if was := p.old.Child(c.Spec.Name); was != nil && was.Spec.Revision == c.Spec.Revision {
 		if o := p.offers[c.Spec.Name]; o != nil {
 			return o.Raw
 		}
 	}
-	var keys []spec.Key
 	for _, s := range p.sessions[:min(len(p.sessions), maxAsked)] {
-		keys = append(keys, s.member.KeyFor(c, nil))
+		if raw := s.member.RecallAs(conf, c, s.roots.ViewUnder(conf.Fallback, conf.RootsOf(s.principal.Key()))); raw != nil {
+			return raw
+		}
 	}
+	roots, common := conf.CommonRoots()[c.Spec.Name], p.h.sup.WithBoundary(conf.CommonBoundary(c))
 	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {
-		keys = append(keys, spec.Key{Child: c.Spec.Name, Era: era})
-	}
-	for _, k := range keys {
-		if raw := p.h.sup.RecallAs(c.Spec, k); raw != nil {
+		if raw := common.RecallAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
 			return raw
 		}
 	}

@@ -27,6 +27,7 @@ type past struct {
 	spec spec.Spec
 	defs string
 	dir  string
+	work string // in which the hubs work
 }
 
 const (
@@ -38,7 +39,7 @@ const (
 )
 
 func newPast(t *testing.T, defs ...string) *past {
-	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue")}
+	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue"), work: t.TempDir()}
 	p.spec = scripted("kid", childtest.Script{Defs: p.defs, Stuck: p.defs + ".stuck"})
 	p.define(defs...)
 	c, end := p.client()
@@ -66,7 +67,7 @@ func (p *past) config(spec spec.Spec) Config {
 	}
 	return Config{
 		Version: "test", Checker: checker, Roots: rootsmgr.DefaultSettings(), Log: zerolog.Nop(), Environ: os.Environ(),
-		Home: p.t.TempDir(), Dir: p.t.TempDir(), Cache: p.dir, Inspect: true,
+		Home: p.t.TempDir(), Dir: p.work, Cache: p.dir, Inspect: true,
 		Children: []Child{{Spec: spec, Prefix: "kid__"}},
 	}
 }
@@ -77,7 +78,7 @@ func (p *past) client() (c *testClient, end func()) {
 	return p.clientWith(`{}`)
 }
 
-func (p *past) clientWith(capabilities string) (c *testClient, end func()) {
+func (p *past) clientWith(capabilities string, roots ...string) (c *testClient, end func()) {
 	p.t.Helper()
 	h, err := New(p.config(p.spec))
 	if err != nil {
@@ -86,7 +87,7 @@ func (p *past) clientWith(capabilities string) (c *testClient, end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
-	c = connect(p.t, h)
+	c = connect(p.t, h, roots...)
 	c.handshake(capabilities)
 	return c, func() {
 		p.t.Helper()
@@ -375,7 +376,7 @@ func TestAMixedHouse(t *testing.T) {
 // TestPromptThatWasNotRemembered asks for what a lazy child did not offer when it
 // was listed last: it is looked for before it is said that there is none.
 func TestPromptThatWasNotRemembered(t *testing.T) {
-	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue")}
+	p := &past{t: t, defs: filepath.Join(t.TempDir(), "defs"), dir: filepath.Join(t.TempDir(), "catalogue"), work: t.TempDir()}
 	withheld := p.defs + ".withheld"
 	p.spec = scripted("kid", childtest.Script{Defs: p.defs, Library: true, Withheld: withheld})
 	p.define(wideTool)
@@ -398,5 +399,67 @@ func TestPromptThatWasNotRemembered(t *testing.T) {
 	}
 	if got := c.raw("prompts/get", asked); !strings.Contains(got, `"description":"got"`) {
 		t.Error(got)
+	}
+}
+
+// TestWhatIsListedStaysWithItsRoots: what a child offered and said of itself when it was served one project is not shown in a session of another
+// one, however the child is shared and whatever this one is told first. Controls: a session of the same project is shown it without a start, and
+// is told it at the beginning if the client was started in that project, which is what its roots will probably be.
+func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
+	t.Parallel()
+	const withRoots = `{"roots":{}}`
+	for _, share := range []spec.Share{spec.ShareSession, spec.ShareRoots} {
+		t.Run(share.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPast(t, otherTool)
+			p.spec = played("kid", share, childtest.Script{Defs: p.defs, Stuck: p.defs + ".stuck", Library: true})
+			p.spec.Command = os.Args[0]
+			hostile, honest := t.TempDir(), t.TempDir()
+			// session tells what a client is shown that was started in work.
+			session := func(work, caps string, roots ...string) (said, list string) {
+				cfg := p.config(p.spec)
+				cfg.Launcher, cfg.Dir, cfg.Limits.ListWait = childtest.Pipes{}, work, 300*time.Millisecond
+				h, err := New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				done := make(chan error, 1)
+				go func() { done <- h.Run(ctx) }()
+				c := connect(t, h, roots...)
+				said = c.handshake(caps)
+				list = c.raw("tools/list", `{}`)
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				return said, list
+			}
+			p.define(wideTool)
+			if said, list := session(p.work, withRoots, hostile); strings.Contains(said, "Be kind.") || !strings.Contains(list, `"kid__echo"`) {
+				t.Fatalf("the first session: %s\n%s", said, list)
+			}
+			if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil { // from here on all that is shown is remembered
+				t.Fatal(err)
+			}
+			for what, in := range map[string]struct {
+				work, caps  string
+				roots       []string
+				told, shown bool
+			}{
+				"another project":                      {work: p.work, caps: withRoots, roots: []string{honest}},
+				"another project, started in it":       {work: honest, caps: withRoots, roots: []string{honest}},
+				"both":                                 {work: p.work, caps: withRoots, roots: []string{honest, hostile}},
+				"none":                                 {work: p.work, caps: withRoots},
+				"no word about roots":                  {work: honest, caps: `{}`},
+				"control: the same":                    {work: p.work, caps: withRoots, roots: []string{hostile}, shown: true},
+				"control: the same, and started in it": {work: hostile, caps: withRoots, roots: []string{hostile}, told: true, shown: true},
+			} {
+				said, list := session(in.work, in.caps, in.roots...)
+				if told, shown := strings.Contains(said, "Be kind."), strings.Contains(list, `"kid__echo"`); told != in.told || shown != in.shown {
+					t.Errorf("%s: told %t, shown %t\n%s\n%s", what, told, shown, said, list)
+				}
+			}
+		})
 	}
 }

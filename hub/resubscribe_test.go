@@ -21,11 +21,12 @@ func TestASubscriptionThatStartsAChildReachesItOnce(t *testing.T) {
 	child := played("kid", spec.ShareSession, childtest.Script{Library: true})
 	child.IdleTimeout = 30 * time.Second
 	play(t, []spec.Spec{child}, func(t *testing.T, h *Hub, stage *stage) {
-		first, leave := enter(t, h, t.TempDir())
+		root := t.TempDir()
+		first, leave := enter(t, h, root)
 		first.handshake(declared)
 		first.raw("tools/list", `{}`)
 		leave()
-		c, _ := enter(t, h, t.TempDir())
+		c, _ := enter(t, h, root)
 		var updates atomic.Int64 // one for each time that the child is asked
 		c.hears = func(m *jsonrpc.Message) {
 			if m.Method == "notifications/resources/updated" {

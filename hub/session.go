@@ -173,7 +173,12 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.Recall(ctx, s.clientKnown, func(c *Child) *offers.Offer { return s.hub.sup.Recall(s.member.KeyFor(c, nil)) })
+		s.Recall(ctx, s.clientKnown, func(conf *configuration.Configuration, c *Child) *offers.Offer {
+			if c.Spec.Share != spec.ShareAll && !c.Spec.SeesNoProject() {
+				return nil // its roots decide what it offers: its instance looks it up when they are known
+			}
+			return s.member.Recall(conf, c, s.roots.StandIn())
+		})
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })
 	s.notifier.Start(ctx)

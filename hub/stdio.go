@@ -125,7 +125,8 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	a := s.welcome(ctx, version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
-		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result)))
+		conf, offers := s.offersAtGreeting()
+		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result, conf, offers), conf, offers), conf, offers)
 	}
 	return a
 }

@@ -9,6 +9,8 @@ import (
 	"mcphub/children"
 	"mcphub/children/run"
 	"mcphub/children/spec"
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
@@ -83,9 +85,9 @@ func (s *Session) aboutModernTask(ctx context.Context, m *jsonrpc.Message) jsonr
 
 // withTasks leaves the capability of tasks out of the result of initialize, if it is known of every server that it has none. A
 // client asks for capabilities once, so one that is not known yet may turn out to have some.
-func (s *Session) withTasks(result []byte) []byte {
+func (s *Session) withTasks(result []byte, conf *configuration.Configuration, offers map[string]*catalog.Offer) []byte {
 	caps := jsonrpc.Get(result, "capabilities")
-	if !jsonrpc.IsObject(caps) || s.mayHaveTasks() {
+	if !jsonrpc.IsObject(caps) || mayHaveTasks(conf, offers) {
 		return result
 	}
 	s.noTasks.Store(true)
@@ -94,8 +96,7 @@ func (s *Session) withTasks(result []byte) []byte {
 }
 
 // mayHaveTasks reports whether a server has tasks of 2025-11-25, or is not known yet.
-func (s *Session) mayHaveTasks() bool {
-	conf, offers := s.Offers()
+func mayHaveTasks(conf *configuration.Configuration, offers map[string]*catalog.Offer) bool {
 	return slices.ContainsFunc(conf.ServedNames(), func(name string) bool {
 		o := offers[name]
 		return o == nil || !o.Raw.Modern() && jsonrpc.IsObject(jsonrpc.Get(o.Raw.Capabilities, "tasks"))
@@ -104,7 +105,7 @@ func (s *Session) mayHaveTasks() bool {
 
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
-	if s.noTasks.Load() && !s.mayHaveTasks() {
+	if s.noTasks.Load() && !mayHaveTasks(s.Offers()) {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub has tasks, which "+m.Method+" belongs to")
 	}
 	return s.tasks.List(ctx, taskSession{s}, m)

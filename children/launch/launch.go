@@ -170,6 +170,13 @@ func childEnv(prog program.Program, roots []guard.Root, h Machine) (*program.Env
 	return env, file, nil
 }
 
+// WorkingDir is the directory in which a program would work that is served these roots; "" if it would have
+// an empty one of its own, or none.
+func (m Machine) WorkingDir(prog program.Program, roots []guard.Root) string {
+	dir, _, _ := workingDir(prog, rootsmgr.Directories(roots), m)
+	return dir
+}
+
 // workingDir chooses the working directory, and says which root it is.
 func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root string, err error) {
 	if prog.Cwd != "" && !(prog.Cwd == "${root}" && len(roots) == 0) {

@@ -32,8 +32,10 @@ const (
 	cacheEnd = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 80 << 20
-	// maxCacheFiles bounds how many there are; the oldest give way.
-	maxCacheFiles = 512
+	// maxCacheFiles bounds how many there are, and maxCacheBytes how long they are together; the
+	// oldest give way.
+	maxCacheFiles = 4096
+	maxCacheBytes = 256 << 20
 )
 
 // cache keeps offers as files in one folder. It holds no state: any
@@ -154,17 +156,18 @@ func (c cache) writeFile(path string, raw []byte) error {
 	if err := c.checkFolder(); err != nil {
 		return err
 	}
-	if err := atomicfile.WriteHint(path, raw, 0o600); err != nil {
+	had, _ := os.Lstat(path)
+	if err := atomicfile.WriteHint(path, raw, 0o600); err != nil || had != nil && had.Size() >= int64(len(raw)) {
 		return err
 	}
-	return c.prune()
+	return c.prune() // there is more than before
 }
 
-// prune removes the oldest files beyond the bound, and what a hub that was
+// prune removes the oldest files beyond the bounds, and what a hub that was
 // killed left half written.
 func (c cache) prune() error {
 	entries, err := os.ReadDir(c.dir)
-	if err != nil || len(entries) <= maxCacheFiles {
+	if err != nil {
 		return err
 	}
 	var files []fs.FileInfo
@@ -179,7 +182,11 @@ func (c cache) prune() error {
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
 		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
-	for _, fi := range files[min(len(files), maxCacheFiles):] {
+	var size int64
+	for i, fi := range files {
+		if size += fi.Size(); i < maxCacheFiles && size <= maxCacheBytes {
+			continue
+		}
 		if err := os.Remove(filepath.Join(c.dir, fi.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

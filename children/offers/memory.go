@@ -23,8 +23,8 @@ func NewMemory(folder string, log zerolog.Logger) *Memory {
 }
 
 // maxRemembered bounds how many offers of one Spec are kept in memory: one for
-// each set of capabilities that clients have.
-const maxRemembered = 8
+// each set of capabilities that clients have, and of roots.
+const maxRemembered = 64
 
 type remembered struct {
 	digest string
@@ -49,6 +49,7 @@ func (m *Memory) Recall(name, digest string) *Offer {
 	if now := m.find(name, digest); now != nil {
 		return now
 	}
+	o = m.same(name, o)
 	m.put(name, digest, o)
 	return o
 }
@@ -69,14 +70,25 @@ func (m *Memory) find(name, digest string) *Offer {
 	return nil
 }
 
+// same returns the offer of a name that holds the same bytes: most servers offer the same with all roots.
+// It is for callers that hold mu.
+func (m *Memory) same(name string, o *Offer) *Offer {
+	for _, now := range m.known[name] {
+		if now.offer.Equal(o) {
+			return now.offer
+		}
+	}
+	return o
+}
+
 // put is for callers that hold mu.
 func (m *Memory) put(name, digest string, o *Offer) {
 	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
 	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), maxRemembered-1)]...)
 }
 
-// Agree returns the offer that everybody has for these bytes: o itself where
-// it is news. It is what the next Recall returns.
+// Agree returns the offer that everybody has for these bytes. It is what the next Recall returns;
+// news reports that this was another one before.
 func (m *Memory) Agree(name, digest string, o *Offer) (same *Offer, news bool) {
 	if digest == "" {
 		return o, false
@@ -86,6 +98,7 @@ func (m *Memory) Agree(name, digest string, o *Offer) (same *Offer, news bool) {
 	if now := m.find(name, digest); now != nil && now.Equal(o) {
 		return now, false
 	}
+	o = m.same(name, o)
 	m.put(name, digest, o)
 	return o, true
 }

@@ -98,6 +98,11 @@ func (o *Offer) Failed() Lists { return o.failed }
 // Lacks reports whether the list of a Kind could not be read.
 func (o *Offer) Lacks(k Kind) bool { return o.failed&(1<<k) != 0 }
 
+// Manner returns how the child is spoken to, without anything that it says to clients.
+func (o *Offer) Manner() *Offer {
+	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both}
+}
+
 // Filled returns the offer with the entries of another one in the place of lists that could not be read.
 func (o *Offer) Filled(from *Offer) *Offer {
 	if o.failed == 0 || from == nil {

@@ -213,6 +213,10 @@ func (s Spec) Doubt() string {
 	return s.Program().Doubt()
 }
 
+// SeesNoProject reports whether nothing in a session's directories can decide what the child offers: it runs
+// elsewhere, and is served no roots.
+func (s Spec) SeesNoProject() bool { return s.URL != "" && s.Roots == RootsNone }
+
 // Identity is what tells one server from another, whatever its program: its name, and
 // what it starts or reaches.
 func (s Spec) Identity() []string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -24,6 +25,8 @@ func (m *Member[S]) RootsAreCurrent() bool {
 // the boundary by which its calls are judged. roots are what it is served.
 func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View, roots []guard.Root) sandbox.Boundary {
 	switch {
+	case c.Spec.Share == spec.ShareAll:
+		return conf.CommonBoundary(c)
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
 	case m.PerRequest && view.Ceiling != nil: // every call stays within, and none makes it wider

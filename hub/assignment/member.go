@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
@@ -128,6 +129,19 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 		return conf.CommonRoots()[c.Spec.Name]
 	}
 	return c.UsableRoots(view.Snapshot.With(conf.FS, view.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
+}
+
+// Recall returns what a child offered last to a session for which the same was open as is by a view; nil if
+// that is not known. It starts nothing.
+func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
+	roots := m.RootsFor(conf, c, view)
+	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
+}
+
+// RecallAs is Recall for an entry that is not in force yet.
+func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
+	roots := m.RootsFor(conf, c, view)
+	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

@@ -113,12 +113,11 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 			its = b.View
 		}
 		roots := m.RootsFor(conf, c, its)
+		boundary := m.boundaryOf(conf, c, its, roots)
 		if c.Spec.Share == spec.ShareAll {
-			boundary := conf.CommonBoundary(c)
 			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), first, false)
 			continue
 		}
-		boundary := m.boundaryOf(conf, c, its, roots)
 		m.serveChild(c, roots, m.recordWritable(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {

@@ -174,7 +174,7 @@ func newStage(t *testing.T, with staging) *stage {
 	s.conf.PutInForce(nil)
 	known := make(chan struct{})
 	close(known)
-	s.offering.Recall(t.Context(), known, func(*configuration.Child) *offers.Offer { return nil })
+	s.offering.Recall(t.Context(), known, func(*configuration.Configuration, *configuration.Child) *offers.Offer { return nil })
 	s.client = &scriptedClient{}
 	s.client.Client = handshake.NewMain(&s.client.peer, &host{s, manager})
 	set := record.Settings{Required: with.required}

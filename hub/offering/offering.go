@@ -29,7 +29,7 @@ type Offering struct {
 	statuses map[string]*children.Status // shared by all whom the instance serves
 	changed  chan struct{}               // told or offers; closed and replaced at each change
 	until    time.Time                   // until when lists wait for starting children; zero before the first
-	recall   bool                        // something was remembered
+	brief    bool                        // it is remembered what some offer, so lists hardly wait for others
 }
 
 // New makes the Offering of a session under conf. moved reports whether another
@@ -71,6 +71,9 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	switch {
 	case offer != nil && had != offer:
 		o.byChild[st.Child] = offer
+		if st.State == children.Cold {
+			o.hurryLists()
+		}
 		o.catalog.Store(nil)
 		changed = true
 	case offer == nil && had != nil && o.replacing(had) && settled(*st, true, false):
@@ -211,19 +214,39 @@ func (o *Offering) AwaitStarted(ctx context.Context) {
 // awaitChildren waits until every named child is as wanted, or ctx ends. A
 // child that is not yet configured to run counts as one to wait for.
 func (o *Offering) awaitChildren(ctx context.Context, names []string, wanted func(st children.Status, known, offered bool) bool) {
+	o.awaitChildrenUntil(ctx, nil, names, wanted)
+}
+
+// awaitChildrenUntil is awaitChildren with a time at which it gives up. That may come nearer while it waits.
+func (o *Offering) awaitChildrenUntil(ctx context.Context, until func() time.Time, names []string, wanted func(st children.Status, known, offered bool) bool) {
 	for _, name := range names {
 		for {
 			st, known, offered, changed := o.stateOf(name)
 			if wanted(st, known, offered) || o.gone(name) {
 				break
 			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
+			if !awaitOne(ctx, until, changed) {
 				return
 			}
 		}
 	}
+}
+
+// awaitOne waits for a change; false: it is late.
+func awaitOne(ctx context.Context, until func() time.Time, changed <-chan struct{}) bool {
+	var late <-chan time.Time
+	if until != nil {
+		timer := time.NewTimer(time.Until(until()))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-changed:
+		return true
+	case <-late:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // gone reports whether there is no child of this name to wait for.
@@ -240,9 +263,8 @@ func (o *Offering) AwaitOffers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, conf.Limits.ListWait)
 	defer cancel()
 	o.AwaitRecalled(ctx)
-	ctx, stop := context.WithDeadline(ctx, o.listsBy(conf.Limits.ListWait))
-	defer stop()
-	o.awaitChildren(ctx, conf.ServedNames(), settled)
+	until := func() time.Time { return o.listsBy(conf.Limits.ListWait) }
+	o.awaitChildrenUntil(ctx, until, conf.ServedNames(), settled)
 }
 
 // briefWait is how long lists wait for starting children where it is remembered what
@@ -256,12 +278,23 @@ func (o *Offering) listsBy(wait time.Duration) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.until.IsZero() {
-		if o.recall {
+		if o.brief {
 			wait = min(wait, briefWait)
 		}
 		o.until = time.Now().Add(wait)
 	}
 	return o.until
+}
+
+// hurryLists notes that something is remembered. mu is held.
+func (o *Offering) hurryLists() {
+	if o.brief {
+		return
+	}
+	o.brief = true
+	if soon := time.Now().Add(briefWait); o.until.After(soon) {
+		o.until = soon
+	}
 }
 
 // AwaitAllListed waits until every child that starts without a call has listed its tools or

@@ -16,8 +16,9 @@ import (
 // it starts again: what is remembered of a child that has changed is of no use.
 //
 // What a server offers depends on what the client can do, so that has to be
-// known first. remembered is what a child offered last, nil where that is not known.
-func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Child) *offers.Offer) {
+// known first. remembered is what a child offered last; nil if that is not known, or is looked up
+// by the instance when the roots of the session are known.
+func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) {
 	defer close(o.recalled)
 	select {
 	case <-clientKnown:
@@ -34,7 +35,7 @@ func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, reme
 
 // recallAll reads what is remembered of the children of conf, in their order; nil
 // where nothing is, or the rules deny the child.
-func recallAll(conf *configuration.Configuration, remembered func(*configuration.Child) *offers.Offer) []*catalog.Offer {
+func recallAll(conf *configuration.Configuration, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) []*catalog.Offer {
 	all := conf.Children
 	found := make([]*catalog.Offer, len(all))
 	var next atomic.Int32
@@ -43,7 +44,7 @@ func recallAll(conf *configuration.Configuration, remembered func(*configuration
 			if conf.Denied(all[i].Spec.Name) {
 				continue
 			}
-			if raw := remembered(&all[i]); raw != nil {
+			if raw := remembered(conf, &all[i]); raw != nil {
 				found[i] = conf.KeepOffer(&all[i], raw)
 			}
 		}
@@ -68,7 +69,8 @@ func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*cata
 	for i, of := range found {
 		name := conf.Children[i].Spec.Name
 		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
-			o.byChild[name], o.recall = of, true
+			o.byChild[name] = of
+			o.hurryLists()
 			o.catalog.Store(nil)
 		}
 	}

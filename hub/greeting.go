@@ -1,0 +1,48 @@
+package hub
+
+import (
+	"mcphub/hub/catalog"
+	"mcphub/hub/configuration"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+)
+
+// This file is what a client is told of the children when it introduces itself. Its roots are not known
+// then, and what a child says may come from them.
+
+// offersAtGreeting returns what the children offer as far as it is known, also of those that wait for the
+// client's roots: what they offered last with the roots that the client will probably have.
+func (s *Session) offersAtGreeting() (*configuration.Configuration, map[string]*catalog.Offer) {
+	conf, known := s.Offers()
+	view, ok := s.likelyRoots(conf)
+	if !ok {
+		return conf, known
+	}
+	for i := range conf.Children {
+		c := &conf.Children[i]
+		if known[c.Spec.Name] != nil || conf.Denied(c.Spec.Name) {
+			continue
+		}
+		if raw := s.member.Recall(conf, c, view); raw != nil {
+			known[c.Spec.Name] = conf.KeepOffer(c, raw)
+		}
+	}
+	return conf, known
+}
+
+// likelyRoots returns the roots that the client will probably have. One that gives none has the configured ones.
+// One on this machine that does was probably started in its project: its servers would read that directory without
+// a hub, too. Of other clients nothing is known.
+func (s *Session) likelyRoots(conf *configuration.Configuration) (view rootsmgr.View, ok bool) {
+	if caps := s.capabilities(); caps.Known && !caps.Roots {
+		return s.roots.Undeclared(), true
+	}
+	dir := conf.Dir
+	if s.attachment != nil {
+		dir = s.attachment.Surroundings.Dir
+	}
+	if !s.local || dir == "" {
+		return rootsmgr.View{}, false
+	}
+	return s.roots.WithCallOnce(rootsmgr.Page{Entries: []rootsmgr.Entry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
+}
