@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +21,23 @@ import (
 
 // This file reads what comes as the answer to a POST of an httpLink.
 
-// answer reads the answer to the request id: as JSON, or at the end of events.
-func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response) (*jsonrpc.Message, error) {
-	if !answers(resp) {
+// answer reads the answer to the request id: as JSON, or at the end of events. If the server has only accepted the request, the
+// answer comes by elsewhere.
+func (l *httpLink) answer(ctx context.Context, stop context.CancelCauseFunc, method string, id uint64, resp *http.Response, elsewhere <-chan *jsonrpc.Message) (*jsonrpc.Message, error) {
+	switch {
+	case answers(resp):
+	case resp.StatusCode == http.StatusAccepted && l.hears():
+		drain(resp.Body)
+		select {
+		case m := <-elsewhere:
+			stop(errAnswered)
+			return m, nil
+		case <-l.deaf:
+			return nil, errors.New("the server accepted the request, and its stream ended before the answer")
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	default:
 		defer stop(errAnswered)
 		defer drain(resp.Body)
 		return l.refusal(resp, id)
@@ -120,7 +135,7 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			case m != nil && l.isAnswer(m, id):
 				l.finish(resp, stop)
 				return m, nil
-			case m != nil:
+			case m != nil && !l.answered(m):
 				l.skipped.Add(1)
 			}
 		}
@@ -139,6 +154,59 @@ func (l *httpLink) awaited(ctx context.Context, stop context.CancelCauseFunc, id
 			}
 		}
 	}
+}
+
+// hears reports whether the child's own stream is read.
+func (l *httpLink) hears() bool {
+	select {
+	case <-l.open:
+	default:
+		return false
+	}
+	select {
+	case <-l.deaf:
+		return false
+	default:
+		return true
+	}
+}
+
+// awaiting are the requests under way, by id. Some servers answer a request on another stream than that of its POST, as SSE did.
+type awaiting struct {
+	mu sync.Mutex
+	by map[uint64]chan *jsonrpc.Message
+}
+
+// add returns a channel for the answer to a request, if that comes on another stream.
+func (a *awaiting) add(id uint64) <-chan *jsonrpc.Message {
+	elsewhere := make(chan *jsonrpc.Message, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.by == nil {
+		a.by = map[uint64]chan *jsonrpc.Message{}
+	}
+	a.by[id] = elsewhere
+	return elsewhere
+}
+
+func (a *awaiting) remove(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.by, id)
+}
+
+// answered hands an answer to the request that it belongs to; false if that does not wait for it.
+func (l *httpLink) answered(m *jsonrpc.Message) bool {
+	id, _ := jsonrpc.OwnID(string(m.ID))
+	l.awaiting.mu.Lock()
+	defer l.awaiting.mu.Unlock()
+	elsewhere := l.awaiting.by[id]
+	if elsewhere == nil || !l.isAnswer(m, id) {
+		return false
+	}
+	delete(l.awaiting.by, id)
+	elsewhere <- m
+	return true
 }
 
 // resume opens a stream of events by GET, behind the event last ("": the

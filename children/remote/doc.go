@@ -7,7 +7,8 @@
 // reads each stream.
 //
 // A request is a POST. What the server says because of that request comes with the answer.
-// Everything else comes on the server's own stream, which is kept open. A stream that
+// Everything else comes on the server's own stream, which is kept open. If the server only
+// accepts a request, its answer may come there too. A stream that
 // breaks is continued where it was, if the server gave its events ids. If the server has
 // forgotten the session, one call starts a new one while the others wait, and the Handler
 // is told by SessionRenewed. Without a handshake there is no session: closing the answer

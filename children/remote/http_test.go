@@ -10,6 +10,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,6 +256,63 @@ func TestRemoteOwnStreamIsOpenBeforeCalls(t *testing.T) {
 	}
 	if free > held/2 {
 		t.Errorf("no stream: ready after %s at the least, %s where its head is kept back", free, held)
+	}
+}
+
+// TestRemoteTakesAnswersOnTheOwnStream: a server may accept a request, and answer it on its own stream, as older transports did: each answer goes to
+// the request whose id it has. If that stream ends for good, or if there never was one, nothing is waited for.
+func TestRemoteTakesAnswersOnTheOwnStream(t *testing.T) {
+	t.Parallel()
+	s := childtest.NewServer(t)
+	asked, end := make(chan string, 2), make(chan struct{})
+	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
+		asked <- id
+		w.WriteHeader(http.StatusAccepted)
+	}
+	var opened atomic.Bool
+	s.Get = func(w http.ResponseWriter, _ *http.Request) {
+		if opened.Swap(true) {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		for _, id := range []string{<-asked, <-asked} {
+			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"of\":%s}}\n\n", id, id)
+			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"of\":\"again\"}}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":4711,\"result\":{}}\n\n", id)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-end
+	}
+	l, _, _ := open(t, remote.Server{URL: s.URL})
+	greet(t, l)
+	call := func() string {
+		res, err := l.Call(t.Context(), "tools/call")
+		if err != nil {
+			return err.Error()
+		}
+		return string(res.Result)
+	}
+	var calls sync.WaitGroup
+	said := make([]string, 2)
+	for i := range said {
+		calls.Go(func() { said[i] = call() })
+	}
+	calls.Wait()
+	if slices.Sort(said); !slices.Equal(said, []string{`{"of":2}`, `{"of":3}`}) {
+		t.Errorf("the answers are %q", said)
+	}
+	calls.Go(func() { said[0] = call() })
+	<-asked
+	close(end)
+	if calls.Wait(); !strings.Contains(said[0], "ended before the answer") {
+		t.Errorf("after the end of the stream: %s", said[0])
+	}
+	if got := call(); !strings.Contains(got, "202") {
+		t.Errorf("without a stream: %s", got)
+	}
+	if got := l.Facts().Skipped; got != 4 {
+		t.Errorf("%d answers were skipped", got)
 	}
 }
 

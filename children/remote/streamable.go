@@ -25,9 +25,12 @@ type httpLink struct {
 	ready chan struct{} // closed after notifications/initialized
 	once  sync.Once
 	open  chan struct{} // closed when the child has said whether it has a stream of its own
+	deaf  chan struct{} // closed when that stream is no longer read
 	ended chan struct{} // closed when Run starts to end
 	over  context.CancelCauseFunc
 	ctx   context.Context // of everything under way
+
+	awaiting awaiting
 
 	mu       sync.Mutex
 	session  string
@@ -39,7 +42,7 @@ type httpLink struct {
 }
 
 func newHTTPLink(w *wire, guess bool) *httpLink {
-	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
+	l := &httpLink{wire: w, guess: guess, ready: make(chan struct{}), open: make(chan struct{}), deaf: make(chan struct{}), ended: make(chan struct{}), renewing: make(chan struct{}, 1)}
 	l.ctx, l.over = context.WithCancelCause(context.Background())
 	return l
 }
@@ -234,6 +237,8 @@ func (l *httpLink) again(ctx context.Context, old string, s sign) error {
 // exchange POSTs one request and reads until its answer is there.
 func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte) (*jsonrpc.Response, error) {
 	id := l.lastID.Add(1)
+	elsewhere := l.awaiting.add(id)
+	defer l.awaiting.remove(id)
 	// The connection outlives the call by what is left to read of the answer.
 	conn, stop := context.WithCancelCause(carried{l.ctx, ctx})
 	defer context.AfterFunc(ctx, func() { stop(context.Cause(ctx)) })()
@@ -249,7 +254,7 @@ func (l *httpLink) exchange(ctx context.Context, method string, params [][]byte)
 	resp, err := l.client.Do(req)
 	if err == nil {
 		var m *jsonrpc.Message
-		if m, err = l.answer(conn, stop, method, id, resp); err == nil {
+		if m, err = l.answer(conn, stop, method, id, resp, elsewhere); err == nil {
 			return &jsonrpc.Response{Result: m.Result, Error: m.Error}, nil
 		}
 	}
@@ -284,6 +289,7 @@ func (l *httpLink) cancelled(id uint64, cause error) {
 
 // listen keeps the child's own stream open, where the server has one.
 func (l *httpLink) listen(ctx context.Context) {
+	defer close(l.deaf)
 	last, pause := "", time.Duration(0)
 	had := false // such a stream, in the session as it is
 	var first sync.Once
@@ -342,7 +348,7 @@ func (l *httpLink) heard(ctx context.Context, resp *http.Response, last string) 
 			continue
 		}
 		said = true
-		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil {
+		if m, err := l.take(l.ctx, ctx, oneLine(ev.data), l.post); err != nil || m != nil && !l.answered(m) {
 			l.skipped.Add(1)
 		}
 	}
