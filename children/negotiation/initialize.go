@@ -47,7 +47,7 @@ func initialize(ctx context.Context, conn link.Link, version, propose string, sh
 	return &offers.Offer{
 		ServerName:    res.ServerInfo.Name,
 		ServerVersion: res.ServerInfo.Version,
-		Protocol:      res.ProtocolVersion,
+		Protocol:      hop.version(),
 		Instructions:  res.Instructions,
 		Capabilities:  slices.Clone(jsonrpc.Get(hop.raw, "capabilities")),
 		ServerInfo:    slices.Clone(info),
@@ -98,7 +98,20 @@ func (h *hop) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tra
 		return nil, e
 	}
 	h.raw = slices.Clone(res.Result)
-	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(h.raw)), nil
+	said := h.raw
+	if h.version() == versionBefore {
+		said = jsonrpc.Join(jsonrpc.Splice(h.raw, jsonrpc.Edit{Old: jsonrpc.Get(h.raw, "protocolVersion"), With: []byte(`"` + mcp.ProtocolVersion20241105 + `"`)}))
+	}
+	return transport.NewJSONRPCResultResponse(r.ID, json.RawMessage(said)), nil
+}
+
+// versionBefore is the version before 2024-11-05. The TypeScript SDK takes it, mcp-go does not. Requests are the same in both.
+const versionBefore = "2024-10-07"
+
+// version is the version that the child answered with.
+func (h *hop) version() string {
+	version, _ := jsonrpc.String(jsonrpc.Get(h.raw, "protocolVersion"))
+	return version
 }
 
 // declaring puts the capabilities in their place in the params of initialize.
