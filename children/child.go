@@ -451,9 +451,9 @@ func (c *child) publish(change func(v *view)) {
 	if v.offer != nil {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
-	v.status.Protocol = ""
+	v.status.Protocol, v.status.Unread = "", false
 	if c.history.greeted && v.offer != nil {
-		v.status.Protocol = v.offer.Protocol
+		v.status.Protocol, v.status.Unread = v.offer.Protocol, v.offer.Unread(offers.Tools)
 	}
 	c.view.Store(&v)
 	close(old.changed)

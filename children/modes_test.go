@@ -40,7 +40,8 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 		childtest.Spec("garbage", childtest.Script{Garbage: 20}),
 		childtest.Spec("flood", childtest.Script{FloodStderr: 5000, FloodNotes: 5000}),
 		childtest.Spec("exit", childtest.Script{Exit: 3}),
-		childtest.Spec("toolless", childtest.Script{NoTools: true}),
+		childtest.Spec("toolless", childtest.Script{NoTools: true, Offers: `{"prompts":{}}`}),
+		childtest.Spec("reticent", childtest.Script{NoTools: true}),
 		missing, silent,
 	}
 	w := newWatcher()
@@ -70,7 +71,10 @@ func TestBadChildrenHarmNobody(t *testing.T) {
 		t.Errorf("stderr of flood: %d bytes, %q", len(st.Stderr), st.Stderr[max(0, len(st.Stderr)-80):])
 	}
 	if o := acquire(t, s, key("toolless")).Offer(); len(o.Entries[offers.Tools]) != 0 {
-		t.Errorf("a child that declares no tools was listed: %s", o.Entries[offers.Tools])
+		t.Errorf("a child that declares something else was asked for its tools: %s", o.Entries[offers.Tools])
+	}
+	if o := acquire(t, s, key("reticent")).Offer(); !o.HasTool("echo") || string(o.Capabilities) != `{"logging":{},"tools":{}}` {
+		t.Errorf("a child that declares nothing offers %s, and %d tools", o.Capabilities, len(o.Entries[offers.Tools]))
 	}
 	for name, want := range map[string]string{"exit": "exited with status 3", "missing": "not found in PATH", "silent": "did not start within 700ms: it has not answered the handshake"} {
 		<-s.Settled(key(name))

@@ -103,6 +103,7 @@ type Status struct {
 	TextIDs  uint64       // answers of this run that repeat the number of their request as a string
 	Muted    uint64       // log and progress notifications that were dropped: too many at a time
 	Listed   bool         // its tools were listed by this instance; otherwise they are remembered ones
+	Unread   bool         // this instance has answered, and its list of tools could not be read
 	Lives    offers.Lives // of the offer, as it was read last in this instance
 	Revision uint64       // of the Spec that it runs by
 	Renewed  uint64       // sessions started with a server that had forgotten the one before; subscriptions ended with that

@@ -380,7 +380,7 @@ func TestPromptThatWasNotRemembered(t *testing.T) {
 	withheld := p.defs + ".withheld"
 	p.spec = scripted("kid", childtest.Script{Defs: p.defs, Library: true, Withheld: withheld})
 	p.define(wideTool)
-	if err := os.WriteFile(withheld, []byte("refused"), 0o600); err != nil {
+	if err := os.WriteFile(withheld, []byte("empty"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const asked = `{"name":"kid__greet","arguments":{}}`

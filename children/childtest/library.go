@@ -18,8 +18,11 @@ func (p *player) library(m message) bool {
 	switch m.Method {
 	case "prompts/list":
 		if said, err := os.ReadFile(p.s.Withheld); err == nil {
-			if string(said) == "refused" {
+			switch string(said) {
+			case "refused":
 				p.refuse(m.ID, -32000, "withheld")
+			case "empty":
+				p.raw(m.ID, `{"prompts":[]}`)
 			}
 			return true
 		}

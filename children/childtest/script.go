@@ -71,7 +71,7 @@ type Script struct {
 	Replies map[string]string // raw results, by method, in place of its own
 	Errors  map[string]string // raw error objects, likewise
 
-	Withheld string // while this file exists, prompts/list is not answered; refused, where the file says "refused"
+	Withheld string // while this file exists, prompts/list is not answered; refused, or answered with no prompts, if the file says "refused" or "empty"
 }
 
 // MainIfChild turns this process into the child that its environment

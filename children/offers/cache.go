@@ -28,7 +28,7 @@ import (
 
 const (
 	// Format starts each file; another format has another one.
-	Format   = "mcphub catalogue 5\n"
+	Format   = "mcphub catalogue 6\n"
 	cacheEnd = ".catalogue"
 	// maxCacheFile bounds one file, in bytes; a longer offer is not kept.
 	maxCacheFile = 80 << 20
@@ -208,6 +208,7 @@ func encodeOffer(o *Offer, digest string) []byte {
 	put([]byte(strconv.FormatInt(int64(o.Fresh), 10)))
 	put([]byte(strconv.FormatBool(o.Private)))
 	put([]byte(strconv.FormatBool(o.Both)))
+	put([]byte(strconv.FormatUint(uint64(o.unread), 10)))
 	for _, entries := range o.Entries {
 		body = binary.AppendUvarint(body, uint64(len(entries)))
 		for _, e := range entries {
@@ -259,10 +260,11 @@ func decodeOffer(raw []byte, digest string) (*Offer, error) {
 	fresh, errFresh := strconv.ParseInt(string(take()), 10, 64)
 	scoped, errScoped := strconv.ParseBool(string(take()))
 	both, errBoth := strconv.ParseBool(string(take()))
-	if errFresh != nil || errScoped != nil || errBoth != nil {
+	unread, errUnread := strconv.ParseUint(string(take()), 10, 32)
+	if errFresh != nil || errScoped != nil || errBoth != nil || errUnread != nil {
 		return nil, errDamaged
 	}
-	o.Fresh, o.Private, o.Both = time.Duration(fresh), scoped, both
+	o.Fresh, o.Private, o.Both, o.unread = time.Duration(fresh), scoped, both, Lists(unread)
 	for k := range o.Entries {
 		count := length() // an entry takes a byte at least
 		if count > maxEntries {

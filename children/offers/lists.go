@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ func (l *List) whole(ctx context.Context, conn link.Link) (all catalogue, err er
 		p, err := listPage(ctx, conn, l.Method, l.Member, cursor, maxEntries-len(all.entries))
 		switch {
 		case errors.Is(err, errNoSuchMethod) && at == 0:
-			all.note = fmt.Sprintf("it declares %s but does not know %s", l.Capability, l.Method)
+			all.note, all.absent = fmt.Sprintf("it declares %s but does not know %s", l.Capability, l.Method), true
 			return all, nil
 		case err != nil && at == 0:
 			return all, err
@@ -72,6 +73,7 @@ type catalogue struct {
 	next    []byte // raw cursor of the next page; nil at the end
 	note    string // what was wrong with it
 	cut     bool   // the rest may come another time
+	absent  bool   // the child does not know the list
 	life    Life
 	private bool
 }
@@ -190,8 +192,11 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 			return nil, errs[i]
 		}
 		*told = nil
+		if o.unread &^= 1 << i; all[i].absent {
+			o.unread |= 1 << i
+		}
 		if errs[i] != nil || all[i].cut {
-			o.failed |= 1 << i
+			o.failed, o.unread = o.failed|1<<i, o.unread|1<<i
 			if Kind(i) == Tools || all[i].cut || errors.As(errs[i], new(*unansweredError)) {
 				o.cut |= 1 << i
 			}
@@ -221,6 +226,43 @@ func Read(ctx context.Context, conn link.Link, base *Offer, which Lists) (*Offer
 	}
 	o.Notes = slices.Concat(o.notes[:]...)
 	return &o, nil
+}
+
+// undeclaredTime is how long a child may take to answer for lists that it does not declare.
+const undeclaredTime = 2 * time.Second
+
+// WithUndeclared returns base with the lists that the child has if it declares none: some servers declare nothing and answer all the same. What
+// it does not answer it does not have.
+func WithUndeclared(ctx context.Context, conn link.Link, base *Offer) *Offer {
+	for i := range lists {
+		if lists[i].Declared(base.Capabilities) {
+			return base
+		}
+	}
+	ctx, end := context.WithTimeoutCause(ctx, undeclaredTime, ErrTooSlow)
+	defer end()
+	var mu sync.Mutex
+	has := map[string]bool{} // by capability
+	var asking sync.WaitGroup
+	for i := range lists {
+		if l := &lists[i]; !l.Extension {
+			asking.Go(func() {
+				if _, err := listPage(ctx, conn, l.Method, l.Member, nil, 0); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					has[l.Capability] = true
+				}
+			})
+		}
+	}
+	asking.Wait()
+	found := jsonrpc.AppendMembers([]byte{'{'}, base.Capabilities, func(name string) bool { return !has[name] })
+	for _, capability := range slices.Sorted(maps.Keys(has)) {
+		found = jsonrpc.AppendMember(found, capability, []byte("{}"))
+	}
+	o := *base
+	o.Capabilities = append(found, '}')
+	return &o
 }
 
 // listPage asks for one page of a list. It reads no more than most entries, and no more

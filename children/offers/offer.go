@@ -45,6 +45,9 @@ type Offer struct {
 	failed Lists
 	notes  [Kinds][]string
 
+	// unread are those, and the lists that the child declares and does not know.
+	unread Lists
+
 	// Lives are as they were read when it was listed. Of an offer that is remembered
 	// they are old: Status tells those of now.
 	Lives Lives
@@ -103,6 +106,9 @@ func (o *Offer) Manner() *Offer {
 	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both}
 }
 
+// Unread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.
+func (o *Offer) Unread(k Kind) bool { return o.unread&(1<<k) != 0 }
+
 // Filled returns the offer with the entries of another one in the place of lists that could not be read.
 func (o *Offer) Filled(from *Offer) *Offer {
 	if o.failed == 0 || from == nil {
@@ -121,7 +127,7 @@ func (o *Offer) Filled(from *Offer) *Offer {
 // kept is no part of that: it may be what is left of some time.
 func (o *Offer) Equal(p *Offer) bool {
 	return o == p || o != nil && p != nil && o.ServerName == p.ServerName && o.ServerVersion == p.ServerVersion && o.Protocol == p.Protocol && o.Proposed == p.Proposed &&
-		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
+		o.Instructions == p.Instructions && o.Private == p.Private && o.Both == p.Both && o.unread == p.unread && bytes.Equal(o.Capabilities, p.Capabilities) && bytes.Equal(o.ServerInfo, p.ServerInfo) &&
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 

@@ -42,7 +42,7 @@ func (r *Run) Connect(life context.Context, try Try, greeted func()) (*offers.Of
 		m.Settled(ctx)
 	}
 	r.TellLevel(ctx, base)
-	offer, err := r.firstLists(ctx, base)
+	offer, err := r.firstLists(ctx, offers.WithUndeclared(ctx, r.Link(), base))
 	if err == nil {
 		err = context.Cause(life) // the run was ended meanwhile, so its lists may be incomplete
 	}

@@ -3,7 +3,7 @@
 // Each line of stdin is a question, and gets one line of stdout.
 //
 // in:  {"sessions": [{"client": "v1" | "v2" | "auto", "limit", "command", "args", "env", "cwd" | "url", "headers",
-//        "servers": [{"key", "prefix"}], "until": {"tools": [name...], "prompts", "resources", "resourceTemplates"}}]}
+//        "servers": [{"key", "prefix", "parts": ["call", "get", "read"]}], "until": {"tools": [name...], "prompts", "resources", "resourceTemplates"}}]}
 // out: [{"error"} | {"servers": {key: {part: {"value"} | {"error", "code"}}}}]
 //
 // auto is v2 that begins with server/discover. key is the name of a server, in the URIs of its resources; prefix is before its names.
@@ -73,10 +73,13 @@ async function session({ client: kind, limit, servers, until, url, headers, ...s
     for (const list of Object.keys(lists)) listed[list] = await awaited(list, end);
     const all = await Promise.all(servers.map(async (one) => {
       const parts = Object.fromEntries(Object.keys(lists).map((list) => [list, own(listed[list], one)]));
-      parts.call = await tried(client.callTool({ name: `${one.prefix}say`, arguments: said }, ...(kind === 'v1' ? [undefined, options] : [options]))
-        .then((result) => pick(result, 'content', 'structuredContent', 'isError')));
-      parts.get = await tried(client.getPrompt({ name: `${one.prefix}greet`, arguments: { who: 'Ada' } }, options).then((result) => pick(result, 'description', 'messages')));
-      parts.read = await tried(client.readResource({ uri: `odd://${one.key}/note` }, options).then((result) => pick(result, 'contents')));
+      const ask = {
+        call: () => client.callTool({ name: `${one.prefix}say`, arguments: said }, ...(kind === 'v1' ? [undefined, options] : [options]))
+          .then((result) => pick(result, 'content', 'structuredContent', 'isError')),
+        get: () => client.getPrompt({ name: `${one.prefix}greet`, arguments: { who: 'Ada' } }, options).then((result) => pick(result, 'description', 'messages')),
+        read: () => client.readResource({ uri: `odd://${one.key}/note` }, options).then((result) => pick(result, 'contents')),
+      };
+      for (const part of one.parts) parts[part] = await tried(ask[part]());
       return [one.key, parts];
     }));
     return { servers: Object.fromEntries(all) };

@@ -91,10 +91,15 @@ type visit struct {
 	until   map[string][]string // by list: what is waited for
 }
 
+// A visited is a server that is asked for its parts: its lists, and what parts names of the others.
 type visited struct {
-	Key    string `json:"key"`
-	Prefix string `json:"prefix"`
+	Key    string   `json:"key"`
+	Prefix string   `json:"prefix"`
+	Parts  []string `json:"parts"`
 }
+
+// asked are the parts of a server that are asked for by a name.
+var asked = []string{"call", "get", "read"}
 
 // callers are the clients: the TypeScript SDK v1, v2 and v2 that begins in the era without a handshake, the Go SDK and mcp-go, which both
 // begin so.
@@ -128,7 +133,9 @@ func (p prober) visit(all []visit) []probed {
 		byNode, sessions = append(byNode, i), append(sessions, s)
 	}
 	var said []probed
-	p.ask(obj{"sessions": sessions}, &said)
+	if sessions != nil {
+		p.ask(obj{"sessions": sessions}, &said)
+	}
 	going.Wait()
 	for at, i := range byNode {
 		reports[i] = said[at]
@@ -189,9 +196,14 @@ func (v visit) probe() probed {
 			for name, list := range listed {
 				all[name] = ofServer(list, s)
 			}
-			all["call"] = limited(func(ctx context.Context) (any, error) { return c.call(ctx, s.Prefix+"say") })
-			all["get"] = limited(func(ctx context.Context) (any, error) { return c.get(ctx, s.Prefix+"greet") })
-			all["read"] = limited(func(ctx context.Context) (any, error) { return c.read(ctx, "odd://"+s.Key+"/note") })
+			ask := map[string]func(context.Context) (any, error){
+				"call": func(ctx context.Context) (any, error) { return c.call(ctx, s.Prefix+"say") },
+				"get":  func(ctx context.Context) (any, error) { return c.get(ctx, s.Prefix+"greet") },
+				"read": func(ctx context.Context) (any, error) { return c.read(ctx, "odd://"+s.Key+"/note") },
+			}
+			for _, part := range s.Parts {
+				all[part] = limited(ask[part])
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			r.Servers[s.Key] = all

@@ -65,7 +65,7 @@ func (v variant) direct(w *world.World, client string) visit {
 	if client == "v1" && !slices.Contains(waiting, v.quirk) {
 		limit = world.WaitLimit
 	}
-	one := visit{client: client, limit: limit, servers: []visited{{v.key, ""}}, way: obj{"url": v.way["url"]}, dial: v.dial}
+	one := visit{client: client, limit: limit, servers: []visited{{v.key, "", asked}}, way: obj{"url": v.way["url"]}, dial: v.dial}
 	if v.dial != nil {
 		one.way = obj{"command": v.way["command"], "args": v.way["args"], "env": environment(w), "cwd": w.Home}
 	}
@@ -147,10 +147,11 @@ func compare(t *testing.T, w *world.World, p prober, servers *stubs, batch []var
 			if !world.Long && (client == "v2" || (client == "v1") != (front == attached) || front == overStdio) {
 				continue
 			}
-			v := visit{client: client, limit: world.WaitLimit / 2, way: way, servers: []visited{{"sound", "sound__"}}, until: map[string][]string{}}
+			v := visit{client: client, limit: world.WaitLimit / 2, way: way, servers: []visited{{"sound", "sound__", asked}}, until: map[string][]string{}}
 			for _, one := range batch {
 				if d, is := direct[client+one.key]; is {
-					v.servers = append(v.servers, visited{one.key, one.key + "__"})
+					works := slices.DeleteFunc(slices.Clone(asked), func(part string) bool { return d.part(one.key, part) == "" })
+					v.servers = append(v.servers, visited{one.key, one.key + "__", works})
 					v.wait(d, one)
 				}
 			}

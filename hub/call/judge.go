@@ -359,6 +359,9 @@ func (s *Sender) toolNow(ctx context.Context, tool offering.Tool) (offering.Tool
 	if s.Current.Superseded(tool.Conf, tool.Child) {
 		return offering.Tool{}, configuration.ErrSuperseded
 	}
+	if t := s.unlistedTool(tool.Child, tool.Remote); t.Tool != nil {
+		return t, nil
+	}
 	return offering.Tool{}, &run.UnavailableError{Child: tool.Child, Reason: "the process that serves the new roots has no tool " + strconv.Quote(printable.Escape(tool.Remote, 100))}
 }
 

@@ -50,7 +50,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 // not known; down says why that did not help.
 func (s *Sender) revive(ctx context.Context, name string) (down string) {
 	st := s.Offering.ChildStatus(name)
-	if st.Listed {
+	if st.Listed || st.Unread {
 		return ""
 	}
 	lease, err := s.Acquire(ctx, s.Current.Now(), name)

@@ -61,9 +61,9 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 
 // findRemote finds a tool by its child and its own name.
 func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offering.Tool, refusal jsonrpc.Answer) {
-	if conf := s.Current.Now(); conf.Denied(child) {
-		if t := conf.Offers.Unlisted(child, remote); t != nil {
-			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
+	if s.Current.Now().Denied(child) {
+		if t := s.unlistedTool(child, remote); t.Tool != nil {
+			return t, jsonrpc.Answer{}
 		}
 		return offering.Tool{}, s.noServer(child)
 	}
@@ -76,6 +76,9 @@ func (s *Sender) findRemote(ctx context.Context, child, remote string) (t offeri
 		return offering.Tool{}, failure.AnswerEnded(ctx, nil)
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
+	}
+	if t := s.unlistedTool(child, remote); t.Tool != nil {
+		return t, jsonrpc.Answer{}
 	}
 	return offering.Tool{}, failure.NoTool(child, remote, s.Offering.Catalog())
 }

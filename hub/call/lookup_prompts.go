@@ -62,8 +62,10 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := conf.Offers.Prefixed(name, conf.Denied); is {
-		return offering.Item{Item: conf.Offers.UnlistedItem(child, remote), Conf: conf}, jsonrpc.Answer{}
+	if child, remote, is := s.unlisted(name, offers.Prompts); is {
+		if it := conf.Offers.UnlistedItem(child, remote); it != nil {
+			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
+		}
 	}
 	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
 }

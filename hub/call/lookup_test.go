@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +87,75 @@ func TestToolsOfADeniedServer(t *testing.T) {
 		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet"}`))), `the rule \"none\"`)
 		s.reached("tools/call", 0)
 		s.reached("prompts/get", 0)
+	})
+}
+
+// A name goes to the child whose prefix it has if the list that it would be on cannot be read, and is judged as that of a tool without a schema. It
+// does not wait for the list for as long as a start may take. What the operator does not want stays out, and what a list lacks that can be read is refused.
+func TestANameOfAListThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]string{"it fails": `{"code":-32603,"message":"no list"}`, "it is not known": `{"code":-32601,"message":"no list"}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			with := kid(childtest.Script{Library: true, Errors: map[string]string{"tools/list": refusal, "prompts/list": refusal}})
+			with.own = []catalog.HubTool{{Name: "call-tool", Def: []byte(`{"name":"call-tool","inputSchema":{"type":"object"}}`)}}
+			with.options = func(set *configuration.Settings) { set.Children[0].Exclude = []string{"noticed"} }
+			with.unknown, with.recorded = true, true
+			on(t, with, func(s *stage) {
+				began := time.Now()
+				s.want(s.tool(echo(`{"z":1.0}`)), `"structuredContent":{"z":1.0}`, "!isError")
+				if took := time.Since(began); took > 6*time.Second {
+					t.Errorf("the first call took %s", took)
+				}
+				began = time.Now()
+				s.want(s.tool(echo(`{"z":2.0}`)), `"structuredContent":{"z":2.0}`, "!isError")
+				s.want(s.tool(echo(reading(s.root))), "!isError")
+				s.want(s.tool(echo(reading(s.outside))), "isError", "is outside")
+				s.want(s.tool(`{"name":"kid__noticed"}`), "unknown tool 'kid__noticed'")
+				s.want(s.tool(`{"name":"kid__"}`), "unknown tool 'kid__'")
+				s.want(s.tool(`{"name":"other"}`), "unknown tool 'other'")
+				inner := `{"name":"call-tool","arguments":{"serverName":"kid","toolName":`
+				s.want(s.tool(inner+`"echo","toolArgs":{"z":3.0}}}`), `"structuredContent":{"z":3.0}`, "!isError")
+				s.want(s.tool(inner+`"noticed"}}`), "isError", `has no tool \"noticed\"`)
+				prompt := func(params string) string { return said(s.ServePrompt(s.Context(), request(t, "prompts/get", params))) }
+				s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+s.root+`"}}`), `"name":"greet"`)
+				s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+s.outside+`"}}`), "error", "is outside")
+				if took := time.Since(began); took != 0 {
+					t.Errorf("the other calls took %s", took)
+				}
+				s.reached("tools/call", 4)
+				s.reached("prompts/get", 1)
+				s.recorded("kid echo allow ok", "kid echo allow ok", "kid echo allow ok", "kid echo deny outside", "kid echo allow ok", "kid  allow ok", "kid  deny outside")
+				s.free()
+			})
+		})
+	}
+	on(t, kid(childtest.Script{Library: true}), func(s *stage) { // control: the lists are read
+		s.want(s.tool(`{"name":"kid__other"}`), "unknown tool 'kid__other'")
+		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__other"}`))), "there is no prompt")
+		s.reached("tools/call", 0)
+		s.reached("prompts/get", 0)
+	})
+}
+
+// A tool that could not be listed is judged by its definition as soon as the list can be read.
+func TestAListThatCanBeReadMeanwhile(t *testing.T) {
+	t.Parallel()
+	defs := filepath.Join(t.TempDir(), "defs")
+	define := func(text string) {
+		if err := os.WriteFile(defs, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	define(`broken`)
+	on(t, kid(childtest.Script{Defs: defs}), func(s *stage) {
+		args := `{"n":"text"}`
+		s.want(s.tool(echo(args)), "!isError")
+		define(`{"name":"echo","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`)
+		time.Sleep(10 * time.Minute)
+		s.want(s.tool(echo(args)), "isError", "Invalid arguments")
+		s.reached("tools/call", 1)
+		s.free()
 	})
 }
 

@@ -36,7 +36,7 @@ func (t *toolTarget) method() string { return methods.CallTool }
 func (t *toolTarget) subject() record.Subject {
 	what := record.Subject{Child: t.tool.Child, Tool: t.tool.Remote, Arguments: t.args, At: t.at}
 	if t.tool.Made {
-		what.Tool = ""
+		what.Tool, what.Unlisted = "", t.tool.Remote
 	}
 	return what
 }
@@ -133,7 +133,7 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 	for _, o := range now.Tools {
 		switch {
 		case o.Remote != tool.Remote:
-		case o.SameDefinition(tool.Tool):
+		case !tool.Made && o.SameDefinition(tool.Tool):
 			return nil
 		default:
 			s.Log.Info().Str("child", tool.Child).Str("tool", tool.Remote).Msg("the tool is defined otherwise than it was listed; the call is judged anew")
@@ -145,6 +145,9 @@ func (t *toolTarget) checkDefinition(c *Call, lease *children.Lease) error {
 		if left.Name == tool.Remote {
 			return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote, Reason: left.Reason}
 		}
+	}
+	if tool.Made && raw.Unread(offers.Tools) {
+		return nil
 	}
 	return &failure.MissingToolError{Server: tool.Child, Tool: tool.Remote}
 }

@@ -72,11 +72,11 @@ func (b *Builder) Owners(name string) []string {
 	return out
 }
 
-// Unlisted makes a tool of which only the name is known. It is for denying a call when the rules deny everything of the
-// child. nil: there is no such child, or it can have no such tool.
+// Unlisted makes a tool of which only the name is known. It is for judging a call of a child that lists nothing, because the rules deny
+// everything of it, or because its list cannot be read. nil: there is no such child, or it can have no such tool.
 func (b *Builder) Unlisted(child, remote string) *Tool {
 	c := b.byName[child]
-	if c == nil {
+	if c == nil || remote == "" || !c.wants(remote) {
 		return nil
 	}
 	def := append(jsonrpc.AppendString([]byte(`{"name":`), remote), '}')
@@ -90,7 +90,7 @@ func (b *Builder) Unlisted(child, remote string) *Tool {
 // UnlistedItem is Unlisted for a prompt, or another thing that is known by a name.
 func (b *Builder) UnlistedItem(child, remote string) *Item {
 	c := b.byName[child]
-	if c == nil {
+	if c == nil || remote == "" {
 		return nil
 	}
 	return &Item{Name: b.cfg.Names.exposed(child, c.Prefix, remote), Child: child, Remote: remote, Made: true, by: b}

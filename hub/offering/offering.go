@@ -174,6 +174,12 @@ func (o *Offering) StatusAndOffer(name string) (children.Status, *catalog.Offer)
 	return st, of
 }
 
+// Unread reports whether a child may have what it has not listed: its list of a kind could not be read.
+func (o *Offering) Unread(name string, k offers.Kind) bool {
+	_, of := o.StatusAndOffer(name)
+	return of != nil && of.Raw.Unread(k)
+}
+
 // status is what was told of a child last. The caller holds mu.
 func (o *Offering) status(name string) (st children.Status, known bool) {
 	if told := o.statuses[name]; told != nil {
@@ -188,7 +194,7 @@ func settled(st children.Status, known, offered bool) bool { return offered || k
 // listed reports whether a child has listed its tools since it was started for
 // this session, or will not soon.
 func listed(st children.Status, known, offered bool) bool {
-	return st.Listed && offered || known && rests(st)
+	return (st.Listed || st.Unread) && offered || known && rests(st)
 }
 
 // rests reports whether a child waits for a call, or has failed.

@@ -17,6 +17,7 @@ import (
 type Subject struct {
 	Method      string // where it is no tool
 	Child, Tool string // Tool "": the server lists none that is called so
+	Unlisted    string // the name of a tool that the server does not list: it is recorded, and not counted by
 	Arguments   []byte // raw, of a tool
 	At          string // where they stand in the arguments that the client sent
 	Prompt      string // that a server lists
@@ -93,10 +94,16 @@ func (w *Writer) unjudged(ctx context.Context, req *request, word string) {
 	}
 }
 
+// recordedName is how a name is recorded that a client made up.
+func recordedName(name string) string { return redact.Text(printable.Escape(name, 200)) }
+
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
 func (w *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
+	if what.Unlisted != "" {
+		rec.Tool = recordedName(what.Unlisted)
+	}
 	req := requestOf(ctx)
 	if req == nil { // the hub asks by itself
 		return rec
@@ -107,11 +114,11 @@ func (w *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Re
 	if what.Method == methods.CallTool {
 		rec.Method = ""
 	}
-	if what.Tool == "" && rec.Method != methods.ReadResource {
+	if what.Tool == "" && what.Unlisted == "" && rec.Method != methods.ReadResource {
 		// A name, which is no argument, as the URI of a resource is; and of a call
 		// that came to no tool, one that the client made up.
 		name, _ := jsonrpc.String(req.m.Param("name"))
-		rec.Tool = redact.Text(printable.Escape(name, 200))
+		rec.Tool = recordedName(name)
 	}
 	if set.Arguments {
 		if rec.Arguments = what.Arguments; what.Method != "" {
