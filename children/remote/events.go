@@ -41,7 +41,7 @@ var errLongEvent = errors.New("an event is over the frame limit")
 
 // next returns the next event that has data, or moves the id on without any.
 // It fails for good with the error of the stream. Of a batch each message is an
-// event.
+// event. The end of the stream ends an event too, as for the SDK for Go. Such a one may be cut off, so that its id does not count.
 func (e *eventReader) next() (serverEvent, error) {
 	var ev serverEvent
 	if len(e.rest) > 0 {
@@ -49,16 +49,19 @@ func (e *eventReader) next() (serverEvent, error) {
 		e.rest = e.rest[1:]
 		return ev, nil
 	}
-	seen := false
+	seen, id := false, e.id
 	var data []byte
 	for {
 		line, err := e.line(len(data))
-		if err != nil {
-			return ev, err // what was not ended by a blank line is no event
+		if err != nil && (!errors.Is(err, io.EOF) || len(data) == 0) {
+			return ev, err
 		}
 		if len(line) == 0 {
 			if !seen {
 				continue
+			}
+			if err == nil {
+				e.id = id
 			}
 			all := messagesOf(data)
 			ev.data, ev.id, ev.retry = all[0], e.id, e.retry
@@ -77,7 +80,7 @@ func (e *eventReader) next() (serverEvent, error) {
 			ev.name = string(value)
 		case "id":
 			if bytes.IndexByte(value, 0) < 0 && len(value) <= 1024 {
-				e.id, seen = string(value), true
+				id, seen = string(value), true
 			}
 		case "retry":
 			if ms, err := strconv.ParseUint(string(value), 10, 32); err == nil {
@@ -106,6 +109,9 @@ func (e *eventReader) line(held int) ([]byte, error) {
 	for {
 		if e.r.Buffered() == 0 {
 			if _, err := e.r.Peek(1); err != nil {
+				if errors.Is(err, io.EOF) && whole != nil {
+					return whole, nil
+				}
 				return nil, err
 			}
 		}

@@ -10,9 +10,10 @@ import (
 )
 
 // Lines end in three ways, and a byte order mark may come first (WHATWG HTML, server-sent events). However the bytes arrive, the events are the same.
+// The end of the stream ends an event, whose id does not count.
 func TestLineEndsOfEvents(t *testing.T) {
 	t.Parallel()
-	const stream = "id: 1\ndata: {\"a\":\ndata: 1}\n\n: a comment\n\nevent: x\ndata: {\"b\":2}\n\ndata: cut off"
+	const stream = "id: 1\ndata: {\"a\":\ndata: 1}\n\n: a comment\n\nevent: x\ndata: {\"b\":2}\n\nid: 2\ndata: cut off"
 	for name, end := range map[string]string{"LF": "\n", "CR LF": "\r\n", "CR": "\r"} {
 		for _, mark := range []string{"", "\ufeff"} {
 			text := mark + strings.ReplaceAll(stream, "\n", end)
@@ -26,7 +27,7 @@ func TestLineEndsOfEvents(t *testing.T) {
 					}
 					got = append(got, ev.name+ev.id+string(ev.data))
 				}
-				if want := []string{`1{"a": 1}`, `x1{"b":2}`}; !slices.Equal(got, want) {
+				if want := []string{`1{"a": 1}`, `x1{"b":2}`, "1cut off"}; !slices.Equal(got, want) {
 					t.Errorf("%s, %q before it, %s: %q", name, mark, how, got)
 				}
 			}

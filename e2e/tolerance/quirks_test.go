@@ -29,18 +29,13 @@ func quirks() map[string]quirk {
 // differences are the quirks with which something that works directly is otherwise through the hub, and why.
 var differences = map[string][]string{
 	"models take no such names, so the hub gives it another": {"a long name", "a name in another script", "a name with blanks"},
-	"a tool needs a name":            {"an empty name of a tool"},
-	"the first of two with one name": {"a resource twice", "a tool twice, once otherwise"},
-	"what is on no list cannot be judged, and so not be asked for": {"a refusal in a string", "a refusal with more", "a refusal without a known code", "a refusal without a message",
-		"prompts are refused", "no prompts in prompts", "null for prompts", "status 500 for an error", "no tools", "tools are refused", "resources are refused", "no list in a list",
-		"null for tools", "an object for tools", "a cursor that is a number", "null _meta of a list"},
-	"a server has what it says that it has":               {"no capabilities", "tools alone", "null capabilities", "null for a capability"},
-	"a message of stdio is a line, also to TypeScript":    {"JSON over lines"},
-	"an envelope has one reading":                         {"an escape in the version", "an id twice"},
-	"an event ends with a blank line, also to TypeScript": {"events with one line feed", "events without an end"},
-	"mcp-go takes what is answered to another":            {"an answer to a string", "a body for another", "an event for another"},
-	"no SDK makes servers of this version any more":       {"the version of 2024-10-07"},
-	"an answer comes with the POST":                       {"answers on the stream of GET"},
+	"a tool needs a name":                                   {"an empty name of a tool"},
+	"the first of two with one name":                        {"a resource twice", "a tool twice, once otherwise"},
+	"what a list lacks that can be read is unknown":         {"no tools"},
+	"a server that says what it has has nothing else":       {"tools alone", "null for a capability"},
+	"a message of stdio is a line, also to TypeScript":      {"JSON over lines"},
+	"of two members with one name another may count":        {"an id twice"},
+	"mcp-go takes what is answered to another":              {"an answer to a string", "a body for another", "an event for another"},
 }
 
 // waiting are the quirks with which v1 waits in vain for something directly, and failing the others with which it does not get everything:
@@ -67,7 +62,7 @@ var (
 		"an image that is no base64", "an image with the snake's name", "an image without a type", "an object for content", "an object for contents",
 		"an object for text", "an object for tools", "an unknown type of content", "content without a type", "experimental true", "isError a number",
 		"isError in a string", "isError null", "listChanged in a string", "listChanged null", "no content type", "no list in a list",
-		"no prompts in prompts", "no serverInfo", "no version at all", "no version of the server", "null annotations of content", "null capabilities",
+		"no prompts in prompts", "no serverInfo", "no tools", "no version at all", "no version of the server", "null annotations of content", "null capabilities",
 		"null for a capability", "null for an item of content", "null for content", "null for prompts", "null for resources", "null for structured content",
 		"null for text", "null for tools", "null instructions", "plain text", "prompts are refused", "resources are refused", "status 400 for an error",
 		"status 500 for an error", "structured content that does not fit", "templates are refused", "text without text", "tools are refused",

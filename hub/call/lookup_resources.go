@@ -30,7 +30,7 @@ func (s *Sender) Sources(ctx context.Context, uri string) (list []offering.Sourc
 	}
 	l := s.Offering.Catalog()
 	w := l.Sources(uri)
-	for _, at := range slices.Concat(w.Likely, w.SameScheme, w.Others) {
+	for _, at := range slices.Concat(w.Likely, w.Unread, w.SameScheme, w.Others) {
 		list = append(list, offering.Source{Source: at, Conf: l.Conf})
 	}
 	return list, w.Certain

@@ -267,6 +267,24 @@ func TestResources(t *testing.T) {
 	})
 }
 
+// A child whose list cannot be read is asked before one that lists something of the same scheme. Control: it lists nothing.
+func TestAResourceOfAListThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const refusal = `{"code":-32603,"message":"no list"}`
+	owner := childtest.Script{Library: true, Replies: map[string]string{"resources/read": `{"contents":[{"uri":"book://9","text":"the owner's"}]}`}}
+	for refused, want := range map[bool]string{true: "the owner's", false: `"uri\":\"book://9`} {
+		if owner.Replies["resources/list"], owner.Errors = `{"resources":[]}`, nil; refused {
+			owner.Errors = map[string]string{"resources/list": refusal, "resources/templates/list": refusal}
+			delete(owner.Replies, "resources/list")
+		}
+		on(t, two(childtest.Script{Library: true, Books: 1}, owner), func(s *stage) {
+			s.want(said(s.ServeResource(s.Context(), request(t, "resources/read", `{"uri":"book://9"}`))), want, "!error")
+			s.reached("resources/read", 1)
+			s.free()
+		})
+	}
+}
+
 // Of what the children say that do not have a resource, the likeliest one's counts that knows the request at all.
 func TestWhatIsSaidOfAResource(t *testing.T) {
 	t.Parallel()

@@ -27,6 +27,7 @@ type Catalog struct {
 	templates    map[string][]string            // each child's, as the child has them
 	schemes      map[string]map[string]bool     // of what each child lists
 	resourceful  map[string]bool                // children that have resources
+	unread       map[string]bool                // children that may have more of them than they list
 	subscribable map[string]bool                // and tell of changes
 	tasks        bool                           // some have the extension for tasks
 	extensions   Extensions
@@ -205,7 +206,7 @@ func (b *Builder) uniqueName(child, remote string, taken func(string) bool) stri
 // addItems adds what is no tool, and notes what tells whose a resource may be.
 func (b *Builder) addItems(c *Catalog, from []*Offer) {
 	c.templates, c.schemes = map[string][]string{}, map[string]map[string]bool{}
-	c.resourceful, c.subscribable = map[string]bool{}, map[string]bool{}
+	c.resourceful, c.unread, c.subscribable = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	var all [offers.Kinds][][]*Item
 	for _, offer := range from {
 		if offer == nil {
@@ -219,6 +220,7 @@ func (b *Builder) addItems(c *Catalog, from []*Offer) {
 			}
 			all[k] = append(all[k], c.withSkillNames(k, name, items))
 		}
+		c.unread[name] = offer.Raw.Unread(offers.Resources)
 		c.resourceful[name] = offers.Resources.List().Declared(offer.Raw.Capabilities)
 		c.subscribable[name] = string(jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, "resources"), "subscribe")) == "true"
 		c.tasks = c.tasks || jsonrpc.Get(jsonrpc.Get(offer.Raw.Capabilities, memberExtensions), methods.ExtensionTasks) != nil

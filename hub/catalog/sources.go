@@ -16,6 +16,7 @@ type Source struct{ Child, URI string }
 type Sources struct {
 	Certain    bool     // Likely is one, or none, and no other child can have it
 	Likely     []Source // a template of theirs fits
+	Unread     []Source // their lists cannot be read
 	SameScheme []Source // they list something of the same scheme
 	Others     []Source // they may know more than they list
 }
@@ -64,6 +65,8 @@ func (c *Catalog) Sources(uri string) (w Sources) {
 		switch {
 		case slices.ContainsFunc(c.templates[name], func(t string) bool { return validate.MatchesTemplate(t, uri) }):
 			w.Likely = append(w.Likely, at)
+		case c.unread[name]:
+			w.Unread = append(w.Unread, at)
 		case c.schemes[name][scheme(uri)]:
 			w.SameScheme = append(w.SameScheme, at)
 		default:

@@ -269,12 +269,17 @@ func (s *splitter) member(name string, frame []byte, m *Message, seen *memberSet
 	return nil
 }
 
+func isText(value []byte, want string) bool {
+	text, ok := String(value)
+	return ok && text == want
+}
+
 // set enters a member of the envelope, and tells which it is and what is wrong with its
 // value. bit is 0 for a name that the envelope does not have.
 func (m *Message) set(name, value []byte) (bit uint8, bad error) {
 	switch string(name) {
 	case "jsonrpc":
-		if string(value) != `"2.0"` {
+		if string(value) != `"2.0"` && !isText(value, "2.0") { // it may be written with escapes
 			bad = shapeError(`jsonrpc must be "2.0"`)
 		}
 		return memberVersion, bad

@@ -16,7 +16,7 @@ import (
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	line := []byte(` { "params" : {"name":"t","\u0061rguments" : {"x": 9007199254740993 } , "_meta":{}} , "foreign":[{}], "\u0069d":"\u00e9", "method":"a\/b" , "jsonrpc":"2.0" } `)
+	line := []byte(` { "params" : {"name":"t","\u0061rguments" : {"x": 9007199254740993 } , "_meta":{}} , "foreign":[{}], "\u0069d":"\u00e9", "method":"a\/b" , "jsonrpc":"\u0032.0" } `)
 	for _, strict := range []bool{true, false} {
 		var m Message
 		if err := Split(line, strict, &m); err != nil {
