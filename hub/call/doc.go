@@ -8,7 +8,8 @@
 //
 //  0. Look up (lookup_*.go): the name in the session's catalogue (package offering), an
 //     immutable value which may hold what children offered in an earlier run. A name that
-//     may belong to a child which has not listed its tools yet waits for that child. A
+//     may belong to a child which has not listed its tools yet waits for that child. If the
+//     child's list cannot be read, the name is taken for one of the child's. A
 //     resource whose owner is not known is asked of the children in turn; each request is
 //     judged first. No name is guessed: one that several children have is refused with
 //     the names that tell them apart.
