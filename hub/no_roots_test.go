@@ -4,10 +4,32 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphub/children/childtest"
 	"mcphub/rootsmgr"
 )
+
+// A client that declares no roots is not waited for, also if it never sends notifications/initialized. The control declares them.
+func TestAClientWithoutRootsThatIsNeverInitialized(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t, scripted("kid", childtest.Script{Library: true}))
+	cfg.Roots.Timeout = 3 * time.Second
+	cfg.Roots.When = rootsmgr.NoRootsPolicy{Unsupported: true}
+	w := serveWeb(t, runHub(t, cfg), HTTPOptions{})
+	ready := w.initialize(`{}`).initialized()
+	ready.frames(ready.request("tools/call", toolCall("kid__echo", `{}`)), ready.answering()) // the child is started
+	for caps, waits := range map[string]bool{`{}`: false, `{"roots":{}}`: true} {
+		for method, params := range map[string]string{"tools/call": pathCall(t.TempDir(), "x"), "resources/read": `{"uri":"note://7"}`} {
+			c := w.initialize(caps)
+			began := time.Now()
+			c.frames(c.request(method, params), c.answering())
+			if took := time.Since(began); took >= cfg.Roots.Timeout != waits {
+				t.Errorf("%s of a client with %s took %s", method, caps, took)
+			}
+		}
+	}
+}
 
 // A client whose token names no directories, and which gives no roots, opens no path, whatever roots.when
 // says. The control of each attack is the same call where http.when.noRoots allows it.

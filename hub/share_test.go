@@ -325,7 +325,7 @@ func TestClientThatNeverSaysItsRoots(t *testing.T) {
 	specs := []spec.Spec{played("own", spec.ShareSession, childtest.Script{}), played("roots", spec.ShareRoots, childtest.Script{})}
 	play(t, specs, func(t *testing.T, h *Hub, s *stage) {
 		c, _ := enter(t, h)
-		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}`) // and never initialized
+		c.raw("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}`) // and never initialized
 		c.raw("tools/list", `{}`)
 		c.tagged(s, "own", "x")
 		if msg, bad := text(c.raw("tools/call", toolCall("call-tool", `{"serverName":"roots","toolName":"echo"}`))); !bad || !strings.Contains(msg, "which folders are open") {

@@ -121,6 +121,9 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	s.setCaps(m.Params)
 	s.metrics.Negotiated(mcp.NegotiateLegacyVersion(version))
 	c := s.capabilities()
+	if !c.Roots {
+		s.roots.Initialized(false, false) // there is nothing to wait for, and some clients never send notifications/initialized
+	}
 	s.log.Info().Str("client", c.Name).Str("version", c.Version).Str("protocol", c.Protocol).Bool("roots", c.Roots).Msg("client connected")
 	a := s.welcome(ctx, version)
 	if a.Result != nil {
