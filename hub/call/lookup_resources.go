@@ -77,7 +77,7 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 
 // AskInTurn asks the children that may have a resource, the likeliest first, until
 // one has it. Where none does the answer is what the likeliest said that knows the
-// request at all. ErrSuperseded: a reload came between, and it is to be looked up anew.
+// request at all, or names the children that could not be asked. ErrSuperseded: a reload came between, and it is to be looked up anew.
 func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {
@@ -98,7 +98,19 @@ func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Sour
 		}
 		a.Free()
 	}
+	if away := s.away(); len(away) > 0 && !sure && ctx.Err() == nil {
+		said.Free()
+		said = failure.NoResource(uri, away...)
+	}
 	return said, offering.Source{}, nil
+}
+
+// away are the children of which it is not known what they have.
+func (s *Sender) away() []string {
+	return slices.DeleteFunc(s.Current.Now().ServedNames(), func(child string) bool {
+		_, of := s.Offering.StatusAndOffer(child)
+		return of != nil
+	})
 }
 
 // AboutResource makes a request about one resource of one child. Its answer and

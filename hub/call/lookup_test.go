@@ -285,6 +285,21 @@ func TestAResourceOfAListThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// If a child is not available that may have a resource, the error names it. Control: the other one has the resource.
+func TestAResourceOfAChildThatIsDown(t *testing.T) {
+	t.Parallel()
+	with := two(childtest.Script{Library: true}, childtest.Script{Exit: 3})
+	with.unknown = true
+	on(t, with, func(s *stage) {
+		read := func(uri string) string {
+			return said(s.ServeResource(s.Context(), request(t, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))))
+		}
+		s.want(read("gone:x"), "error", "-32002", `Not available: \"two\"`, "mcphub status")
+		s.want(read("note://1"), `"uri":"note://1"`, "!Not available")
+		s.free()
+	})
+}
+
 // Of what the children say that do not have a resource, the likeliest one's counts that knows the request at all.
 func TestWhatIsSaidOfAResource(t *testing.T) {
 	t.Parallel()

@@ -64,9 +64,13 @@ func Broken(b configuration.Broken) jsonrpc.Answer {
 	return ToolError(fmt.Sprintf("The server %q cannot be run: %s", b.Name, b.Reason))
 }
 
-// NoResource says that no child has a resource.
-func NoResource(uri string) jsonrpc.Answer {
+// NoResource says that no child has a resource. Those that are away could not be asked.
+func NoResource(uri string, away ...string) jsonrpc.Answer {
+	text := "Resource not found: no server behind this hub has it"
+	if len(away) > 0 {
+		text = fmt.Sprintf("Resource not found: no server that is available has it. Not available: %s; `mcphub status` shows why", printable.List(away))
+	}
 	data, _ := json.Marshal(map[string]string{"uri": uri})
-	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: "Resource not found: no server behind this hub has it", Data: data}
+	e := &jsonrpc.Error{Code: mcp.RESOURCE_NOT_FOUND, Message: text, Data: data}
 	return jsonrpc.Answer{Error: e.Raw()}
 }
