@@ -37,7 +37,7 @@ func TestCacheKeepsTheBytes(t *testing.T) {
 	for _, o := range []*Offer{
 		someOffer(`{"name":"a","x":1.0}`, "{\"name\":\"\xff\\ud800\"}", "", "null"),
 		someOffer(),
-		{Entries: Entries{Tools: {[]byte("7")}}},
+		{Entries: Entries{Tools: {[]byte("7")}}, unread: 1 << Prompts},
 	} {
 		c.store(someDigest, o)
 		if got := c.load(someDigest); !got.Equal(o) {

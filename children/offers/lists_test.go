@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"mcphub/children/link"
 	"mcphub/internal/jsonrpc"
@@ -68,6 +72,64 @@ func TestBoundsHoldWithinAPage(t *testing.T) {
 			if last := o.Entries[Tools][len(o.Entries[Tools])-1]; tc.cut && tc.asked == 1 && cap(last) > 2*len(last) {
 				t.Errorf("the last entry keeps %d bytes of the page", cap(last))
 			}
+		})
+	}
+}
+
+// answers is a Link to a child that answers some methods. What it does not know it refuses, or leaves without an answer.
+type answers struct {
+	link.Link
+	by     map[string]string
+	silent bool
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func (a *answers) Call(ctx context.Context, method string, _ ...[]byte) (*jsonrpc.Response, error) {
+	a.mu.Lock()
+	a.asked = append(a.asked, method)
+	a.mu.Unlock()
+	switch result, ok := a.by[method]; {
+	case ok:
+		return &jsonrpc.Response{Result: []byte(result)}, nil
+	case a.silent:
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	return &jsonrpc.Response{Error: []byte(`{"code":-32601,"message":"no such method"}`)}, nil
+}
+
+// TestListsThatAreNotDeclared: a child that declares no list has those that it answers. One that declares any list is asked for no other.
+func TestListsThatAreNotDeclared(t *testing.T) {
+	t.Parallel()
+	some := map[string]string{"tools/list": `{"tools":[{"name":"a"}]}`, "resources/list": `{}`, "resources/templates/list": `{"resourceTemplates":[]}`}
+	const all = "prompts/list resources/list resources/templates/list tools/list"
+	for name, tc := range map[string]struct {
+		declares, has, asked string
+		silent               bool
+	}{
+		"nothing":          {`{}`, `{"resources":{},"tools":{}}`, all, false},
+		"null":             {`null`, `{"resources":{},"tools":{}}`, all, false},
+		"no capabilities":  {``, `{"resources":{},"tools":{}}`, all, true},
+		"null for a list":  {`{"tools":null,"logging":{"x":1.0}}`, `{"logging":{"x":1.0},"resources":{},"tools":{}}`, all, true},
+		"another one":      {`{"prompts":{}}`, `{"prompts":{}}`, "", false},
+		"one of skills":    {`{"extensions":{"io.modelcontextprotocol/skills":{}}}`, `{"extensions":{"io.modelcontextprotocol/skills":{}}}`, "", false},
+		"other extensions": {`{"extensions":{"x/y":{}}}`, `{"extensions":{"x/y":{}},"resources":{},"tools":{}}`, all, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				base, a, began := &Offer{Capabilities: []byte(tc.declares)}, &answers{by: some, silent: tc.silent}, time.Now()
+				o := WithUndeclared(t.Context(), a, base)
+				slices.Sort(a.asked)
+				if got := strings.Join(a.asked, " "); string(o.Capabilities) != tc.has || got != tc.asked || string(base.Capabilities) != tc.declares {
+					t.Errorf("it has %s after %q", o.Capabilities, got)
+				}
+				if took := time.Since(began); (took == undeclaredTime) != tc.silent {
+					t.Errorf("it took %s", took)
+				}
+			})
 		})
 	}
 }
