@@ -29,13 +29,16 @@ func quirks() map[string]quirk {
 // differences are the quirks with which something that works directly is otherwise through the hub, and why.
 var differences = map[string][]string{
 	"models take no such names, so the hub gives it another": {"a long name", "a name in another script", "a name with blanks"},
-	"a tool needs a name":                              {"an empty name of a tool"},
-	"the first of two with one name":                   {"a resource twice", "a tool twice, once otherwise"},
-	"what a list lacks that can be read is unknown":    {"no tools"},
-	"a server that says what it has has nothing else":  {"tools alone", "null for a capability"},
-	"a message of stdio is a line, also to TypeScript": {"JSON over lines"},
-	"of two members with one name another may count":   {"an id twice"},
-	"mcp-go takes what is answered to another":         {"an answer to a string", "a body for another", "an event for another"},
+	"a tool needs a name":                                  {"an empty name of a tool"},
+	"the first of two with one name":                       {"a resource twice", "a tool twice, once otherwise"},
+	"what a list lacks that can be read is unknown":        {"no tools"},
+	"a server that says what it has has nothing else":      {"tools alone", "null for a capability"},
+	"a message of stdio is a line, also to TypeScript":     {"JSON over lines"},
+	"a body is one value, also to TypeScript":              {"two bodies"},
+	"a result is an object, also to TypeScript":            {"null for a result"},
+	"a message is one of JSON-RPC 2.0, also to TypeScript": {"another version"},
+	"of two members with one name another may count":       {"an id twice"},
+	"mcp-go takes what is answered to another":             {"an answer to a string", "an answer to nobody", "a body for another", "an event for another"},
 }
 
 // waiting are the quirks with which v1 waits in vain for something directly, and failing the others with which it does not get everything:

@@ -62,14 +62,20 @@ type session struct {
 	name string
 
 	mu    sync.Mutex
-	asked map[string]chan string // what it asked the client, by the raw id
-	notes int                    // how often it was counted
-	ready bool                   // notifications/initialized has come
-	told  chan string            // for the stream of GET
+	asked map[string]*question // what it asked the client, by the raw id
+	notes int                  // how often it was counted
+	ready bool                 // notifications/initialized has come
+	told  chan string          // for the stream of GET
+}
+
+// A question is one that a stub asks its client.
+type question struct {
+	answer chan string
+	over   chan struct{} // closed when it is answered, or nobody listens
 }
 
 func newSession(name string) *session {
-	return &session{name: name, asked: map[string]chan string{}, told: make(chan string, 100)}
+	return &session{name: name, asked: map[string]*question{}, told: make(chan string, 100)}
 }
 
 // A conn is what one connection, or one POST, is answered on.
@@ -81,19 +87,49 @@ type conn struct {
 	gone <-chan struct{} // closed when nobody listens
 }
 
-// ask asks the client something and gives the whole answer.
+// ask asks the client something and gives the whole answer. What is asked under one id is asked in turn.
 func (c *conn) ask(id, method, params string) string {
-	answered := make(chan string, 1)
-	c.mu.Lock()
-	c.asked[id] = answered
-	c.mu.Unlock()
+	q := &question{make(chan string, 1), make(chan struct{})}
+	for !c.begin(id, q) {
+		c.mu.Lock()
+		earlier := c.asked[id]
+		c.mu.Unlock()
+		if earlier != nil {
+			<-earlier.over
+		}
+	}
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
 	select {
-	case answer := <-answered:
+	case answer := <-q.answer:
 		return answer
 	case <-c.gone:
+		c.end(id, q)
 		return ""
 	}
+}
+
+// begin enters a question; false if another one has its id.
+func (c *conn) begin(id string, q *question) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked[id] != nil {
+		return false
+	}
+	c.asked[id] = q
+	return true
+}
+
+// end takes a question out: the one that is asked under this id, if it is only, or if only is nil. nil: there is none.
+func (c *conn) end(id string, only *question) *question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.asked[id]
+	if q == nil || only != nil && q != only {
+		return nil
+	}
+	delete(c.asked, id)
+	close(q.over)
+	return q
 }
 
 // count says how often it was called before.
@@ -130,12 +166,9 @@ func (c *conn) read(raw []byte) (r request) {
 		return request{}
 	}
 	if m.Method == "" {
-		c.mu.Lock()
-		if wanted := c.asked[string(m.ID)]; wanted != nil {
-			wanted <- string(raw)
-			delete(c.asked, string(m.ID))
+		if q := c.end(string(m.ID), nil); q != nil {
+			q.answer <- string(raw)
 		}
-		c.mu.Unlock()
 		return request{}
 	}
 	r = request{id: string(m.ID), method: m.Method, params: m.Params, pending: m.ID != nil}
@@ -145,8 +178,8 @@ func (c *conn) read(raw []byte) (r request) {
 		c.mu.Unlock()
 	}
 	var p struct {
-		ProtocolVersion string
-		Arguments       json.RawMessage
+		ProtocolVersion, URI string
+		Arguments            json.RawMessage
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	fill := strings.NewReplacer("KEY", c.key, "VERSION", p.ProtocolVersion, "ARGUMENTS", quoted(p.Arguments))
@@ -155,8 +188,11 @@ func (c *conn) read(raw []byte) (r request) {
 		result = usual[r.method]
 	}
 	refusal := c.errors[r.method]
-	if result == "" {
+	switch {
+	case result == "":
 		refusal = `{"code":-32601,"message":"Method not found"}`
+	case r.method == "resources/read" && !strings.HasPrefix(p.URI, "odd://"+c.key+"/"):
+		refusal = `{"code":-32002,"message":"Resource not found"}`
 	}
 	if r.body = `"result":` + fill.Replace(result); refusal != "" {
 		r.body = `"error":` + fill.Replace(refusal)
