@@ -112,14 +112,14 @@ func (h Host) inBoundary(w *way) bool {
 
 // changed says why a name does not open these places: it opened others when it was first used, and
 // nobody has accepted the change. It is "" if the name may, or if the boundary has the places anyway.
-func (h Host) changed(name string, places []string) string {
+func (h Host) changed(name string, places []string, by found) string {
 	if h.memory == nil {
 		return ""
 	}
 	adds := slices.ContainsFunc(places, func(place string) bool {
 		return !slices.ContainsFunc(h.boundary.Areas, func(r sandbox.Rule) bool { return sandbox.Contains(r.Path, bare(place)) })
 	})
-	was, ok, err := h.memory.settled(h.owner, name, places, adds)
+	was, ok, err := h.memory.settled(memoryLine{Path: name, Owner: h.owner, Leads: places, found: by}, adds)
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s is not opened: what it led to cannot be remembered: %v", name, err)
@@ -173,7 +173,7 @@ func (h Host) followWay(w way, p purpose) (why string, ok bool) {
 			why = h.memory.whyLinked(w.path)
 		}
 		if why == "" {
-			why = h.changed(w.path, places)
+			why = h.changed(w.path, places, found{})
 		}
 		if why != "" && bounded {
 			return why, false
@@ -204,7 +204,7 @@ func (h Host) CheckRead(path, real string) error {
 // that none can change it first. It reports whether the entry is new.
 func (h Host) RememberFiles(prog program.Program) bool {
 	h.owner = ownerOf(prog)
-	if !h.memory.first(h.owner, "entry "+prog.Digest()) {
+	if !h.memory.first(memoryLine{Path: "entry " + prog.Digest(), Owner: h.owner}) {
 		return false
 	}
 	texts := slices.Concat(prog.Args, slices.Collect(maps.Values(prog.Env)))

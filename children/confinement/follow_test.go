@@ -1,6 +1,7 @@
 package confinement_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -487,6 +488,41 @@ func TestAFirstUseByALinkOfAServer(t *testing.T) {
 		}
 		if c = planOf(t, anew(h), prog); !opens(c, at("private/x")) {
 			t.Errorf("it was accepted, and is closed: %q", slices.Concat(c.Report.Lacks, c.Report.Closed))
+		}
+	}
+}
+
+// A server of another session plants 66 links beside a program at each of 20 starts, with names as long as names can be. Taken away again,
+// they are forgotten, and the program's next module opens. The control is that they stay: then nothing new opens to this entry.
+func TestPlantedLinksThatGoDoNotFillTheMemory(t *testing.T) {
+	for _, stay := range []bool{false, true} {
+		h, home := confinedMachine(t)
+		at := func(p string) string { return filepath.Join(home, p) }
+		putFile(t, at("lib/x"), "")
+		putFile(t, at("dev/srv/package.json"), "{}")
+		putFile(t, at("dev/srv/run.js"), "")
+		prog := confinedProgram("node", at("dev/srv/run.js"))
+		planOf(t, h, prog)
+		for start := range 20 {
+			planted := make([]string, 66)
+			for n := range planted {
+				name := fmt.Sprintf("%02d%02d", 99-start, n) + strings.Repeat("x", 240) // before those of former starts
+				planted[n] = at("dev/srv/node_modules/" + name)
+				relink(t, "/usr/share", planted[n])
+			}
+			planOf(t, anew(h), prog)
+			for _, link := range planted {
+				if stay {
+					break
+				}
+				if err := os.Remove(link); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		relink(t, at("lib"), at("dev/srv/node_modules/0"+strings.Repeat("x", 250)))
+		if open := opens(planOf(t, anew(h), prog), at("lib/x")); open == stay {
+			t.Errorf("the links stay: %t; what is linked next is open: %t", stay, open)
 		}
 	}
 }

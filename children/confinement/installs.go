@@ -182,7 +182,7 @@ func (h Host) installation(p part) (paths []way, why string) {
 	}
 	why, inside := h.memory.whyNotLed(p, places)
 	if why == "" && !inside {
-		why = h.changed(p.name, places)
+		why = h.changed(p.name, places, p.found())
 	}
 	if why != "" {
 		return nil, why

@@ -96,7 +96,7 @@ func (h Host) environmentOf(top string) (parts []part) {
 		file := filepath.Join(top, name)
 		for line := range strings.Lines(textOf(file)) {
 			if dir := strings.TrimSpace(line); filepath.IsAbs(dir) && h.IsDir(dir) {
-				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file + " in " + dir, by: []string{file}})
+				parts = append(parts, part{file: filepath.Clean(dir), name: "packages of " + file + " in " + dir, by: []string{file}, says: dir})
 			}
 		}
 	}

@@ -6,15 +6,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"mcphub/children/sandbox"
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/consent"
 	"mcphub/rootsmgr/guard"
 )
@@ -58,8 +63,8 @@ func leadsTo(places []string) string {
 
 // memory knows where names have led. All hubs of a user share one file: a line for each
 // name, and one more for each answer of a person. A line is added by one write and none is
-// ever changed, so that hubs do not lose each other's. Its methods may be called by any
-// goroutine; one mutex guards all of it.
+// ever changed, so that hubs do not lose each other's. A file that is full is replaced by one without the
+// names that are gone (sweep). Its methods may be called by any goroutine; one mutex guards all of it.
 type memory struct {
 	consent *consent.Store // where a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and nobody is asked
@@ -69,6 +74,7 @@ type memory struct {
 	led   map[string][]string
 	sizes map[string]int64 // bytes of the lines of each owner
 	asked map[string]bool  // names of which it is known whether a question of this hub waits
+	swept time.Time        // when it was last looked for names that are gone
 }
 
 type fileState struct {
@@ -83,6 +89,24 @@ type memoryLine struct {
 	Owner    string   `json:"of,omitempty"` // the entry for which the name was first used
 	Leads    []string `json:"leads"`
 	Accepted bool     `json:"accepted,omitempty"`
+	found
+}
+
+// found says where a name was found that no entry has. The zero found is of one that an entry has.
+type found struct {
+	By   []string `json:"by,omitempty"`   // the links and files
+	Says string   `json:"says,omitempty"` // what a file of them holds; "": that one of them is there is enough
+}
+
+// isGone reports whether nothing leads by a name any more that was found on the disk. Such a name may be forgotten: the next
+// time it is a new one, and the record of what servers could write is asked about it.
+func (f found) isGone() bool {
+	return len(f.By) > 0 && !slices.ContainsFunc(f.By, func(path string) bool {
+		if _, err := os.Lstat(path); err != nil {
+			return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) // what cannot be looked at may be there
+		}
+		return f.Says == "" || strings.Contains(textOf(path), f.Says)
+	})
 }
 
 // memoryName is that of the file.
@@ -131,16 +155,17 @@ func (m *memory) preview() *memory {
 }
 
 var (
-	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; look at what servers have made beside its program, then remove the file while no hub runs")
+	errOwnFull = errors.New("its entry has named more than the hub remembers of one entry: 256 KiB of paths; remove the links that servers have made beside its program, and what is gone is forgotten")
 	errFull    = errors.New("it is full; remove it while no hub runs, and what names lead to is remembered anew")
 )
 
-// settled reports whether a name may open these places: they are what it opened when it
+// settled reports whether a name may open what it leads to: that is what it opened when it
 // was first used, or what a person has accepted since, or a part of that. Else a person is
 // asked, if ask is set. An error is one of the files: it cannot be known, and nothing opens.
-func (m *memory) settled(owner, path string, now []string, ask bool) (was []string, ok bool, err error) {
+func (m *memory) settled(name memoryLine, ask bool) (was []string, ok bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	path, now := name.Path, name.Leads
 	was, known := m.led[path]
 	if !known || !covers(was, now) { // another hub may know more
 		if err := m.look(); err != nil {
@@ -150,7 +175,7 @@ func (m *memory) settled(owner, path string, now []string, ask bool) (was []stri
 	}
 	switch {
 	case !known:
-		err = m.add(memoryLine{Path: path, Owner: owner, Leads: now})
+		err = m.add(name)
 		return now, err == nil, err
 	case covers(was, now):
 		return was, true, m.withdraw(path)
@@ -167,7 +192,8 @@ func (m *memory) settled(owner, path string, now []string, ask bool) (was []stri
 	case err != nil:
 		return was, false, err
 	case known && covers(accepted, now):
-		if err = m.add(memoryLine{Path: path, Owner: owner, Leads: accepted, Accepted: true}); err == nil {
+		name.Leads, name.Accepted = accepted, true
+		if err = m.add(name); err == nil {
 			err = m.withdraw(path)
 		}
 		return accepted, err == nil, err
@@ -246,16 +272,16 @@ func (m *memory) opened(path string) []string {
 }
 
 // first notes a name that leads nowhere, and reports whether it was not known.
-func (m *memory) first(owner, name string) bool {
+func (m *memory) first(name memoryLine) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.led[name]; known || m.look() != nil {
+	if _, known := m.led[name.Path]; known || m.look() != nil {
 		return false
 	}
-	if _, known := m.led[name]; known {
+	if _, known := m.led[name.Path]; known {
 		return false
 	}
-	_ = m.add(memoryLine{Path: name, Owner: owner}) // else it is done once more the next time
+	_ = m.add(name) // else it is done once more the next time
 	return true
 }
 
@@ -308,8 +334,7 @@ func (m *memory) take(line memoryLine) {
 	}
 }
 
-// add writes a line, in one write, after whatever a killed hub left unfinished. The mutex
-// is held.
+// add writes a line. The mutex is held.
 func (m *memory) add(line memoryLine) error {
 	if !m.consent.Keeps() || m.dry {
 		m.take(line)
@@ -319,11 +344,21 @@ func (m *memory) add(line memoryLine) error {
 	if err != nil {
 		return err
 	}
+	file := filepath.Join(dir, memoryName)
+	err = m.append(file, line)
+	if (errors.Is(err, errFull) || errors.Is(err, errOwnFull)) && m.sweep(file) {
+		err = m.append(file, line)
+	}
+	return err
+}
+
+// append adds a line to the file in one write, after whatever a killed hub left unfinished.
+func (m *memory) append(file string, line memoryLine) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, memoryName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode)
 	if err != nil {
 		return err
 	}
@@ -344,12 +379,64 @@ func (m *memory) add(line memoryLine) error {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
+	if there, err := os.Lstat(file); err != nil || !os.SameFile(fi, there) {
+		return m.append(file, line) // another hub has replaced the file meanwhile
+	}
 	m.take(line)
 	m.sizes[line.Owner] += int64(len(text))
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
 		m.read = fileState{fi.Size(), fi.ModTime()} // nobody else has written: what is known is what it says
 	}
 	return nil
+}
+
+// sweepAge is how long a hub does not look again for names that are gone.
+const sweepAge = 10 * time.Second
+
+// sweep replaces the file by one without the names that are gone, and reports whether it has. Only one hub does at a time. One
+// that adds a line meanwhile to the file that was sees that another has its name, and adds the line there, too. The mutex is held.
+func (m *memory) sweep(file string) bool {
+	if time.Since(m.swept) < sweepAge {
+		return false
+	}
+	m.swept = time.Now()
+	lock := flock.New(file+".lock", flock.SetPermissions(consent.FileMode))
+	if held, err := lock.TryLock(); err != nil || !held {
+		return false
+	}
+	defer func() { _ = lock.Unlock() }()
+	was, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = was.Close() }()
+	text, err := io.ReadAll(was)
+	if err != nil {
+		return false
+	}
+	var kept []byte
+	gone := false
+	for row := range bytes.Lines(text) {
+		var line memoryLine
+		switch {
+		case json.Unmarshal(row, &line) != nil: // empty, or one that a killed hub has not written whole
+		case line.isGone():
+			gone = true
+		default:
+			kept = append(append(kept, bytes.TrimRight(row, "\n")...), '\n')
+		}
+	}
+	if !gone || atomicfile.WriteHint(file, kept, consent.FileMode) != nil {
+		return false
+	}
+	late, err := io.ReadAll(was) // what others have added before they could see it
+	now, errNow := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err = errors.Join(err, errNow); err == nil {
+		_, err = now.Write(append([]byte{'\n'}, late...))
+		err = errors.Join(err, now.Close())
+	}
+	m.clear(fileState{})
+	return err == nil && m.look() == nil
 }
 
 // covers reports whether each of some places is one that a name opened, or lies below one.

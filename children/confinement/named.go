@@ -34,7 +34,7 @@ func (h Host) Preview(roots []string) Host {
 // MarkAnnounced notes that somebody was told what the names of an entry open. It reports whether
 // that is the first time, for any hub of the user.
 func (h Host) MarkAnnounced(prog program.Program) bool {
-	return h.memory.first(h.owner, tellingOf(prog))
+	return h.memory.first(memoryLine{Path: tellingOf(prog), Owner: h.owner})
 }
 
 // IsAnnounced reports whether MarkAnnounced was called for an entry. It leaves no trace.
@@ -467,7 +467,7 @@ func (n *naming) remembered(w *way, f decision) decision {
 	if (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
 		places = append(places, w.place(false)) // whatever comes to be there is at its own place
 	}
-	was, ok, err := n.h.memory.settled(n.h.owner, name, places, true)
+	was, ok, err := n.h.memory.settled(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)
 	switch {
 	case err != nil:
 		return closed("what it led to cannot be remembered: %v", err)

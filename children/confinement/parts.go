@@ -15,9 +15,13 @@ type part struct {
 	file, name string
 	main       bool     // without it the child does not run
 	by         []string // the links or files that lead to it; none: the entry or the system does
+	says       string   // what a file of by holds of it
 
 	interpreter []string // the words of its first line, if it is a script
 }
+
+// found is where the name of a part was found.
+func (p part) found() found { return found{p.by, p.says} }
 
 // programs are the files that the child is made of: its program, what wraps it, its
 // script, and the interpreters that these name.
@@ -31,10 +35,10 @@ func (h Host) programs(child Child) (parts []part) {
 		}
 	}
 	lookUp := func(name string) string { return h.lookUp(child.Env, name) }
-	named := func(name string) { // the name stands for whatever is found
+	named := func(name string, by ...string) { // the name stands for whatever is found
 		switch path := lookUp(name); {
 		case path == "":
-			h.rememberNothing(part{name: "program " + name})
+			h.rememberNothing(part{name: "program " + name, by: by, says: name})
 		case !has(path):
 			parts = append(parts, part{file: path, name: "program " + name})
 		}
@@ -88,9 +92,9 @@ func (h Host) programs(child Child) (parts []part) {
 		for _, word := range words {
 			switch {
 			case !filepath.IsAbs(word):
-				named(word)
+				named(word, h.Real(file))
 			case lookUp(filepath.Base(word)) == word:
-				named(filepath.Base(word))
+				named(filepath.Base(word), h.Real(file))
 			default:
 				from = word
 			}
@@ -145,6 +149,6 @@ func interpreter(path string) []string {
 // rememberNothing remembers that a name leads to no part. If it ever does, a person is asked.
 func (h Host) rememberNothing(p part) {
 	if h.memory != nil {
-		h.memory.first(h.owner, p.name)
+		h.memory.first(memoryLine{Path: p.name, Owner: h.owner, found: p.found()})
 	}
 }
