@@ -22,6 +22,7 @@ type Confinement struct {
 	Temp    string // the child's own temporary folder; "": it has the system's
 
 	Makes       []StateFolder // see Make
+	Private     []PrivateFile // likewise
 	Opens       []string      // what the names of the entry open beside the boundary and the program; for people
 	KeepRunning bool          // it is not started anew for a wider boundary
 	Words       hints.Reader  // reads what it says, and counts what it was refused
@@ -145,6 +146,7 @@ func (c *confining) openFiles() error {
 	c.profile.Rules = o.rules
 	c.profile.Watch(o.watched)
 	c.result.Makes = append(c.result.Makes, n.makes...)
+	c.result.Private = o.private
 	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finish(c.profile), n.opens, n.later()
 	c.lacks = slices.Concat(c.lacks, c.notWritable, o.conflicts)
 	for _, r := range c.profile.RulesAroundExcept() {

@@ -62,7 +62,7 @@ func TestNothingLeadsToKeys(t *testing.T) {
 				h, home := confinedMachine(t)
 				at := func(p string) string { return filepath.Join(home, p) }
 				for _, file := range []string{"private/x", ".aws/x", "private/.env", ".claude.json", ".cursor/mcp.json", ".config/gcloud/x", ".local/share/x", ".local/state/mcphub/audit/x", ".cache/mcphub/packages/x", ".config/mcphub/hub.json"} {
-					putFile(t, at(file), "x")
+					putFile(t, at(file), "[x]\n") // as settings of git are
 				}
 				putFile(t, at("private/server.pem"), "-----BEGIN PRIVATE KEY-----")
 				server := putFile(t, at("tools/node_modules/mcp-server-kubernetes/index.js"), "")
@@ -276,10 +276,10 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 		},
 		"settings that a repository has": {
 			before: func(t *testing.T, at func(string) string) {
-				putFile(t, at("dotfiles/gitconfig"), "x")
+				putFile(t, at("dotfiles/gitconfig"), "[x]\n")
 				relink(t, "dotfiles/gitconfig", at(".gitconfig"))
 			},
-			after: func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "another") },
+			after: func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "[another]\n") },
 			prog:  func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens: "dotfiles/gitconfig",
 		},
@@ -289,13 +289,13 @@ func TestUpgradesAreNoQuestion(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			after: func(t *testing.T, at func(string) string) { putFile(t, at(".gitconfig"), "x") },
+			after: func(t *testing.T, at func(string) string) { putFile(t, at(".gitconfig"), "[x]\n") },
 			prog:  func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens: ".gitconfig",
 		},
 		"a link to what was not there": {
 			before: func(t *testing.T, at func(string) string) { relink(t, "dotfiles/gitconfig", at(".gitconfig")) },
-			after:  func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "x") },
+			after:  func(t *testing.T, at func(string) string) { putFile(t, at("dotfiles/gitconfig"), "[x]\n") },
 			prog:   func(func(string) string) program.Program { return confinedProgram("sh") },
 			opens:  "dotfiles/gitconfig",
 		},

@@ -45,7 +45,7 @@ func (c *Confinement) Make() error {
 			return errors.Join(err, os.Remove(f.Name()))
 		}
 	}
-	return nil
+	return c.WritePrivate()
 }
 
 // A grant is what the profile of a well-known server opens to one child.

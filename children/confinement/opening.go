@@ -19,6 +19,8 @@ type opening struct {
 	closed    []string // what is opened no more, and why
 
 	programClosed string // why the program itself is not opened; "": it is
+
+	private []PrivateFile // what is to be written into the child's own temporary folder
 }
 
 // write opens what the names of the entry and the repositories of the roots come to. Nothing
@@ -51,6 +53,7 @@ func (o *opening) all(child Child, shared shares) {
 	}
 	o.named(child.Program.Sandbox.Read)
 	o.versionSettings()
+	o.gitSettings(child)
 	o.rules = sandbox.Sorted(o.rules)
 	o.compareWithBoundary()
 }
@@ -138,6 +141,9 @@ func (o *opening) compareWithBoundary() {
 func (o *opening) base() {
 	for _, n := range o.h.needs.of(o.h.home) {
 		w := n.way
+		if slices.Contains(gitSettings(o.h.home), w.path) {
+			continue // see gitSettings
+		}
 		if !onlySystem(w.hops) {
 			w = o.h.wayOf(w.path)
 		}

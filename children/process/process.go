@@ -126,6 +126,9 @@ func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
 	case c == nil || c.Profile == nil:
 		return nil, nil
 	case l.Record != nil:
+		if err := c.WritePrivate(); err != nil {
+			return nil, err
+		}
 		return l.Record.Ruleset(c.Profile)
 	}
 	if err := c.Make(); err != nil {

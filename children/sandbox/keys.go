@@ -2,11 +2,15 @@ package sandbox
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"mcphub/internal/gitconfig"
 )
 
 // This file has the one list of what opens other doors: keys, credentials, and files that
@@ -105,6 +109,9 @@ func IsKey(path string) bool {
 		return true
 	case isSetting(path) && !isCode(path, end) && slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(lower, word) }):
 		return true
+	case name == ".gitconfig", strings.HasSuffix(filepath.ToSlash(path), "/git/config"):
+		text, err := readStart(path, 1<<20)
+		return !errors.Is(err, fs.ErrNotExist) && (err != nil || gitconfig.WhySecret(text) != "")
 	case strings.HasPrefix(name, "id_") && end != ".pub" && slices.Contains(keyNames, strings.TrimSuffix(name, end)):
 		return true
 	case end == "" && !strings.HasPrefix(name, "id_"), !slices.Contains(keyTexts, end):
@@ -159,17 +166,21 @@ func isCode(path, end string) bool {
 }
 
 func holdsPrivateKey(path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() {
-		return false
+	text, err := readStart(path, 64<<10)
+	return err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Contains(text, []byte("PRIVATE KEY"))
+}
+
+// readStart reads the first bytes of a regular file.
+func readStart(path string, most int64) ([]byte, error) {
+	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() {
+		return nil, fs.ErrNotExist
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return true
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, _ := io.ReadAll(io.LimitReader(f, 64<<10))
-	return bytes.Contains(text, []byte("PRIVATE KEY"))
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // WhySecret says why no link may lead to a path, and no server is proposed it; "" where it may.

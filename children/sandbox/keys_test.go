@@ -12,6 +12,7 @@ func TestKeysByNameAndShape(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	for name, text := range map[string]string{
+		"a/.gitconfig": "[http]\nextraHeader = x", "b/.gitconfig": "[user]\nname = x", "c/.gitconfig": "[user", ".config/git/config": "[github]\ntoken = x", "d/.config/git/config": "[a]\nb = c",
 		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth": "#!/bin/sh", ".config/tool/token": "ghp_x",
 		"work/deploy.pem": "-----BEGIN RSA PRIVATE KEY-----", "work/chain.pem": "-----BEGIN CERTIFICATE-----", "work/id_deploy": "-----BEGIN OPENSSH PRIVATE KEY-----", "work/id_map": "1 2",
 	} {
@@ -28,6 +29,7 @@ func TestKeysByNameAndShape(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
+		"a/.gitconfig", "c/.gitconfig", ".config/git/config",
 		".config/sops/age/keys.txt", ".config/age/key.txt", ".bitcoin/wallet.dat", "backup/wallet.dat", ".electrum/wallets/default", ".config/solana/id.json", ".config/google-chrome-beta/Default/Cookies",
 		".config/opera/Login Data", ".config/vivaldi/Default/Web Data", ".config/SomeBrowser/Default/Cookies", ".config/App/Local Storage/leveldb/000003.log", ".config/Signal/config.json", ".config/Slack/storage/x",
 		".m2/settings.xml", ".gradle/gradle.properties", ".config/containers/auth.json", ".composer/auth.json", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".local/share/fish/fish_history",
@@ -41,6 +43,7 @@ func TestKeysByNameAndShape(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
+		"b/.gitconfig", "d/.config/git/config", "e/.gitconfig",
 		"work/chain.pem", "work/id_map", "work/id_map.txt", "keys/id_ed25519.pub", "work/tokenizer.json", "work/tokens.css", "work/src/cookies.ts", "work/credential_test.go", "work/Cookies/readme", "work/password-rules.md",
 		".config/nvim/init.lua", ".config/app/settings.json", ".config/app/node_modules/js-tokens/index.js", ".local/share/app/notes.md", ".local/share/uv/tools/x/lib/secrets.py", ".cache/app/data", "work/history", "work/my_history", "work/env", "work/settings.xml",
 		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth", ".local/share/pnpm/global/5/node_modules/js-tokens", ".local/share/pipx/venvs/x/lib/python3/site-packages/tokenizers/tokenizer.json",

@@ -52,7 +52,7 @@ func newRelinked(t *testing.T, folder string, user bool) *relinked {
 		"home/dotfiles/token":       "honest\n",
 		"home/dotfiles/run":         "#!/bin/sh\nexec " + r.opener + "\n",
 		"home/private/run":          "#!/bin/sh\nexec " + r.opener + "\n",
-		"home/private/x":            world.SecretText,
+		"home/private/x":            "# " + world.SecretText, // which git reads as settings
 		"home/.aws/x":               world.SecretText,
 		"home/.ssh/x":               world.SecretText,
 	} {

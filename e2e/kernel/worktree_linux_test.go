@@ -16,6 +16,7 @@ type worktreeWorld struct {
 	*world.World
 	main, tree string
 	canary     string // a program that leaves a file, and nothing else
+	config     string // of the hub
 	s          *world.Session
 }
 
@@ -42,11 +43,17 @@ func newWorktree(t *testing.T, mode string) *worktreeWorld {
 	}
 	at.canary = w.Write("home/tree/canary", "#!/bin/sh\necho x > "+w.Path("home", "ran")+"\n")
 	world.Must(t, os.Chmod(at.canary, 0o755))
-	config := w.Config(obj{"kid": obj{"command": world.Bin.Opener, "args": []string{}, "paths": obj{"mode": "off"}, "sandbox": mode}})
-	at.s = w.Start(ide.Options{Command: world.Hub(t), Args: []string{"serve", "--config", config}, Env: w.Env(world.SocketsIn(t)...), Roots: ide.Folders(at.tree)})
-	at.s.Handshake()
-	at.s.AwaitTool("kid__shell")
+	at.config = w.Config(obj{"kid": obj{"command": world.Bin.Opener, "args": []string{}, "paths": obj{"mode": "off"}, "sandbox": mode}})
+	at.start()
 	return at
+}
+
+// start starts the hub and its server.
+func (w *worktreeWorld) start() {
+	w.T.Helper()
+	w.s = w.Start(ide.Options{Command: world.Hub(w.T), Args: []string{"serve", "--config", w.config}, Env: w.Env(world.SocketsIn(w.T)...), Roots: ide.Folders(w.tree)})
+	w.s.Handshake()
+	w.s.AwaitTool("kid__shell")
 }
 
 // does has the server run a line in its root, and reports whether it works.

@@ -1,0 +1,227 @@
+package confinement
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+	"mcphub/internal/gitconfig"
+)
+
+// This file opens the user's configuration of git. A file with credentials in it stays closed. If git could not read all of its
+// configuration, it is given a copy by GIT_CONFIG_GLOBAL, of which each line with a credential is left out. The copy lies in the
+// child's own temporary folder and goes with that. It is written from what was judged, so nothing else comes into it.
+
+// globalConfig is the variable by which git is told where its global configuration is.
+const globalConfig = "GIT_CONFIG_GLOBAL"
+
+const (
+	maxGitConfig = 1 << 20 // bytes of a file that is read
+	maxIncluded  = 32      // files that one includes, with those that these include
+)
+
+// gitSettings are the files of a user's configuration of git that are open to every child.
+func gitSettings(home string) []string {
+	if home == "" {
+		return nil
+	}
+	return []string{filepath.Join(home, ".config", "git", "config"), filepath.Join(home, ".gitconfig")}
+}
+
+// gitSettings opens the configuration of git, or has a copy made.
+func (o *opening) gitSettings(child Child) {
+	base := gitSettings(o.h.home)
+	if base == nil {
+		return
+	}
+	read := slices.Clone(base) // what git reads, in this order
+	if dir, _ := child.Env.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		read[0] = filepath.Join(dir, "git", "config")
+	}
+	if read[0] != base[0] {
+		other := gitCopy{o: o, names: map[string]string{}}
+		other.read(base[0], true) // git reads another file in its place
+		o.closed = append(o.closed, append(other.secret, other.closed...)...)
+	}
+	c := gitCopy{o: o, folder: child.Temp, names: map[string]string{}}
+	var tops []string
+	for _, path := range read {
+		if name := c.read(path, slices.Contains(base, path)); name != "" {
+			tops = append(tops, name)
+		}
+	}
+	_, said := child.Env.Get(globalConfig)
+	home, hasHome := child.Env.Get("HOME")
+	switch {
+	case said || hasHome && home != o.h.home: // git reads something else
+	case !c.incomplete: // git reads all by itself
+	case c.folder == "": // nothing is started
+	default:
+		var text []byte
+		for _, name := range tops {
+			text = gitconfig.Append(text, include(name))
+		}
+		o.private = append(c.files, PrivateFile{Path: c.path("gitconfig"), Text: text})
+		child.Env.Set(globalConfig, c.path("gitconfig"))
+		for i := range c.secret {
+			c.secret[i] += "; git reads a copy without that, and a program that does not heed " + globalConfig + " nothing of it"
+		}
+	}
+	o.closed = append(o.closed, append(c.secret, c.closed...)...)
+}
+
+func include(path string) gitconfig.Line {
+	return gitconfig.Line{Section: "include", Key: "path", Value: path, Has: true}
+}
+
+// A gitCopy is a copy of a configuration of git that is being made.
+type gitCopy struct {
+	o          *opening
+	folder     string            // of the child's own, where it is to be; "": there is none
+	names      map[string]string // of the copies, by the files that they are of; "": there is none
+	files      []PrivateFile
+	incomplete bool     // the child cannot read something of it by itself
+	secret     []string // what is closed because of a credential
+	closed     []string // what else is closed, and why
+}
+
+func (c *gitCopy) path(name string) string { return filepath.Join(c.folder, name) }
+
+// read judges a file, opens it if it is one that every child may open and holds no credential, and returns the path of its copy; "" for none.
+func (c *gitCopy) read(path string, base bool) (copied string) {
+	o := c.o
+	w := o.h.wayOf(path)
+	if copied, done := c.names[w.real]; done {
+		return copied
+	}
+	c.names[w.real] = "" // if it includes itself
+	why, ok := o.h.followWay(w, asFile)
+	if why != "" {
+		c.closed = append(c.closed, why)
+	}
+	if !ok || w.end == nil {
+		c.incomplete = c.incomplete || w.end != nil
+		return ""
+	}
+	text, err := readConfig(w.real)
+	secret := gitconfig.WhySecret(text)
+	switch {
+	case err != nil:
+		secret = err.Error()
+	case sandbox.KeyFolder(w.real) != "" || sandbox.ClientFile(w.real) != "":
+		text, secret = nil, sandbox.WhySecret(w.real)
+	}
+	open := slices.ContainsFunc(o.rules, func(r sandbox.Rule) bool { return r.Access&sandbox.Read != 0 && sandbox.Contains(r.Path, w.real) })
+	switch {
+	case open:
+	case secret != "":
+		c.secret = append(c.secret, fmt.Sprintf("%s is closed: %s", path, secret))
+		c.incomplete = true
+	case base:
+		o.add(w, sandbox.Read, true)
+	default:
+		c.incomplete = true
+	}
+	var out []byte
+	lines, _, _ := gitconfig.Parse(text) // those before what it cannot read
+	for _, line := range lines {
+		if line.Credential() {
+			continue
+		}
+		if line.Key == "path" && (line.Section == "include" || line.Section == "includeif") {
+			if line, ok = c.included(path, line); !ok {
+				continue
+			}
+		}
+		out = gitconfig.Append(out, line)
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	copied = c.path(fmt.Sprintf("gitconfig-%d", len(c.files)+1))
+	c.names[w.real] = copied
+	c.files = append(c.files, PrivateFile{copied, out})
+	return copied
+}
+
+// included is the line of a copy for one that includes a file. ok is false if there is nothing to be included, or it must not be.
+func (c *gitCopy) included(file string, line gitconfig.Line) (gitconfig.Line, bool) {
+	h := c.o.h
+	path, dir := line.Value, filepath.Dir(file)
+	switch below, user := strings.CutPrefix(path, "~/"); {
+	case user:
+		path = filepath.Join(h.home, below)
+	case path == "", strings.HasPrefix(path, "~"), len(c.names) > maxIncluded:
+		return line, false
+	case !filepath.IsAbs(path):
+		path = filepath.Join(dir, path)
+	}
+	if condition, rest, here := strings.Cut(line.Sub, ":./"); here && strings.HasPrefix(condition, "gitdir") { // it is about the folder of the file
+		here := h.Real(dir)
+		if strings.ContainsAny(here, `*?[\`) {
+			return line, false
+		}
+		line.Sub = condition + ":" + here + "/" + rest
+	}
+	// Who could write the file could have the hub read any other one for a server.
+	w := h.wayOf(path)
+	if why, _ := h.memory.whyNotLed(part{name: "what " + file + " includes as " + path, by: []string{file}}, []string{w.place(true)}); why != "" {
+		c.closed = append(c.closed, why)
+		return line, false
+	}
+	line.Value = c.read(path, false)
+	return line, line.Value != ""
+}
+
+// readConfig reads a file of settings whole.
+func readConfig(path string) ([]byte, error) {
+	f := openRegular(path)
+	if f == nil {
+		return nil, errors.New("it cannot be read")
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxGitConfig+1))
+	if err == nil && len(text) > maxGitConfig {
+		return nil, fmt.Errorf("it has more than %d bytes", maxGitConfig)
+	}
+	return text, err
+}
+
+// A PrivateFile is written into the child's own temporary folder before it starts.
+type PrivateFile struct {
+	Path string
+	Text []byte
+}
+
+// WritePrivate writes the files that lie in the child's own temporary folder. No link in it leads out, whoever made that.
+func (c *Confinement) WritePrivate() error {
+	if len(c.Private) == 0 {
+		return nil
+	}
+	folder, err := os.OpenRoot(c.Temp)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }()
+	for _, file := range c.Private {
+		name := filepath.Base(file.Path)
+		if err := folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(file.Text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
