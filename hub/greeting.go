@@ -1,6 +1,9 @@
 package hub
 
 import (
+	"context"
+	"time"
+
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
@@ -10,11 +13,14 @@ import (
 // This file is what a client is told of the children when it introduces itself. Its roots are not known
 // then, and what a child says may come from them.
 
+// greetingWait bounds how long a client waits at initialize for a disk on which configured roots lie.
+const greetingWait = 500 * time.Millisecond
+
 // offersAtGreeting returns what the children offer as far as it is known, also of those that wait for the
 // client's roots: what they offered last with the roots that the client will probably have.
-func (s *Session) offersAtGreeting() (*configuration.Configuration, map[string]*catalog.Offer) {
+func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configuration, map[string]*catalog.Offer) {
 	conf, known := s.Offers()
-	view, ok := s.likelyRoots(conf)
+	view, ok := s.likelyRoots(ctx, conf)
 	if !ok {
 		return conf, known
 	}
@@ -33,9 +39,16 @@ func (s *Session) offersAtGreeting() (*configuration.Configuration, map[string]*
 // likelyRoots returns the roots that the client will probably have. One that gives none has the configured ones.
 // One on this machine that does was probably started in its project: its servers would read that directory without
 // a hub, too. Of other clients nothing is known.
-func (s *Session) likelyRoots(conf *configuration.Configuration) (view rootsmgr.View, ok bool) {
+func (s *Session) likelyRoots(ctx context.Context, conf *configuration.Configuration) (view rootsmgr.View, ok bool) {
 	if caps := s.capabilities(); caps.Known && !caps.Roots {
-		return s.roots.Undeclared(), true
+		ctx, end := context.WithTimeout(ctx, greetingWait)
+		defer end()
+		select {
+		case <-s.roots.First():
+			return s.roots.View(), true
+		case <-ctx.Done():
+			return rootsmgr.View{}, false
+		}
 	}
 	dir := conf.Dir
 	if s.attachment != nil {
@@ -44,5 +57,5 @@ func (s *Session) likelyRoots(conf *configuration.Configuration) (view rootsmgr.
 	if !s.local || dir == "" {
 		return rootsmgr.View{}, false
 	}
-	return s.roots.WithCallOnce(rootsmgr.Page{Entries: []rootsmgr.Entry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
+	return s.roots.Suppose(rootsmgr.Page{Entries: []rootsmgr.Entry{{URI: guard.PlatformOf(conf.FS).FormatURI(dir)}}}), true
 }

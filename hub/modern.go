@@ -124,7 +124,7 @@ func (s *Session) discover(ctx context.Context, _ *jsonrpc.Message) jsonrpc.Answ
 	if s.Catalog().Tasks() {
 		known = `"` + methods.ExtensionTasks + `":{}`
 	}
-	conf, offered := s.offersAtGreeting()
+	conf, offered := s.offersAtGreeting(ctx)
 	all := conf.Offers.Extensions(offered)
 	if maybe := s.unconfirmedExtensions(conf, offered, all); maybe != "" {
 		known = strings.TrimPrefix(known+","+maybe, ",")

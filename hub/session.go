@@ -177,7 +177,7 @@ func (s *Session) run(ctx context.Context, front func(context.Context) error) (e
 			if c.Spec.Share != spec.ShareAll && !c.Spec.SeesNoProject() {
 				return nil // its roots decide what it offers: its instance looks it up when they are known
 			}
-			return s.member.Recall(conf, c, s.roots.StandIn())
+			return s.member.Recall(conf, c, rootsmgr.View{})
 		})
 	})
 	wg.Go(func() { _ = s.roots.Run(ctx) })

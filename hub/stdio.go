@@ -128,7 +128,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	a := s.welcome(ctx, version)
 	if a.Result != nil {
 		s.AwaitRecalled(ctx)
-		conf, offers := s.offersAtGreeting()
+		conf, offers := s.offersAtGreeting(ctx)
 		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result, conf, offers), conf, offers), conf, offers)
 	}
 	return a

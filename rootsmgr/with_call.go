@@ -46,7 +46,7 @@ type callRoots struct {
 // come. It waits for the filesystem only.
 func (m *Manager) WithCall(p Page) View {
 	t := m.terms.Load()
-	in := m.read(t, p)
+	in := m.read(t, p, m.generation.Add(1))
 	now := m.pub.Load()
 	if last := now.withCall; last != nil && in.top == nil && now.terms == t && now.view.Snapshot == last.view.Snapshot && last.snapshot.same(in.snapshot) {
 		return last.view // nothing has changed: no news for anybody
@@ -60,13 +60,20 @@ func (m *Manager) WithCall(p Page) View {
 // session do not change.
 func (m *Manager) WithCallOnce(p Page) View {
 	t := m.terms.Load()
-	in := m.read(t, p)
+	in := m.read(t, p, m.generation.Add(1))
 	m.makeView(t, in)
 	return in.view
 }
 
-func (m *Manager) read(t *terms, p Page) *callRoots {
-	generation := m.generation.Add(1)
+// Suppose returns the View that roots would make which nobody has given. No call is judged by it.
+func (m *Manager) Suppose(p Page) View {
+	t := m.terms.Load()
+	in := m.read(t, p, 0)
+	v, _ := t.reckon(m.fsys, in.snapshot, in.top, func() uint64 { return 0 })
+	return v
+}
+
+func (m *Manager) read(t *terms, p Page, generation uint64) *callRoots {
 	top := t.settings.ceiling(m.fsys, generation)
 	bp := blueprint{entries: p.Entries, skipped: p.Skipped, top: top, places: t.settings.places(), mapping: t.settings.Mapping}
 	return &callRoots{snapshot: bp.snapshot(m.fsys, generation, OriginWithCall), top: top}
