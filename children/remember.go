@@ -15,12 +15,13 @@ import (
 
 // Two things are remembered of a child. Under its digest there is how it is spoken to, an offers.Offer
 // without content. Under the digest of what it could see when it was listed there is the offer
-// itself: what a server says in one project is not shown in another (K11 of the mission).
+// itself: what a server says in one project is not shown in another.
 
 // sights is what instances of one Spec can see besides what the Spec gives them.
 type sights struct {
-	roots    []guard.Root
-	boundary sandbox.Boundary
+	roots     []guard.Root
+	boundary  sandbox.Boundary
+	principal string // whose the session is; "": the local user's, or nobody's
 }
 
 // digest names what a child of this Spec offers to the clients of this Key, wherever it works.
@@ -48,6 +49,7 @@ func (c *common) seeing(digest string, s spec.Spec, at sights) string {
 	d := sha256.New()
 	put := func(text string) { d.Write(append(binary.AppendUvarint(nil, uint64(len(text))), text...)) }
 	put(digest)
+	put(at.principal)
 	if s.URL == "" {
 		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
 		put(at.boundary.WhyOpen)
@@ -93,6 +95,9 @@ func (c *child) recallManner() {
 	}
 }
 
+// sights is what the instance can see with what is wanted.
+func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, c.owner()} }
+
 // recall publishes what the child offered last when it could see what it would see now, unless it
 // was listed in this instance. An instance that may wait for a call does so from here on.
 func (c *child) recall(w want) {
@@ -102,7 +107,7 @@ func (c *child) recall(w want) {
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
 	had := c.offer
-	c.offer, c.history.guess = c.common.recall(c.spec, c.key, sights{w.Roots, w.boundary})
+	c.offer, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):

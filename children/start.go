@@ -30,7 +30,7 @@ func (c *child) start() (*run.Run, *run.UnavailableError) {
 	var w want
 	c.updateWanted(func(now *want) bool { now.demand, now.wish, now.evict = false, false, false; w = *now; return false })
 	c.history.digest = c.common.digest(c.spec, c.key)
-	c.history.seen = c.common.seeing(c.history.digest, c.spec, sights{w.Roots, w.boundary})
+	c.history.seen = c.common.seeing(c.history.digest, c.spec, c.sights(w))
 	c.history.starts++
 	c.history.planned = w.Gen
 	c.setState(Starting, c.history.last)

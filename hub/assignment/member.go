@@ -135,13 +135,21 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 // that is not known. It starts nothing.
 func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
+	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), m.recallsFor(c), roots)
+}
+
+// recallsFor is the principal whose lists of a child the session is shown. What serves everybody is listed for nobody in particular.
+func (m *Member[S]) recallsFor(c *configuration.Child) string {
+	if c.Spec.Share == spec.ShareAll {
+		return ""
+	}
+	return m.Principal
 }
 
 // RecallAs is Recall for an entry that is not in force yet.
 func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
+	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), m.recallsFor(c), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:
