@@ -526,3 +526,32 @@ func TestPlantedLinksThatGoDoNotFillTheMemory(t *testing.T) {
 		}
 	}
 }
+
+// A module that a server could have linked stays closed, and so does what lies in the module and leads on, which no server could have
+// written. The control is the same link where no server could write.
+func TestWhatIsClosedLeadsNowhere(t *testing.T) {
+	for _, reaches := range []bool{false, true} {
+		h, home := confinedMachine(t)
+		at := func(p string) string { return filepath.Join(home, p) }
+		putFile(t, at("private/project/package.json"), "{}")
+		putFile(t, at("private/packages/lib/x"), "")
+		relink(t, "../../packages/lib", at("private/project/node_modules/lib"))
+		putFile(t, at("dev/srv/package.json"), "{}")
+		putFile(t, at("dev/srv/run.js"), "")
+		relink(t, at("private/project"), at("dev/srv/node_modules/out"))
+		if reaches {
+			if err := h.Store().Reach().Add(at("dev")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := planOf(t, h, confinedProgram("node", at("dev/srv/run.js")))
+		for _, path := range []string{"private/project/package.json", "private/packages/lib/x"} {
+			if opens(c, at(path)) == reaches {
+				t.Errorf("servers write there: %t; %s is open: %t", reaches, path, reaches)
+			}
+		}
+		if all := questions(t, h); reaches && len(all) != 1 {
+			t.Errorf("it asks %+v", all)
+		}
+	}
+}

@@ -80,6 +80,11 @@ func (h Host) programs(child Child) (parts []part) {
 	}
 	for i := 0; i < len(parts) && i < maxLinked; i++ {
 		file := parts[i].file
+		if len(parts[i].by) > 0 && !h.boundary.Writable(file) && !child.Installed.Holds(file) {
+			if _, why := h.installation(parts[i]); why != "" {
+				continue // what is closed leads nowhere, whatever no server could have written there
+			}
+		}
 		if !h.boundary.Writable(file) && !child.Installed.Holds(file) {
 			for _, p := range h.beyond(file) {
 				if !has(p.file) {
