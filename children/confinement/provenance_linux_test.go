@@ -26,9 +26,10 @@ type city struct {
 	t       testing.TB
 	d       *rand.Rand
 	home    string
-	links   map[string]string // of the person: from a path to another
-	written []string          // folders that any server could write in
-	allowed []string          // folders that the person has accepted by an answer
+	links   map[string]string   // of the person: from a path to another
+	former  map[string][]string // where the person has ever had a link lead: the hub may know that as accepted, and not see what came after
+	written []string            // folders that any server could write in
+	allowed []string            // folders that the person has accepted by an answer
 	hubs    []*cityHub
 	machine launch.Machine
 	fs      guard.FS
@@ -56,7 +57,7 @@ var (
 )
 
 func newCity(t testing.TB, d *rand.Rand, base, state string, asks bool) *city {
-	c := &city{t: t, d: d, home: filepath.Join(base, "home"), links: map[string]string{}, asks: asks, opened: map[string]int{}, escapes: map[string]int{}}
+	c := &city{t: t, d: d, home: filepath.Join(base, "home"), links: map[string]string{}, former: map[string][]string{}, asks: asks, opened: map[string]int{}, escapes: map[string]int{}}
 	for _, dir := range slices.Concat(cityFolders, cityHidden) {
 		c.must(os.MkdirAll(c.at(dir), 0o700))
 	}
@@ -177,14 +178,14 @@ func (c *city) server() {
 }
 
 // mayOpen are the folders that a name may open: where it leads by what the person has made; for each link on its way as it is,
-// the folders in which servers could have made that; and what the person has accepted.
+// where the person has ever had it lead, and the folders in which servers could have made it; and what the person has accepted.
 func (c *city) mayOpen(name string) []string {
 	may := append(slices.Clone(c.allowed), c.byPerson(name))
 	places := []string{filepath.Dir(name)}
 	for hop := range slices.Values((*sandbox.LstatCache)(nil).Hops(name)) {
 		for at := hop; len(at) > len(c.home); at = filepath.Dir(at) {
 			if fi, err := os.Lstat(at); err == nil && fi.Mode()&os.ModeSymlink != 0 {
-				places = append(places, filepath.Dir(at))
+				places, may = append(places, filepath.Dir(at)), append(may, c.former[at]...)
 			}
 		}
 	}
@@ -321,7 +322,7 @@ func (c *city) person() {
 	if sandbox.RealPath(filepath.Dir(path)) != filepath.Dir(path) || c.byPerson(to) != to || sandbox.RealPath(to) != to {
 		return
 	}
-	c.links[path] = to
+	c.links[path], c.former[path] = to, append(c.former[path], to)
 	c.link(to, path)
 }
 
