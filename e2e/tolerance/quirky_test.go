@@ -1,6 +1,7 @@
 package tolerance
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net"
@@ -175,6 +176,7 @@ func compare(t *testing.T, w *world.World, p prober, servers *stubs, batch []var
 					want, got := d.part(one.key, piece), hubs[at].part(one.key, piece)
 					switch {
 					case !is || want == "" || got == want:
+					case piece == "call" && d.late(one.key, "tools"): // a client that has no definition does not check the result by it
 					case differs(one.quirk) != "":
 						seen[one.quirk] = true
 					default:
@@ -189,6 +191,12 @@ func compare(t *testing.T, w *world.World, p prober, servers *stubs, batch []var
 			t.Errorf("%s, the sound server: %s", names[at], missing)
 		}
 	}
+}
+
+// late reports whether a part was not answered in time.
+func (p probed) late(key, piece string) bool {
+	why := p.why(key, piece)
+	return strings.Contains(why, "timed out") || strings.Contains(why, context.DeadlineExceeded.Error())
 }
 
 // missing says what a client does not get of a server, and why.
