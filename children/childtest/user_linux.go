@@ -14,12 +14,23 @@ import (
 	"mcphub/internal/needs"
 )
 
-// nobody is a user without rights, and not the one that the tests run as.
-const nobody = 65534
-
 // AsAnotherUser runs tests of this binary again, as a user without rights, and holds that each of them passes. It skips
 // if the tests have none to begin with: they were run so.
 func AsAnotherUser(t *testing.T, tests ...string) {
+	t.Helper()
+	asUser(t, syscall.SysProcAttr{}, tests)
+}
+
+// AsAnotherUserInGroup is AsAnotherUser in the control group that is open at a descriptor.
+func AsAnotherUserInGroup(t *testing.T, group int, tests ...string) {
+	t.Helper()
+	asUser(t, syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: group}, tests)
+}
+
+// Nobody is the user that AsAnotherUser runs tests as.
+const Nobody = 65534
+
+func asUser(t *testing.T, attr syscall.SysProcAttr, tests []string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("the tests run as a user without rights")
@@ -32,7 +43,7 @@ func AsAnotherUser(t *testing.T, tests ...string) {
 	exe, home, temp := filepath.Join(dir, "tests"), filepath.Join(dir, "home"), filepath.Join(dir, "temp")
 	err = errors.Join(os.Chmod(dir, 0o755), copyOfSelf(exe))
 	for _, own := range []string{home, temp} {
-		err = errors.Join(err, os.Mkdir(own, 0o700), os.Chown(own, nobody, nobody))
+		err = errors.Join(err, os.Mkdir(own, 0o700), os.Chown(own, Nobody, Nobody))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +60,8 @@ func AsAnotherUser(t *testing.T, tests ...string) {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	attr.Credential = &syscall.Credential{Uid: Nobody, Gid: Nobody}
+	cmd.SysProcAttr = &attr
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Error(err)

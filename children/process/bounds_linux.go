@@ -6,9 +6,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
 	"mcphub/internal/cgroup"
+	"mcphub/internal/vfork"
 )
 
 // bounds keep a child to its limits: by a control group, or else by adding up at intervals
@@ -22,20 +24,31 @@ type bounds struct {
 // tree is made when the first child with limits starts: the hub itself moves for it.
 var tree = sync.OnceValues(cgroup.Delegated)
 
-func newBounds(l program.Limits) bounds {
-	b := bounds{limits: l}
-	if l == (program.Limits{}) {
+func newBounds(l launch.Launch) bounds {
+	b := bounds{limits: l.Limits}
+	if b.limits == (program.Limits{}) {
 		return b
 	}
 	t, err := tree()
+	if err == nil && confines(l) && !vfork.Known {
+		err = errNoGroup
+	}
 	if err == nil {
-		b.group, err = t.New(cgroup.Bounds{Memory: l.Memory, Processes: l.Processes})
+		b.group, err = t.New(cgroup.Bounds{Memory: b.limits.Memory, Processes: b.limits.Processes})
 	}
 	if err != nil {
 		b.why = err.Error()
 	}
 	return b
 }
+
+// confines reports whether a filter of system calls is to hold what l says.
+func confines(l launch.Launch) bool {
+	return l.Sandbox != nil && l.Sandbox.Profile != nil && l.Sandbox.Kernel.Filters && l.Record == nil
+}
+
+// grouped reports whether the child starts in a control group.
+func (b *bounds) grouped() bool { return b.group != nil }
 
 // join has cmd start in the control group.
 func (b *bounds) join(cmd *exec.Cmd) {

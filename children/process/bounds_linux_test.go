@@ -31,6 +31,10 @@ const (
 func TestMain(m *testing.M) {
 	kind, depth, _ := strings.Cut(os.Getenv(envBomb), " ")
 	switch kind {
+	case "report":
+		reportSelf()
+	case "leave":
+		leaveGroup(depth)
 	case "memory":
 		memoryBomb()
 	case "fork":

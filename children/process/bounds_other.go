@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
 )
@@ -15,7 +16,7 @@ import (
 // descends from a child cannot be told.
 type bounds struct{ limits program.Limits }
 
-func newBounds(l program.Limits) bounds { return bounds{l} }
+func newBounds(l launch.Launch) bounds { return bounds{l.Limits} }
 
 func (b *bounds) report() link.Bounds {
 	if b.limits == (program.Limits{}) {
@@ -24,6 +25,7 @@ func (b *bounds) report() link.Bounds {
 	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes"}
 }
 
+func (*bounds) grouped() bool         { return false }
 func (*bounds) join(*exec.Cmd)        {}
 func (*bounds) kill()                 {}
 func (*bounds) remove(zerolog.Logger) {}

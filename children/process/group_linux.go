@@ -38,7 +38,7 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
 			}
 		}
 		defer close(exited)
-		err := cmd.Start()
+		err := start(cmd, box)
 		if started <- err; err != nil {
 			return
 		}
@@ -47,6 +47,16 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
 		}
 	})
 	return exited, <-started
+}
+
+// start starts cmd on a thread that has entered box.
+func start(cmd *exec.Cmd, box *sandbox.Ruleset) error {
+	if box != nil && cmd.SysProcAttr.UseCgroupFD {
+		if noClone3 := box.NoClone3(); noClone3 != nil {
+			return startInGroup(cmd, noClone3)
+		}
+	}
+	return cmd.Start()
 }
 
 // onThread calls f on a thread of its own. spent: the thread is of no use to others

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/windows"
 
+	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
@@ -68,7 +69,7 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 // bounds are kept by the job: who asks for more memory or one more process does not get it.
 type bounds struct{ limits program.Limits }
 
-func newBounds(l program.Limits) bounds { return bounds{l} }
+func newBounds(l launch.Launch) bounds { return bounds{l.Limits} }
 
 func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
 	if b.limits.Memory > 0 {
@@ -88,6 +89,7 @@ func (b bounds) report() link.Bounds {
 	return link.Bounds{By: link.ByJob}
 }
 
+func (bounds) grouped() bool         { return false }
 func (bounds) remove(zerolog.Logger) {}
 
 // exceeds is "": the job has refused what would exceed.

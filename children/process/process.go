@@ -80,11 +80,12 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 		return nil, fmt.Errorf("no pipes for the child: %w", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	box, err := ruleset(l)
+	p.group.bounds = newBounds(l)
+	box, err := ruleset(l, p.group.bounds.grouped())
 	if err != nil {
+		p.group.bounds.remove(log)
 		return nil, fmt.Errorf("could not be confined: %w", err)
 	}
-	p.group.bounds = newBounds(l.Limits)
 	started := make(chan error, 1)
 	go p.live(cmd, box, started, log)
 	if err = <-started; err != nil {
@@ -119,8 +120,8 @@ func (p *process) pipes() (theirs [3]*os.File, err error) {
 }
 
 // ruleset is what the kernel is to hold a child to, or to record of it; nil where that is
-// nothing.
-func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
+// nothing. grouped: it starts in a control group.
+func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	c := l.Sandbox
 	switch {
 	case c == nil || c.Profile == nil:
@@ -133,6 +134,9 @@ func ruleset(l launch.Launch) (*sandbox.Ruleset, error) {
 	}
 	if err := c.Make(); err != nil {
 		return nil, err
+	}
+	if grouped {
+		return sandbox.PrepareToFork(c.Kernel, c.Profile)
 	}
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -79,9 +80,10 @@ func (a Access) rights() (rights uint64) {
 
 // A Ruleset is a Profile in the form that the kernel takes.
 type Ruleset struct {
-	fd     int // of Landlock's ruleset; -1 where it has nothing to hold
-	filter []unix.SockFilter
-	drops  bool
+	fd       int // of Landlock's ruleset; -1 where it has nothing to hold
+	filter   []unix.SockFilter
+	noClone3 []unix.SockFilter // of PrepareToFork; nil: clone3 is in filter, or there is no filter
+	drops    bool
 
 	recorder *Recorder // notes what profile does not allow, and nothing is confined; nil: there is none
 	profile  *Profile
@@ -90,11 +92,22 @@ type Ruleset struct {
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
 // out.
-func Prepare(k Kernel, p *Profile) (r *Ruleset, err error) {
+func Prepare(k Kernel, p *Profile) (*Ruleset, error) { return prepare(k, p, false) }
+
+// PrepareToFork makes the Ruleset of a Profile for a thread that makes a process by clone3, as a process that begins in another control group
+// is made. That process has to put NoClone3 in force before it executes a program.
+func PrepareToFork(k Kernel, p *Profile) (*Ruleset, error) { return prepare(k, p, true) }
+
+func prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 	r = &Ruleset{fd: -1, drops: k.Drops, profile: p}
 	if k.Filters {
-		if r.filter, err = filterFor(p); err != nil {
+		if r.filter, err = filterFor(p, clone3); err != nil {
 			return nil, err
+		}
+		if clone3 {
+			if r.noClone3, err = assemble(append(slices.Clone(noClone3), allowed)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	// Files, ports and scopes are one ruleset: two in a row would forbid every move
@@ -279,6 +292,9 @@ func (r *Ruleset) Enter() error {
 	}
 	return err
 }
+
+// NoClone3 is the filter that takes clone3 from who has entered a Ruleset of PrepareToFork; nil where this kernel has no filters.
+func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
 
 // End has what was decided for those who have entered refused from now on; of a nil Ruleset
 // nothing. It returns when nothing is under way. It is called when they have ended.

@@ -32,6 +32,9 @@ type Ruleset struct{}
 // Prepare refuses.
 func Prepare(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
 
+// PrepareToFork refuses.
+func PrepareToFork(Kernel, *Profile) (*Ruleset, error) { return nil, errNone }
+
 // Enter refuses.
 func (*Ruleset) Enter() error { return errNone }
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -66,6 +67,14 @@ var mounts = []uint32{
 // look and another thread may write: programs do without, as on an older kernel.
 var unseen = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_OPENAT2}
 
+// noClone3 refuses clone3, whose flags stand in memory as well: by one of them (CLONE_INTO_CGROUP) a process begins in another control group,
+// out of the one that bounds a server. Programs use fork, vfork and clone then, as on an older kernel. These begin where their parent is.
+var noClone3 = []bpf.Instruction{
+	bpf.LoadAbsolute{Off: atNumber, Size: 4},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE3, SkipTrue: 1},
+	fails(unix.ENOSYS),
+}
+
 // newest is the last system call that this program knows. It cannot tell what a later one
 // does.
 const newest = unix.SYS_RSEQ_SLICE_YIELD
@@ -122,15 +131,21 @@ var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
 // It sees system calls of this architecture alone: those of another one (32-bit programs) and those
 // that are newer than it are refused as unknown. Where the Profile holds attributes, calls that
 // change them are put to a decider.
-func filterFor(p *Profile) ([]unix.SockFilter, error) {
-	prog := []bpf.Instruction{
+//
+// It begins with noClone3, if whoever enters it may not make processes by clone3 either.
+func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
+	var prog []bpf.Instruction
+	if !clone3 {
+		prog = slices.Clone(noClone3)
+	}
+	prog = append(prog,
 		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
 		fails(unix.ENOSYS),
 		bpf.LoadAbsolute{Off: atNumber, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest, SkipTrue: 1}, // x32, too, is beyond
 		fails(unix.ENOSYS),
-	}
+	)
 	on := func(number uint32, body ...bpf.Instruction) {
 		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: uint8(len(body))})
 		prog = append(prog, body...)

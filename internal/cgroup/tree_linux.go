@@ -35,15 +35,7 @@ func Delegated() (*Tree, error) {
 	if _, _, err := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0); err != unix.EINVAL { // of a size that is none
 		return nil, fmt.Errorf("a process cannot be started in another control group here (clone3: %w)", err)
 	}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return nil, err
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	path, err := find(string(own), string(mounts))
+	path, err := Own()
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +43,19 @@ func Delegated() (*Tree, error) {
 		return nil, err
 	}
 	return prepare(path, os.Getpid(), os.Getppid())
+}
+
+// Own is the folder of the control group of this process.
+func Own() (string, error) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	return find(string(own), string(mounts))
 }
 
 // find is the folder of the control group of a process, by its /proc/PID/cgroup and

@@ -1,0 +1,8 @@
+package process
+
+// What tests use that import packages which import this one.
+var (
+	Fork        = fork
+	SysProcAttr = sysProcAttr
+	ErrNoGroup  = errNoGroup
+)

@@ -1,0 +1,152 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/vfork"
+)
+
+// startInGroup starts cmd as [exec.Cmd.Start] does, on a thread that may call clone3, in the control group that cmd names. noClone3 takes
+// clone3 from the new process before it executes the program. Os/exec cannot do that, and without clone3 it cannot start in a control group.
+// The process is in its group from its first instruction on.
+func startInGroup(cmd *exec.Cmd, noClone3 []unix.SockFilter) error {
+	b, err := newBirth(cmd, noClone3)
+	if err != nil {
+		return &os.PathError{Op: "fork/exec", Path: cmd.Path, Err: err}
+	}
+	defer b.close()
+	syscall.ForkLock.Lock()
+	pid, errno, failed, why := b.start()
+	syscall.ForkLock.Unlock()
+	runtime.KeepAlive(b)
+	switch {
+	case errno != 0:
+		return &os.PathError{Op: "clone3", Path: cmd.Path, Err: syscall.Errno(errno)}
+	case failed >= 0:
+		_, _ = unix.Wait4(int(pid), nil, 0, nil)
+		return &os.PathError{Op: b.steps[failed].name, Path: b.steps[failed].path, Err: syscall.Errno(why)}
+	}
+	cmd.Process, err = os.FindProcess(int(pid)) // has not been waited for: it is there
+	return err
+}
+
+// A birth is what the new process does, and all that this refers to.
+type birth struct {
+	script vfork.Script
+	steps  []step // of script.Calls
+	clone  cloneArgs
+	mask   signals // of the thread, and of the new process
+
+	path, dir  *byte
+	argv, envp []*byte
+	files      [3]*os.File
+	copies     []*os.File // of those of files that are in the place of another
+	limit      vfork.Limit
+	filter     []unix.SockFilter
+	program    unix.SockFprog
+}
+
+// A step says what a call of a new process is, for the error if it fails.
+type step struct{ name, path string }
+
+type signals [8]byte // sigset_t of the kernel
+
+// cloneArgs is struct clone_args.
+type cloneArgs struct {
+	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, group uint64
+}
+
+func newBirth(cmd *exec.Cmd, noClone3 []unix.SockFilter) (b *birth, err error) {
+	b = &birth{filter: noClone3, program: unix.SockFprog{Len: uint16(len(noClone3)), Filter: &noClone3[0]}, limit: vfork.Files}
+	b.clone = cloneArgs{
+		flags:      unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND | unix.CLONE_INTO_CGROUP,
+		exitSignal: uint64(unix.SIGCHLD), group: uint64(cmd.SysProcAttr.CgroupFD),
+	}
+	b.script.Clone = vfork.Call{Number: unix.SYS_CLONE3, Args: [6]uintptr{address(&b.clone), unsafe.Sizeof(b.clone)}}
+	b.script.Exit = vfork.Call{Number: unix.SYS_EXIT_GROUP, Args: [6]uintptr{127}}
+	if b.path, err = syscall.BytePtrFromString(cmd.Path); err != nil {
+		return nil, err
+	}
+	if b.argv, err = syscall.SlicePtrFromStrings(cmd.Args); err != nil {
+		return nil, err
+	}
+	if b.envp, err = syscall.SlicePtrFromStrings(cmd.Environ()); err != nil {
+		return nil, err
+	}
+	b.then("setsid", "", unix.SYS_SETSID)
+	b.then("prctl", "", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(cmd.SysProcAttr.Pdeathsig))
+	b.then("getppid", "", unix.SYS_GETPPID)
+	b.script.Calls[len(b.script.Calls)-1].Wants = uintptr(os.Getpid()) // else this process has ended before that signal was set
+	if cmd.Dir != "" {
+		if b.dir, err = syscall.BytePtrFromString(cmd.Dir); err != nil {
+			return nil, err
+		}
+		b.then("chdir", cmd.Dir, unix.SYS_CHDIR, address(b.dir))
+	}
+	for i, f := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		if err := b.passes(i, f.(*os.File)); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	b.then("prlimit", "", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, address(&b.limit))
+	b.then("seccomp", "", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, address(&b.program))
+	b.then("sigprocmask", "", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, address(&b.mask), 0, unsafe.Sizeof(b.mask))
+	b.then("fork/exec", cmd.Path, unix.SYS_EXECVE, address(b.path), address(&b.argv[0]), address(&b.envp[0]))
+	return b, nil
+}
+
+// then adds a call.
+func (b *birth) then(name, path string, number uintptr, args ...uintptr) {
+	c := vfork.Call{Number: number}
+	copy(c.Args[:], args)
+	b.script.Calls, b.steps = append(b.script.Calls, c), append(b.steps, step{name, path})
+}
+
+// passes gives a file to the new process. One that has a number below 3 here is copied, because the new process needs its place for another.
+func (b *birth) passes(to int, f *os.File) error {
+	fd := int(f.Fd())
+	if fd < len(b.files) {
+		n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, len(b.files))
+		if err != nil {
+			return fmt.Errorf("fcntl: %w", err)
+		}
+		fd = n
+		b.copies = append(b.copies, os.NewFile(uintptr(fd), f.Name()))
+	}
+	b.files[to] = f
+	b.then("dup3", "", unix.SYS_DUP3, uintptr(fd), uintptr(to), 0)
+	return nil
+}
+
+// start makes the process. No signal comes in between: this process's handlers are no good in another one.
+func (b *birth) start() (pid, errno uintptr, failed int, why uintptr) {
+	all := signals{255, 255, 255, 255, 255, 255, 255, 255}
+	setMask(&all, &b.mask)
+	pid, errno, failed, why = vfork.Start(&b.script)
+	setMask(&b.mask, nil)
+	return pid, errno, failed, why
+}
+
+func setMask(set, before *signals) {
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(before)), unsafe.Sizeof(*set), 0, 0)
+}
+
+func (b *birth) close() {
+	for _, f := range b.copies {
+		_ = f.Close()
+	}
+}
+
+// address is where something lies, for the kernel. What lies on the heap does not move.
+func address[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+var errNoGroup = errors.New("a process that the kernel confines cannot be started in a control group on " + runtime.GOARCH)

@@ -1,0 +1,3 @@
+package vfork
+
+const prlimit = 302 // prlimit64

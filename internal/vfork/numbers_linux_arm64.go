@@ -1,0 +1,3 @@
+package vfork
+
+const prlimit = 261 // prlimit64
