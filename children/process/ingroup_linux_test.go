@@ -189,7 +189,7 @@ func TestStartInGroupSwapsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "a=$(readlink /proc/$$/fd/0); b=$(readlink /proc/$$/fd/1); echo $a $b >&2"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdin: os.Stderr, Stdout: os.Stdin, Stderr: w}
+	cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "a=$(readlink /proc/$$/fd/0); b=$(readlink /proc/$$/fd/1); cd /proc/$$/fd; echo $a $b * >&2"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdin: os.Stderr, Stdout: os.Stdin, Stderr: w}
 	exited, _, err := started(t, cmd, fd, everything())
 	w.Close()
 	if err != nil {
@@ -208,6 +208,7 @@ func TestStartInGroupSwapsFiles(t *testing.T) {
 		}
 		want = append(want, to)
 	}
+	want = append(want, "0", "1", "2", "3") // the shell looks by the last
 	if got := strings.Fields(string(said)); !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
 	}
@@ -230,9 +231,9 @@ func TestManyStartInGroup(t *testing.T) {
 	}()
 	defer close(done)
 	var all sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		all.Go(func() {
-			for range 25 {
+			for range 10 {
 				if said := runIn(t, "leave ", fd, everything()); !strings.Contains(said, "0::") {
 					t.Errorf("%q", said)
 				}

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,9 +16,9 @@ func reportSelf() {
 	fmt.Println("args", os.Args, "env", os.Environ(), "dir", dir, err)
 	session, _ := unix.Getsid(0)
 	fmt.Println("leads", session == os.Getpid(), unix.Getpgrp() == os.Getpid(), "ended by", deathSignal())
-	for _, n := range []string{"0", "1", "2", "3", "4", "5"} {
+	for _, n := range []string{"0", "1", "2"} {
 		to, err := os.Readlink("/proc/self/fd/" + n)
-		fmt.Println(n, strings.Contains(to, "pipe:"), to == os.DevNull, errors.Is(err, os.ErrNotExist) || strings.Contains(to, "anon_inode") || strings.HasPrefix(to, "/proc"))
+		fmt.Println(n, strings.Contains(to, "pipe:"), to == os.DevNull, err)
 	}
 	out, err := exec.Command("/bin/sh", "-c", "ulimit -n; ulimit -Hn; grep -E '^(Sig[BIC]|Cap|NoNewPrivs|Seccomp:|Uid|Gid|Groups)' /proc/self/status; kill -TERM $$; echo not ended").CombinedOutput()
 	fmt.Println(string(out), err)
