@@ -4,5 +4,4 @@ package process
 var (
 	Fork        = fork
 	SysProcAttr = sysProcAttr
-	ErrNoGroup  = errNoGroup
 )

@@ -235,7 +235,7 @@ func refusedCalls() string {
 		{"mount", unix.SYS_MOUNT}, {"umount2", unix.SYS_UMOUNT2}, {"pivot_root", unix.SYS_PIVOT_ROOT}, {"fsopen", unix.SYS_FSOPEN}, {"fspick", unix.SYS_FSPICK},
 		{"fsconfig", unix.SYS_FSCONFIG}, {"fsmount", unix.SYS_FSMOUNT}, {"open_tree", unix.SYS_OPEN_TREE}, {"open_tree_attr", unix.SYS_OPEN_TREE_ATTR},
 		{"move_mount", unix.SYS_MOVE_MOUNT}, {"mount_setattr", unix.SYS_MOUNT_SETATTR}, {"file_setattr", unix.SYS_FILE_SETATTR},
-		{"openat2", unix.SYS_OPENAT2}, {"io_uring_setup", unix.SYS_IO_URING_SETUP}, {"io_uring_enter", unix.SYS_IO_URING_ENTER}, {"io_uring_register", unix.SYS_IO_URING_REGISTER},
+		{"openat2", unix.SYS_OPENAT2}, {"clone3", unix.SYS_CLONE3}, {"io_uring_setup", unix.SYS_IO_URING_SETUP}, {"io_uring_enter", unix.SYS_IO_URING_ENTER}, {"io_uring_register", unix.SYS_IO_URING_REGISTER},
 		{"a newer one", 9999}, {"getpid of x32", 0x40000000 + 39},
 	} {
 		err := call(c.number, ^uintptr(0), ^uintptr(0), ^uintptr(0), ^uintptr(0), ^uintptr(0), ^uintptr(0))
@@ -314,6 +314,7 @@ move_mount: operation not permitted
 mount_setattr: operation not permitted
 file_setattr: operation not permitted
 openat2: function not implemented
+clone3: function not implemented
 io_uring_setup: function not implemented
 io_uring_enter: function not implemented
 io_uring_register: function not implemented
@@ -331,7 +332,7 @@ getpid of 32 bits: function not implemented
 			t.Errorf("%s:\n%s", name, got)
 		}
 	}
-	if strings.Contains(free, "openat2: function not") || strings.Contains(free, "32 bits: function not") && runtime.GOARCH == "amd64" || !strings.Contains(free, "fsconfig: invalid") && !strings.Contains(free, "fsconfig: bad") {
+	if strings.Contains(free, "openat2: function not") || strings.Contains(free, "clone3: function not") || strings.Contains(free, "32 bits: function not") && runtime.GOARCH == "amd64" || !strings.Contains(free, "fsconfig: invalid") && !strings.Contains(free, "fsconfig: bad") {
 		t.Errorf("without a filter these are refused too, so this shows nothing:\n%s", free)
 	}
 }
