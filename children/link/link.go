@@ -33,10 +33,12 @@ type Facts struct {
 	Bounds  Bounds
 }
 
-// Bounds says who keeps a run to the limits of its entry. The zero value: nobody, or it has none.
+// Bounds says who keeps a run to the limits of its entry, or to those that a server without limits has. The zero value: it has not been started.
 type Bounds struct {
-	By  Bounder
-	Why string // why no control group does, on Linux
+	By        Bounder
+	Why       string // why no control group does, on Linux
+	Memory    int64  // what it is kept to, in bytes; 0: to no limit
+	Processes int    // likewise
 }
 
 // A Bounder keeps a run to its limits.

@@ -13,13 +13,18 @@ const watchEvery = 100 * time.Millisecond
 // watch ends the child, and whoever descends from it, when they take more than its limits.
 // It returns when the child has ended.
 func (p *process) watch() {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
+	var tick <-chan time.Time // never, if the kernel tells
+	if !p.group.bounds.grouped() {
+		t := time.NewTicker(watchEvery)
+		defer t.Stop()
+		tick = t.C
+	}
 	for {
 		select {
 		case <-p.ended:
 			return
-		case <-tick.C:
+		case <-tick:
+		case <-p.group.bounds.refused:
 		}
 		if what := p.group.exceeds(); what != "" {
 			p.beyond.CompareAndSwap(nil, &what)

@@ -1,50 +1,63 @@
 package process
 
 import (
+	"fmt"
 	"os/exec"
 	"sync"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
 	"mcphub/internal/cgroup"
 	"mcphub/internal/vfork"
+	"mcphub/internal/worker"
 )
 
 // bounds keep a child to its limits: by a control group, or else by adding up at intervals
 // what the child and its descendants take.
 type bounds struct {
-	limits program.Limits
-	group  *cgroup.Group // nil: there is none
-	why    string
+	limits  program.Limits
+	held    program.Limits // what the control group holds: limits, and for the rest the defaults
+	group   *cgroup.Group  // nil: there is none
+	refused chan struct{}  // a process may have been refused to the group
+	why     string
 }
 
 // tree is made when the first child with limits starts: the hub itself moves for it.
 var tree = sync.OnceValues(cgroup.Delegated)
 
 func newBounds(l launch.Launch) bounds {
-	b := bounds{limits: l.Limits}
-	if b.limits == (program.Limits{}) {
+	b := bounds{limits: l.Limits, refused: make(chan struct{}, 1)}
+	held := l.Sandbox != nil && l.Sandbox.Profile != nil && l.Record == nil
+	if b.limits == (program.Limits{}) && !held {
+		b.why = "the kernel does not confine it, and its entry has no limits"
 		return b
 	}
 	t, err := tree()
-	if err == nil && confines(l) && !vfork.Known {
+	if err == nil && held && l.Sandbox.Kernel.Filters && !vfork.Known {
 		err = errNoGroup
 	}
 	if err == nil {
-		b.group, err = t.New(cgroup.Bounds{Memory: b.limits.Memory, Processes: b.limits.Processes})
+		of := cgroup.Bounds{}
+		if held {
+			of = t.Default()
+		}
+		if b.limits.Memory > 0 {
+			of.Memory, of.Swaps = b.limits.Memory, false
+		}
+		if b.limits.Processes > 0 {
+			of.Processes = b.limits.Processes
+		}
+		b.held = program.Limits{Memory: of.Memory, Processes: of.Processes}
+		b.group, err = t.New(of)
 	}
 	if err != nil {
 		b.why = err.Error()
 	}
 	return b
-}
-
-// confines reports whether a filter of system calls is to hold what l says.
-func confines(l launch.Launch) bool {
-	return l.Sandbox != nil && l.Sandbox.Profile != nil && l.Sandbox.Kernel.Filters && l.Record == nil
 }
 
 // grouped reports whether the child starts in a control group.
@@ -60,11 +73,24 @@ func (b *bounds) join(cmd *exec.Cmd) {
 func (b *bounds) report() link.Bounds {
 	switch {
 	case b.group != nil:
-		return link.Bounds{By: link.ByControlGroup}
+		return link.Bounds{By: link.ByControlGroup, Memory: b.held.Memory, Processes: b.held.Processes}
 	case b.limits != (program.Limits{}):
-		return link.Bounds{By: link.ByWatchdog, Why: b.why}
+		return link.Bounds{By: link.ByWatchdog, Why: b.why, Memory: b.limits.Memory, Processes: b.limits.Processes}
 	}
-	return link.Bounds{}
+	return link.Bounds{By: link.ByNobody, Why: b.why}
+}
+
+// await returns when a process has ended. It tells of what is refused meanwhile.
+func (b *bounds) await(pid int) {
+	if b.group == nil {
+		return
+	}
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(pidfd) }()
+	b.group.Await(pidfd, func() { worker.Signal(b.refused) })
 }
 
 // kill kills everybody in the control group, where there is one.
@@ -88,11 +114,16 @@ func (b *bounds) remove(log zerolog.Logger) {
 func (g *group) exceeds() string {
 	l := g.bounds.limits
 	if of := g.bounds.group; of != nil {
+		held := g.bounds.held
 		switch memory, processes := of.Exceeded(); {
 		case memory && l.Memory > 0: // not the machine's own memory
 			return beyondMemory(l, 0)
+		case memory && held.Memory > 0:
+			return fmt.Sprintf("it took more memory than a server without limits.memory may, half of the machine's: %d MiB", held.Memory>>20)
 		case processes && l.Processes > 0:
 			return beyondProcesses(l, 0)
+		case processes && held.Processes > 0:
+			return fmt.Sprintf("it had more processes and threads than a server without limits.processes may: %d", held.Processes)
 		}
 		return ""
 	}

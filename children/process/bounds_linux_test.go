@@ -217,13 +217,13 @@ func TestBoundsReport(t *testing.T) {
 	for _, c := range []struct {
 		limits program.Limits
 		want   []link.Bounder
-	}{{program.Limits{}, []link.Bounder{""}}, {program.Limits{Processes: 9}, []link.Bounder{link.ByControlGroup, link.ByWatchdog}}} {
+	}{{program.Limits{}, []link.Bounder{link.ByNobody}}, {program.Limits{Processes: 9}, []link.Bounder{link.ByControlGroup, link.ByWatchdog}}} {
 		p, err := startProcess(launch.Launch{Command: "/bin/cat", Dir: "/", Limits: c.limits}, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := p.group.bounds.report()
-		if r.By != c.want[0] && r.By != c.want[len(c.want)-1] || (r.By == link.ByWatchdog) != (r.Why != "") {
+		if r.By != c.want[0] && r.By != c.want[len(c.want)-1] || (r.By == link.ByControlGroup) != (r.Why == "") || r.Processes != c.limits.Processes {
 			t.Errorf("%+v", r)
 		}
 		t.Logf("held by %q %s", r.By, r.Why)

@@ -14,15 +14,15 @@ import (
 
 // bounds keep nobody to anything here: no group of processes can be bounded, and who
 // descends from a child cannot be told.
-type bounds struct{ limits program.Limits }
+type bounds struct {
+	limits  program.Limits
+	refused chan struct{} // nil: nobody tells
+}
 
-func newBounds(l launch.Launch) bounds { return bounds{l.Limits} }
+func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
 func (b *bounds) report() link.Bounds {
-	if b.limits == (program.Limits{}) {
-		return link.Bounds{}
-	}
-	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes"}
+	return link.Bounds{By: link.ByNobody, Why: "this system bounds no group of processes", Memory: b.limits.Memory, Processes: b.limits.Processes}
 }
 
 func (*bounds) grouped() bool         { return false }

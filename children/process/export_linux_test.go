@@ -1,5 +1,8 @@
 package process
 
+// Bounds is what a child is kept to.
+type Bounds = bounds
+
 // What tests use that import packages which import this one.
 var (
 	Fork        = fork

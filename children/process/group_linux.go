@@ -25,7 +25,7 @@ func sysProcAttr() *syscall.SysProcAttr {
 //
 // One that is confined has a session of its own, and so no terminal: who shares that of
 // the hub may type on it (TIOCSTI), and what is typed there a person's shell runs.
-func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
+func fork(cmd *exec.Cmd, box *sandbox.Ruleset, b *bounds) (<-chan struct{}, error) {
 	if box != nil {
 		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
 	}
@@ -42,6 +42,7 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset) (<-chan struct{}, error) {
 		if started <- err; err != nil {
 			return
 		}
+		b.await(cmd.Process.Pid)
 		for again := true; again; { // the process is left to be reaped
 			again = errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR)
 		}

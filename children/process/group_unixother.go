@@ -24,7 +24,7 @@ func (*descendants) forget()                                    {}
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // fork starts cmd. Nothing is confined here.
-func fork(cmd *exec.Cmd, _ *sandbox.Ruleset) (exited <-chan struct{}, err error) {
+func fork(cmd *exec.Cmd, _ *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
 	return nil, cmd.Start()
 }
 

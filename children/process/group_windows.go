@@ -31,7 +31,7 @@ type group struct {
 }
 
 // fork starts cmd. Nothing is confined here.
-func fork(cmd *exec.Cmd, _ *sandbox.Ruleset) (exited <-chan struct{}, err error) {
+func fork(cmd *exec.Cmd, _ *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
 	return nil, cmd.Start()
 }
 
@@ -67,9 +67,12 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 }
 
 // bounds are kept by the job: who asks for more memory or one more process does not get it.
-type bounds struct{ limits program.Limits }
+type bounds struct {
+	limits  program.Limits
+	refused chan struct{} // nil: nobody tells
+}
 
-func newBounds(l launch.Launch) bounds { return bounds{l.Limits} }
+func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }
 
 func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
 	if b.limits.Memory > 0 {
@@ -84,9 +87,9 @@ func (b bounds) set(info *windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION) {
 
 func (b bounds) report() link.Bounds {
 	if b.limits == (program.Limits{}) {
-		return link.Bounds{}
+		return link.Bounds{By: link.ByNobody, Why: "its entry has no limits"}
 	}
-	return link.Bounds{By: link.ByJob}
+	return link.Bounds{By: link.ByJob, Memory: b.limits.Memory, Processes: b.limits.Processes}
 }
 
 func (bounds) grouped() bool         { return false }

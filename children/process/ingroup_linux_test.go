@@ -109,7 +109,7 @@ func started(t *testing.T, cmd *exec.Cmd, group int, p *sandbox.Profile) (<-chan
 		}
 	}
 	defer box.Close()
-	exited, err := process.Fork(cmd, box)
+	exited, err := process.Fork(cmd, box, &process.Bounds{})
 	return exited, box, err
 }
 

@@ -67,7 +67,7 @@ func TestMayHide(t *testing.T) {
 	}
 	defer box.Close()
 	cmd.SysProcAttr = sysProcAttr()
-	exited, err := fork(cmd, box)
+	exited, err := fork(cmd, box, &bounds{})
 	if err != nil {
 		t.Fatal(err)
 	}

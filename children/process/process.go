@@ -99,7 +99,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 		defer close(p.stderrDone)
 		p.tail.readFrom(p.stderr)
 	}()
-	if l.Limits != (program.Limits{}) {
+	if l.Limits != (program.Limits{}) || p.group.bounds.grouped() {
 		go p.watch()
 	}
 	return p, nil
@@ -144,7 +144,7 @@ func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 // live has the process started and waits for it.
 func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error, log zerolog.Logger) {
 	var exited <-chan struct{}
-	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box); return err })
+	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box, &p.group.bounds); return err })
 	box.Close()
 	defer box.End()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"mcphub/internal/printable"
 )
 
-// Limits are those of an entry, for all processes of a child together, and who keeps the
-// child to them.
+// Limits are those that a child is kept to, all its processes together, and who keeps it to them: those of its entry, and the defaults of a
+// server in a control group.
 type Limits struct {
 	Memory    int64  `json:"memory,omitempty"` // bytes
 	Processes int    `json:"processes,omitempty"`
@@ -28,20 +28,26 @@ func (l *Limits) Text() string {
 		parts = append(parts, strconv.Itoa(l.Processes)+" processes and threads")
 	}
 	text := strings.Join(parts, ", ")
-	switch link.Bounder(l.HeldBy) {
-	case "":
+	switch by := link.Bounder(l.HeldBy); {
+	case text == "":
+		return "not bounded: " + l.Why
+	case by == "":
 		return text
-	case link.ByWatchdog:
+	case by == link.ByWatchdog:
 		return text + "; the kernel does not hold it to that, the hub looks at intervals: " + l.Why
-	case link.ByNobody:
+	case by == link.ByNobody:
 		return text + "; nothing holds it to that: " + l.Why
 	}
 	return text + "; held by its " + l.HeldBy
 }
 
+// limitsOf are the limits of an entry before its server starts, and then those that it is kept to. Nil: nothing is known yet.
 func limitsOf(s spec.Spec, b link.Bounds) *Limits {
-	if s.Limits.Memory == 0 && s.Limits.Processes == 0 {
+	switch {
+	case b.By != "":
+		return &Limits{b.Memory, b.Processes, string(b.By), printable.Clean(b.Why)}
+	case s.Limits.Memory == 0 && s.Limits.Processes == 0:
 		return nil
 	}
-	return &Limits{s.Limits.Memory, s.Limits.Processes, string(b.By), printable.Clean(b.Why)}
+	return &Limits{Memory: s.Limits.Memory, Processes: s.Limits.Processes}
 }

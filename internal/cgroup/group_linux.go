@@ -17,12 +17,30 @@ import (
 type Bounds struct {
 	Memory    int64 // bytes, those that are swapped out too
 	Processes int   // threads count as well
+	Swaps     bool  // what is swapped out does not count
+}
+
+// defaultProcesses is more than honest servers start: a build with a process for each of 128 processors has some thousand threads.
+const defaultProcesses = 4096
+
+// Default are the bounds of who has none of its own, as far as the groups of t can hold them: half of the memory of the machine, and
+// defaultProcesses.
+func (t *Tree) Default() (b Bounds) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err == nil && slices.Contains(t.controllers, memory) {
+		b.Memory, b.Swaps = int64(info.Totalram)*int64(info.Unit)/2, true
+	}
+	if slices.Contains(t.controllers, pids) {
+		b.Processes = defaultProcesses
+	}
+	return b
 }
 
 // A Group is a control group with bounds.
 type Group struct {
-	path string
-	fd   int
+	path   string
+	fd     int
+	events int // where the kernel tells of a refused process; -1: nowhere
 }
 
 // New makes a Group. The error says what keeps it from holding the bounds, for a person.
@@ -33,7 +51,7 @@ func (t *Tree) New(b Bounds) (*Group, error) {
 	case b.Processes > 0 && !slices.Contains(t.controllers, pids):
 		return nil, errors.New("the control group of the hub has no controller pids")
 	}
-	g := &Group{path: filepath.Join(t.path, namesBegin+rand.Text()), fd: -1}
+	g := &Group{path: filepath.Join(t.path, namesBegin+rand.Text()), fd: -1, events: -1}
 	if err := os.Mkdir(g.path, 0o755); err != nil {
 		return nil, err
 	}
@@ -45,6 +63,12 @@ func (t *Tree) New(b Bounds) (*Group, error) {
 		_ = os.Remove(g.path)
 		return nil, err
 	}
+	if b.Processes > 0 {
+		if g.events, err = unix.Open(filepath.Join(g.path, "pids.events"), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			_ = g.Remove()
+			return nil, err
+		}
+	}
 	return g, nil
 }
 
@@ -54,8 +78,10 @@ func (g *Group) bound(b Bounds) error {
 			return err
 		}
 		// Who may swap would otherwise have as much again.
-		if err := write(g.path, "memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
+		if !b.Swaps {
+			if err := write(g.path, "memory.swap.max", "0"); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
 		}
 		if err := write(g.path, "memory.oom.group", "1"); err != nil {
 			return err
@@ -69,6 +95,25 @@ func (g *Group) bound(b Bounds) error {
 
 // FD is the descriptor by which a process is started in the group, until Remove.
 func (g *Group) FD() int { return g.fd }
+
+// Await returns when the process of a pidfd has ended. It calls refused at first, and whenever a process may have been refused to the group.
+func (g *Group) Await(pidfd int, refused func()) {
+	if g.events < 0 {
+		return
+	}
+	told := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}, {Fd: int32(g.events), Events: unix.POLLPRI}}
+	for told[0].Revents == 0 {
+		var text [64]byte
+		_, _ = unix.Pread(g.events, text[:], 0) // the kernel tells of what changes after that
+		refused()
+		for again := true; again; {
+			_, err := unix.Poll(told, -1)
+			if again = errors.Is(err, unix.EINTR); err != nil && !again {
+				return
+			}
+		}
+	}
+}
 
 // Exceeded reports whether somebody in the group was killed for memory, or was refused a
 // process.
@@ -120,8 +165,12 @@ const removeTime = 2 * time.Second
 // Remove ends whoever is left in the group, and removes it.
 func (g *Group) Remove() error {
 	g.Kill()
-	_ = unix.Close(g.fd)
-	g.fd = -1
+	for _, fd := range []*int{&g.fd, &g.events} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+		}
+		*fd = -1
+	}
 	for until := time.Now().Add(removeTime); ; time.Sleep(5 * time.Millisecond) {
 		err := os.Remove(g.path)
 		if err == nil || errors.Is(err, os.ErrNotExist) || time.Now().After(until) {
