@@ -11,7 +11,7 @@
 //
 // On Linux by Landlock (files, TCP ports, signals, abstract sockets, tracing), by
 // NO_NEW_PRIVS, by a seccomp filter that everybody has who is confined (mounts, setuid
-// bits, flags of files, unix sockets, what passes by Landlock's rules on ports, what
+// bits, flags of files, clone3, unix sockets, what passes by Landlock's rules on ports, what
 // programs share without a path, limits of other processes), and by giving up every
 // capability. Elsewhere nothing is enforced, and Kernel says so. Package process
 // gives who is confined a session of its own, without a terminal.

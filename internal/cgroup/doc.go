@@ -14,8 +14,8 @@
 // counted, and [Group.Exceeded] says so.
 //
 // What it cannot promise: a process of the same user that nothing else holds may write to
-// these files, as the hub does, and leave its group. A server that the kernel confines to
-// its boundary (package sandbox) cannot.
+// these files, as the hub does, and leave its group, or start a process in another one by
+// clone3. A server that the kernel confines to its boundary (package sandbox) can do neither.
 //
 // Concurrency: a Tree is immutable. A Group may be used by any goroutine until Remove.
 // The package starts no process, ends none but by [Group.Kill], and never moves a process

@@ -193,8 +193,8 @@ var Entry = object(
 		{Name: "widen", Note: "restart, but for servers that are known to keep state: refuse", Spec: choice("restart", "refuse"), Text: "What happens when the boundary becomes wider: a running process can only be held to less, so it is started anew, or stays as it is."},
 	}}},
 	Key{Name: "limits", Guard: true, Text: "What all its processes together may take. Beyond it the server is ended, and started again like any that fails; see [servers.md](servers.md#limits).", Spec: guarding(
-		Key{Name: "memory", Guard: true, Note: "no limit", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
-		Key{Name: "processes", Guard: true, Note: "no limit", Spec: whole(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
+		Key{Name: "memory", Guard: true, Note: "half of the machine's or none: see [servers.md](servers.md#limits)", Spec: &Spec{Kind: KindSize, Min: 1 << 20}, Text: "Memory, such as `1GiB`."},
+		Key{Name: "processes", Guard: true, Note: "4096 or none: likewise", Spec: whole(1, 1_000_000), Text: "Processes and threads: a server of node has about 12 by itself."},
 	)},
 	Key{Name: "results", Text: "Results of its tools that are too large for a client; see [results.md](results.md).", Spec: object(
 		Key{Name: "max", Note: "that of the top key `results`", Spec: resultSpec, Text: "The most text that one result brings; `\"off\"`: whatever the server sends."},
