@@ -247,12 +247,9 @@ func TestManyStartInGroup(t *testing.T) {
 
 // TestInGroupAsAnotherUser starts as a user without rights, who has been given a control group.
 func TestInGroupAsAnotherUser(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("the tests run as a user without rights")
-	}
 	dir, fd := emptyGroup(t)
 	for _, name := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
-		if err := os.Chown(filepath.Join(dir, name), childtest.Nobody, childtest.Nobody); err != nil {
+		if err := os.Chown(filepath.Join(dir, name), childtest.Nobody, childtest.Nobody); err != nil && os.Getuid() == 0 {
 			t.Fatal(err)
 		}
 	}
