@@ -1,8 +1,10 @@
 package cgroup
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -116,5 +118,29 @@ func TestWhoseBoundRefusedAProcess(t *testing.T) {
 				t.Errorf("exceeded: %v", got)
 			}
 		})
+	}
+}
+
+// Who has no bounds of its own has those that the controllers can hold, and what it swaps out does not count.
+func TestDefault(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ controllers []string }{{nil}, {[]string{memory}}, {[]string{pids}}, {[]string{memory, pids}}} {
+		tree := &Tree{controllers: tc.controllers}
+		got := tree.Default()
+		holdsMemory, holdsProcesses := slices.Contains(tc.controllers, memory), slices.Contains(tc.controllers, pids)
+		if (got.Memory > 0) != holdsMemory || got.Swaps != holdsMemory || (got.Processes == 4096) != holdsProcesses || !holdsProcesses && got.Processes != 0 {
+			t.Errorf("%v: %+v", tc.controllers, got)
+		}
+		text, err := os.ReadFile("/proc/meminfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all int64
+		if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &all); err != nil {
+			t.Fatal(err)
+		}
+		if holdsMemory && got.Memory>>20 != all>>11 {
+			t.Errorf("%d MiB of %d", got.Memory>>20, all>>10)
+		}
 	}
 }
