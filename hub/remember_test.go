@@ -15,6 +15,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -415,10 +416,13 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 			p.spec = played("kid", share, childtest.Script{Defs: p.defs, Stuck: p.defs + ".stuck", Library: true})
 			p.spec.Command = os.Args[0]
 			hostile, honest := t.TempDir(), t.TempDir()
-			// session tells what a client is shown that was started in work.
-			session := func(work, caps string, roots ...string) (said, list string) {
+			// session tells what a client is shown that was started in work. It waits long only for what must come.
+			session := func(work, caps string, shown bool, roots ...string) (said, list string) {
 				cfg := p.config(p.spec)
-				cfg.Launcher, cfg.Dir, cfg.Limits.ListWait = childtest.Pipes{}, work, 300*time.Millisecond
+				cfg.Launcher, cfg.Dir, cfg.Limits.ListWait = childtest.Pipes{}, work, time.Second
+				if shown {
+					cfg.Limits.ListWait = bounds.Patience
+				}
 				h, err := New(cfg)
 				if err != nil {
 					t.Fatal(err)
@@ -436,7 +440,7 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 				return said, list
 			}
 			p.define(wideTool)
-			if said, list := session(p.work, withRoots, hostile); strings.Contains(said, "Be kind.") || !strings.Contains(list, `"kid__echo"`) {
+			if said, list := session(p.work, withRoots, true, hostile); strings.Contains(said, "Be kind.") || !strings.Contains(list, `"kid__echo"`) {
 				t.Fatalf("the first session: %s\n%s", said, list)
 			}
 			if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil { // from here on all that is shown is remembered
@@ -455,7 +459,7 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 				"control: the same":                    {work: p.work, caps: withRoots, roots: []string{hostile}, shown: true},
 				"control: the same, and started in it": {work: hostile, caps: withRoots, roots: []string{hostile}, told: true, shown: true},
 			} {
-				said, list := session(in.work, in.caps, in.roots...)
+				said, list := session(in.work, in.caps, in.shown, in.roots...)
 				if told, shown := strings.Contains(said, "Be kind."), strings.Contains(list, `"kid__echo"`); told != in.told || shown != in.shown {
 					t.Errorf("%s: told %t, shown %t\n%s\n%s", what, told, shown, said, list)
 				}

@@ -216,7 +216,7 @@ func TestACallThatMeetsADenyingReload(t *testing.T) {
 				cfg.Launcher = h.now().Launcher
 				apply(t, h, under(t, cfg, policy.Policy{Rules: []policy.Rule{{Name: "none", Then: policy.Deny, Servers: []string{"kid"}}}}))
 			}
-			if got := <-answer; strings.HasPrefix(got, "true") != denies || strings.Contains(got, "the policy of hub.json denies all of it here") != denies {
+			if got := <-answer; strings.HasPrefix(got, "true") != denies || strings.Contains(got, `the rule "none"`) != denies {
 				t.Errorf("denied %t: %s", denies, got)
 			}
 		})

@@ -65,7 +65,8 @@ func (m *Manager) WithCallOnce(p Page) View {
 	return in.view
 }
 
-// Suppose returns the View that roots would make which nobody has given. No call is judged by it.
+// Suppose returns the View that a session would have with these roots. The roots of the session do not change, and no call
+// is judged by the View.
 func (m *Manager) Suppose(p Page) View {
 	t := m.terms.Load()
 	in := m.read(t, p, 0)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/gitconfig"
 )
 
 // This file opens the repositories that roots are worktrees and submodules of. What says so
@@ -104,21 +105,17 @@ func gitPath(file, word string) (path string, ok bool) {
 }
 
 // worktreeOf is the folder of core.worktree of a repository's config, as git writes it for a submodule.
-func worktreeOf(dir string) string {
-	section := ""
-	for line := range strings.Lines(textOf(filepath.Join(dir, "config"))) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "[") {
-			section = strings.ToLower(line)
-		}
-		if key, value, ok := strings.Cut(line, "="); ok && section == "[core]" && strings.TrimSpace(strings.ToLower(key)) == "worktree" {
-			if value = strings.Trim(strings.TrimSpace(value), `"`); value != "" && !filepath.IsAbs(value) {
-				value = filepath.Join(dir, value)
-			}
-			return value
+func worktreeOf(dir string) (folder string) {
+	lines, _, _ := gitconfig.Parse([]byte(textOf(filepath.Join(dir, "config"))))
+	for _, l := range lines {
+		if l.Name() == "core.worktree" && !l.HasSub {
+			folder = l.Value // the last one counts, as for git
 		}
 	}
-	return ""
+	if folder != "" && !filepath.IsAbs(folder) {
+		folder = filepath.Join(dir, folder)
+	}
+	return folder
 }
 
 func sameFile(a, b string) bool {

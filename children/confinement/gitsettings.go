@@ -21,10 +21,8 @@ import (
 // globalConfig is the variable by which git is told where its global configuration is.
 const globalConfig = "GIT_CONFIG_GLOBAL"
 
-const (
-	maxGitConfig = 1 << 20 // bytes of a file that is read
-	maxIncluded  = 32      // files that one includes, with those that these include
-)
+// maxIncluded bounds the files that one includes, with those that these include.
+const maxIncluded = 32
 
 // gitSettings are the files of a user's configuration of git that are open to every child.
 func gitSettings(home string) []string {
@@ -186,9 +184,9 @@ func readConfig(path string) ([]byte, error) {
 		return nil, errors.New("it cannot be read")
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxGitConfig+1))
-	if err == nil && len(text) > maxGitConfig {
-		return nil, fmt.Errorf("it has more than %d bytes", maxGitConfig)
+	text, err := io.ReadAll(io.LimitReader(f, gitconfig.MaxSize+1))
+	if err == nil && len(text) > gitconfig.MaxSize {
+		return nil, fmt.Errorf("it has more than %d bytes", gitconfig.MaxSize)
 	}
 	return text, err
 }
@@ -199,7 +197,7 @@ type PrivateFile struct {
 	Text []byte
 }
 
-// WritePrivate writes the files that lie in the child's own temporary folder. No link in it leads out, whoever made that.
+// WritePrivate writes the files of the child's own temporary folder. It follows no link out of that folder.
 func (c *Confinement) WritePrivate() error {
 	if len(c.Private) == 0 {
 		return nil

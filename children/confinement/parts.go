@@ -80,12 +80,13 @@ func (h Host) programs(child Child) (parts []part) {
 	}
 	for i := 0; i < len(parts) && i < maxLinked; i++ {
 		file := parts[i].file
-		if len(parts[i].by) > 0 && !h.boundary.Writable(file) && !child.Installed.Holds(file) {
+		made := h.boundary.Writable(file) || child.Installed.Holds(file) // by children, or a package
+		if !made && len(parts[i].by) > 0 {
 			if _, why := h.installation(parts[i]); why != "" {
 				continue // what is closed leads nowhere, whatever no server could have written there
 			}
 		}
-		if !h.boundary.Writable(file) && !child.Installed.Holds(file) {
+		if !made {
 			for _, p := range h.beyond(file) {
 				if !has(p.file) {
 					parts = append(parts, p)
@@ -108,7 +109,7 @@ func (h Host) programs(child Child) (parts []part) {
 		// package, nothing.
 		line := part{file: from, name: "the first line of " + file, by: []string{h.Real(file)}}
 		switch {
-		case h.boundary.Writable(file), child.Installed.Holds(file), h.IsDir(file):
+		case made, h.IsDir(file):
 		case from == "":
 			h.rememberNothing(line)
 		case has(from):

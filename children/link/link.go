@@ -36,7 +36,7 @@ type Facts struct {
 // Bounds says who keeps a run to the limits of its entry, or to those that a server without limits has. The zero value: it has not been started.
 type Bounds struct {
 	By        Bounder
-	Why       string // why no control group does, on Linux
+	Why       string // why the kernel does not keep it to more
 	Memory    int64  // what it is kept to, in bytes; 0: to no limit
 	Processes int    // likewise
 }

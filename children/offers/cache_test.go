@@ -175,6 +175,29 @@ func TestCacheManyWriters(t *testing.T) {
 	}
 }
 
+// A few large files are too many as well: the oldest go.
+func TestCacheIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	c, _ := testCache(t)
+	c.store("0", someOffer())
+	old := time.Now().Add(-time.Hour)
+	for i := range 4 {
+		name := c.file(fmt.Sprintf("f%d", i))
+		err := errOr(os.WriteFile(name, nil, 0o600), func() error { return os.Truncate(name, maxCacheFile) }) // takes no space
+		if err = errOr(err, func() error { return os.Chtimes(name, old, old.Add(-time.Duration(i)*time.Second)) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.store("new", someOffer())
+	left, err := filepath.Glob(c.file("f*"))
+	if err != nil || len(left) != maxCacheBytes/maxCacheFile || c.load("new") == nil || c.load("0") == nil {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	if _, err := os.Stat(c.file("f3")); err == nil {
+		t.Error("the oldest is there")
+	}
+}
+
 func TestCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c, _ := testCache(t)

@@ -26,7 +26,7 @@ type bounds struct {
 	why     string
 }
 
-// tree is made when the first child with limits starts: the hub itself moves for it.
+// tree is made when the first child starts that has limits or is confined: the hub itself moves for it.
 var tree = sync.OnceValues(cgroup.Delegated)
 
 func newBounds(l launch.Launch) bounds {
@@ -80,7 +80,7 @@ func (b *bounds) report() link.Bounds {
 	return link.Bounds{By: link.ByNobody, Why: b.why}
 }
 
-// await returns when a process has ended. It tells of what is refused meanwhile.
+// await returns when a process has ended. Until then it wakes watch if the kernel may have refused a process.
 func (b *bounds) await(pid int) {
 	if b.group == nil {
 		return

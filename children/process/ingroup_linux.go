@@ -59,16 +59,21 @@ type step struct{ name, path string }
 
 type signals [8]byte // sigset_t of the kernel
 
-// cloneArgs is struct clone_args.
-type cloneArgs struct {
-	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, group uint64
-}
+// cloneArgs is struct clone_args of clone3(2), which has members of eight bytes.
+type cloneArgs [11]uint64
+
+// Places of members in it.
+const (
+	cloneFlags      = 0
+	cloneExitSignal = 4
+	cloneGroup      = 10
+)
 
 func newBirth(cmd *exec.Cmd, noClone3 []unix.SockFilter) (b *birth, err error) {
 	b = &birth{filter: noClone3, program: unix.SockFprog{Len: uint16(len(noClone3)), Filter: &noClone3[0]}, limit: vfork.Files}
 	b.clone = cloneArgs{
-		flags:      unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND | unix.CLONE_INTO_CGROUP,
-		exitSignal: uint64(unix.SIGCHLD), group: uint64(cmd.SysProcAttr.CgroupFD),
+		cloneFlags:      unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_CLEAR_SIGHAND | unix.CLONE_INTO_CGROUP,
+		cloneExitSignal: uint64(unix.SIGCHLD), cloneGroup: uint64(cmd.SysProcAttr.CgroupFD),
 	}
 	b.script.Clone = vfork.Call{Number: unix.SYS_CLONE3, Args: [6]uintptr{address(&b.clone), unsafe.Sizeof(b.clone)}}
 	b.script.Exit = vfork.Call{Number: unix.SYS_EXIT_GROUP, Args: [6]uintptr{127}}

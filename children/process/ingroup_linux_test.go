@@ -20,6 +20,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
+	"mcphub/internal/bounds"
 	"mcphub/internal/cgroup"
 	"mcphub/internal/needs"
 	"mcphub/internal/proctree"
@@ -33,7 +34,7 @@ func emptyGroup(t *testing.T) (dir string, fd int) {
 	t.Helper()
 	own, err := cgroup.Own()
 	if err == nil {
-		dir = filepath.Join(own, "mcphub-test-"+strings.ToLower(t.Name()[:8])+fmt.Sprint(os.Getpid()))
+		dir = filepath.Join(own, "mcphub-test-"+strings.ToLower(t.Name())+"-"+fmt.Sprint(os.Getpid()))
 		err = os.Mkdir(dir, 0o755)
 	}
 	if err != nil {
@@ -48,7 +49,7 @@ func emptyGroup(t *testing.T) (dir string, fd int) {
 	}
 	t.Cleanup(func() {
 		_ = f.Close()
-		if err := os.Remove(dir); err != nil {
+		if !bounds.Within(bounds.Patience, func() bool { err = os.Remove(dir); return err == nil }) { // the kernel lets go of an ended process a moment later
 			t.Error(err)
 		}
 	})
@@ -64,7 +65,7 @@ func everything() *sandbox.Profile {
 	}
 }
 
-// runIn runs this program as kind says, in a control group if group is one, confined if attributes says how, and returns what it says.
+// runIn runs this program as kind says: in the control group if group is not negative, and confined if p is not nil. It returns the output.
 func runIn(t *testing.T, kind string, group int, p *sandbox.Profile) string {
 	t.Helper()
 	r, w, err := os.Pipe()

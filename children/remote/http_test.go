@@ -266,8 +266,9 @@ func TestRemoteTakesAnswersOnTheOwnStream(t *testing.T) {
 	s := childtest.NewServer(t)
 	asked, end := make(chan string, 2), make(chan struct{})
 	s.On["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id string) {
-		asked <- id
 		w.WriteHeader(http.StatusAccepted)
+		_ = http.NewResponseController(w).Flush() // before the stream can end
+		asked <- id
 	}
 	var opened atomic.Bool
 	s.Get = func(w http.ResponseWriter, _ *http.Request) {

@@ -293,7 +293,7 @@ func (r *Ruleset) Enter() error {
 	return err
 }
 
-// NoClone3 is the filter that takes clone3 from who has entered a Ruleset of PrepareToFork; nil where this kernel has no filters.
+// NoClone3 is the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no filters.
 func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
 
 // End has what was decided for those who have entered refused from now on; of a nil Ruleset

@@ -110,8 +110,8 @@ func IsKey(path string) bool {
 	case isSetting(path) && !isCode(path, end) && slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(lower, word) }):
 		return true
 	case name == ".gitconfig", strings.HasSuffix(filepath.ToSlash(path), "/git/config"):
-		text, err := readStart(path, 1<<20)
-		return !errors.Is(err, fs.ErrNotExist) && (err != nil || gitconfig.WhySecret(text) != "")
+		text, err := readStart(path, gitconfig.MaxSize+1)
+		return !errors.Is(err, fs.ErrNotExist) && (err != nil || len(text) > gitconfig.MaxSize || gitconfig.WhySecret(text) != "")
 	case strings.HasPrefix(name, "id_") && end != ".pub" && slices.Contains(keyNames, strings.TrimSuffix(name, end)):
 		return true
 	case end == "" && !strings.HasPrefix(name, "id_"), !slices.Contains(keyTexts, end):

@@ -1,6 +1,7 @@
 package consent
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,11 @@ func TestWhatAProjectSaysStaysThere(t *testing.T) {
 					said = string(s.Handshake().Result)
 					listed = string(s.AwaitTool("kid__about")["kid__about"])
 					ran = string(s.Servers()[0]["state"]) != `"cold"`
+					log, _ := os.ReadFile(w.Path("home", "state", "mcphub", "shared.log"))
+					if attached := strings.Contains(string(log), "a session has attached"); attached != (attach == "auto") {
+						t.Errorf("attached: %t: %s", attached, log)
+					}
+					s.Attached = attach == "auto"
 					s.End(world.StopBound)
 					return said, listed, ran
 				}

@@ -61,6 +61,8 @@ func (s *Sender) revive(ctx context.Context, name string) (down string) {
 	case ctx.Err() != nil:
 		return ""
 	case errors.Is(err, configuration.ErrSuperseded): // the one that takes its place may list it
+	case s.Current.Now().Denied(name): // by a reload meanwhile: the denial names the rule
+		return ""
 	case errors.As(err, &gone):
 		return gone.Error()
 	default:

@@ -1,7 +1,7 @@
 // Package offering knows what one session is offered: how its children stand, what they
 // offer, and the catalogue that is made of it under one configuration.
 //
-// What children offered in an earlier run is shown before any of them has started
+// What children offered in an earlier run with the same roots is shown before any of them has started
 // ([Offering.Recall]). No call is made by that alone: the running child's own list
 // decides.
 //

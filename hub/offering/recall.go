@@ -16,8 +16,8 @@ import (
 // it starts again: what is remembered of a child that has changed is of no use.
 //
 // What a server offers depends on what the client can do, so that has to be
-// known first. remembered is what a child offered last; nil if that is not known, or is looked up
-// by the instance when the roots of the session are known.
+// known first. remembered is what a child offered last; nil if that is not known, or if the
+// instance looks it up when the roots of the session are known.
 func (o *Offering) Recall(ctx context.Context, clientKnown <-chan struct{}, remembered func(*configuration.Configuration, *configuration.Child) *offers.Offer) {
 	defer close(o.recalled)
 	select {

@@ -15,15 +15,15 @@ import (
 
 // Bounds are those of all processes of a Group together; 0: none.
 type Bounds struct {
-	Memory    int64 // bytes, those that are swapped out too
+	Memory    int64 // bytes; memory that is swapped out counts too, unless Swaps
 	Processes int   // threads count as well
-	Swaps     bool  // what is swapped out does not count
+	Swaps     bool  // memory that is swapped out does not count
 }
 
 // defaultProcesses is more than honest servers start: a build with a process for each of 128 processors has some thousand threads.
 const defaultProcesses = 4096
 
-// Default are the bounds of who has none of its own, as far as the groups of t can hold them: half of the memory of the machine, and
+// Default are the bounds of a server that has none of its own, as far as the groups of t can hold them: half of the memory of the machine, and
 // defaultProcesses.
 func (t *Tree) Default() (b Bounds) {
 	var info unix.Sysinfo_t

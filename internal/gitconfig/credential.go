@@ -9,6 +9,9 @@ import (
 	"mcphub/internal/redact"
 )
 
+// MaxSize bounds a file that is judged, in bytes.
+const MaxSize = 1 << 20
+
 // keyWords are in the names of variables that hold a credential, or name a file of them.
 var keyWords = []string{"token", "passw", "passphrase", "secret", "apikey", "api-key", "accesskey", "access-key", "privatekey", "extraheader", "cookiefile", "authorization", "bearer"}
 

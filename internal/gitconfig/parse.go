@@ -2,6 +2,7 @@ package gitconfig
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -55,7 +56,7 @@ func (r *reader) next() byte {
 // Parse reads a file. After an error nothing more is known of the file.
 func Parse(text []byte) (lines []Line, comments []Comment, err error) {
 	if bytes.IndexByte(text, 0) >= 0 {
-		return nil, nil, fmt.Errorf("it holds a byte that is no text")
+		return nil, nil, errors.New("it holds a zero byte")
 	}
 	r := &reader{text: bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), line: 1}
 	p := parser{r: r}
@@ -71,7 +72,7 @@ func Parse(text []byte) (lines []Line, comments []Comment, err error) {
 		case isAlpha(c) && p.section != "":
 			err = p.variable(c, number)
 		default:
-			err = fmt.Errorf("it has no variable and no section")
+			err = errors.New("it is neither a section, nor a variable of one, nor a comment")
 		}
 		if err != nil {
 			return p.lines, p.comments, fmt.Errorf("line %d: %w", number, err)
@@ -96,7 +97,7 @@ func (p *parser) comment() {
 	p.comments = append(p.comments, Comment{strings.TrimRight(string(p.r.text[from:p.r.at]), "\r\n"), number})
 }
 
-var errHeader = fmt.Errorf("the section has no end, or a name that git does not read")
+var errHeader = errors.New("the section has no end, or a name that git does not read")
 
 // header reads what follows [.
 func (p *parser) header() error {
@@ -163,7 +164,7 @@ func (p *parser) variable(c byte, number int) error {
 		}
 		l.Value, l.Has = value, true
 	} else if c != '\n' {
-		return fmt.Errorf("something other than = follows the name of a variable")
+		return errors.New("something other than = follows the name of a variable")
 	}
 	p.lines = append(p.lines, l)
 	return nil
@@ -176,7 +177,7 @@ func (p *parser) value() (string, error) {
 		c := p.r.next()
 		switch {
 		case c == '\n' && quoted:
-			return "", fmt.Errorf("a quote has no end")
+			return "", errors.New("a quote has no end")
 		case c == '\n':
 			return string(value), nil
 		case isSpace(c) && !quoted:
@@ -205,7 +206,7 @@ func (p *parser) value() (string, error) {
 				c = '\n'
 			case '\\', '"':
 			default:
-				return "", fmt.Errorf("a backslash is before what git does not know")
+				return "", errors.New("a backslash is followed by a character that git does not know there")
 			}
 		}
 		value = append(value, c)
