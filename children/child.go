@@ -134,6 +134,7 @@ type history struct {
 	badPlan     bool         // the last start failed before anything was started
 	digest      string       // of what was started last, wherever it works
 	seen        string       // digest with what it can see; "": what it lists is not remembered
+	offered     string       // what the offer was listed, or recalled, for; as seen
 	started     bool         // live was called before
 	gen         uint64       // of the roots, when it was last looked whether to start
 	planned     uint64       // of the roots, with which it was started last
@@ -156,6 +157,7 @@ type history struct {
 type want struct {
 	servedroots.Wanted
 	boundary sandbox.Boundary // of whom it serves; for one that is confined
+	whose    string           // see sights
 
 	assumed bool // roots are in use until the first ones are known
 	demand  bool // somebody waits for it
@@ -245,13 +247,13 @@ func (c *child) wanted() want {
 }
 
 // setRoots notes new roots; the owner applies them.
-func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
+func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, whose string, wish bool) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
 		news := wish && !w.wish
 		w.wish = w.wish || wish
 		if !w.Known || !servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b) {
-			w.Roots, w.boundary, w.Known, news = roots, b, true, true
+			w.Roots, w.boundary, w.whose, w.Known, news = roots, b, whose, true, true
 			w.Gen++
 		}
 		return news
@@ -259,13 +261,13 @@ func (c *child) setRoots(roots []guard.Root, b sandbox.Boundary, wish bool) {
 }
 
 // assume notes roots that are used until the first ones are known.
-func (c *child) assume(roots []guard.Root, b sandbox.Boundary) {
+func (c *child) assume(roots []guard.Root, b sandbox.Boundary, whose string) {
 	roots = slices.Clone(roots)
 	c.updateWanted(func(w *want) bool {
 		news := !w.wish || !w.assumed
 		w.wish, w.assumed = true, true
 		if !w.Known && (!servedroots.Same(w.Roots, roots) || c.heldTo(w.boundary, b)) {
-			w.Roots, w.boundary, news = roots, b, true
+			w.Roots, w.boundary, w.whose, news = roots, b, whose, true
 			w.Gen++
 		}
 		return news

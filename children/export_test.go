@@ -23,7 +23,7 @@ func (s *Supervisor) Ensure(k spec.Key, roots []guard.Root) {
 
 // Recall is that of BoundedSupervisor, as Ensure is, for a session without roots.
 func (s *Supervisor) Recall(k spec.Key) *offers.Offer {
-	return s.WithBoundary(sandbox.Boundary{}).Recall(k, "", nil)
+	return s.WithBoundary(sandbox.Boundary{}).Recall(k, nil)
 }
 
 // SetRoots is that of BoundedSupervisor, as Ensure is.

@@ -158,6 +158,26 @@ func TestEagerChildStartsBehind(t *testing.T) {
 	})
 }
 
+// What a server at a URL offers that is served no roots is known everywhere, and to each later hub.
+func TestWhatSeesNoProjectIsKnownEverywhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k, dir := newKept(t), t.TempDir()
+		k.spec.URL, k.spec.Roots = "http://localhost/mcp", spec.RootsNone
+		k.warm()
+		for range 3 {
+			k.hub(func(s *children.Supervisor, _ *watcher) {
+				s.Ensure(one, []guard.Root{root(dir, "")})
+				synctest.Wait()
+				if st := s.Status()[0]; st.State != children.Cold || st.Tools != 1 {
+					t.Errorf("before a call: %+v", st)
+				}
+				acquireOne(t, s)
+			})
+		}
+	})
+}
+
 // TestListForOthersIsAGuess: a list for clients without capabilities serves those that
 // have some until the child has told them. Nobody gets that of another principal.
 func TestListForOthersIsAGuess(t *testing.T) {

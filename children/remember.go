@@ -19,9 +19,9 @@ import (
 
 // sights is what instances of one Spec can see besides what the Spec gives them.
 type sights struct {
-	roots     []guard.Root
-	boundary  sandbox.Boundary
-	principal string // whose the session is; "": the local user's, or nobody's
+	roots    []guard.Root
+	boundary sandbox.Boundary
+	whose    string // a session's that only those see who have the same rights; "": everybody's
 }
 
 // digest names what a child of this Spec offers to the clients of this Key, wherever it works.
@@ -49,11 +49,15 @@ func (c *common) seeing(digest string, s spec.Spec, at sights) string {
 	d := sha256.New()
 	put := func(text string) { d.Write(append(binary.AppendUvarint(nil, uint64(len(text))), text...)) }
 	put(digest)
-	put(at.principal)
+	put(at.whose)
 	if s.URL == "" {
 		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
 		put(at.boundary.WhyOpen)
+		for _, r := range at.boundary.Areas {
+			put(r.Path)
+		}
 	}
+	put("roots")
 	for _, r := range at.roots {
 		put(r.Path)
 	}
@@ -80,11 +84,20 @@ func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, gu
 
 // manner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
 func (c *common) manner(s spec.Spec, k spec.Key) *offers.Offer {
-	return c.memory.Recall(mannerOf(s), c.digest(s, k))
+	return c.memory.Recall(mannerOf(s), mannerDigest(c.digest(s, k)))
 }
 
 // mannerOf names manners in the memory, beside the offers of the same Spec.
 func mannerOf(s spec.Spec) string { return s.Name + " manner" }
+
+// mannerDigest is another digest than that of an offer: what sees no project has this one's for its offer.
+func mannerDigest(digest string) string {
+	if digest == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("manner " + digest))
+	return hex.EncodeToString(sum[:])
+}
 
 // recallManner starts the life of an instance: it looks up how the child was spoken to last.
 func (c *child) recallManner() {
@@ -96,7 +109,7 @@ func (c *child) recallManner() {
 }
 
 // sights is what the instance can see with what is wanted.
-func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, c.owner()} }
+func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
 
 // recall publishes what the child offered last when it could see what it would see now, unless it
 // was listed in this instance. An instance that may wait for a call does so from here on.
@@ -108,6 +121,7 @@ func (c *child) recall(w want) {
 	c.history.recalled, c.history.recalledFor = true, w.Gen
 	had := c.offer
 	c.offer, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
+	c.history.offered = c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):
@@ -131,17 +145,20 @@ func (c *child) lazy() bool {
 func (c *child) offers(o *offers.Offer) {
 	c.history.greeted, c.history.spoke, c.history.lives, c.history.guess = true, eraOf(o), o.Lives, false
 	c.history.listed = c.history.listed || !o.Lacks(offers.Tools)
-	o = o.Filled(c.offer)
+	if c.history.offered == c.history.seen || c.history.seen == "" {
+		o = o.Filled(c.offer) // else what it offered is of other roots
+	}
 	c.compare(o)
 	c.manner = o.Manner()
 	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
 		c.offer, c.history.news, c.history.newManner = o, false, false
 		return
 	}
-	c.manner, c.history.newManner = c.common.memory.Agree(mannerOf(c.spec), c.history.digest, c.manner)
+	c.manner, c.history.newManner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
 	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
 		c.history.seen = "" // it is told of other roots, and its list may be of either
 	}
+	c.history.offered = c.history.seen
 	agreed, news := c.common.memory.Agree(c.spec.Name, c.history.seen, o)
 	if !c.offer.Equal(agreed) {
 		c.offer = agreed
@@ -167,7 +184,7 @@ func (c *child) keep() {
 	c.common.forms.Keep(c.spec.Identity())
 	if c.history.newManner {
 		c.history.newManner = false
-		c.common.memory.Keep(c.history.digest, c.manner)
+		c.common.memory.Keep(mannerDigest(c.history.digest), c.manner)
 	}
 	if c.history.news {
 		c.history.news = false

@@ -11,13 +11,20 @@ import (
 // WithBoundary is the Supervisor for whoever has this boundary: what it says of roots says
 // with them what the kernel is to hold a confined instance to.
 func (s *Supervisor) WithBoundary(b sandbox.Boundary) BoundedSupervisor {
-	return BoundedSupervisor{s, b}
+	return BoundedSupervisor{s: s, boundary: b}
 }
 
 // A BoundedSupervisor is a Supervisor and a boundary.
 type BoundedSupervisor struct {
 	s        *Supervisor
 	boundary sandbox.Boundary
+	whose    string
+}
+
+// For returns the BoundedSupervisor for sessions of those who have the same rights: what is listed for them is shown to no one else.
+func (b BoundedSupervisor) For(whose string) BoundedSupervisor {
+	b.whose = whose
+	return b
 }
 
 // Prestart starts the instance although the first roots are not known yet. One that needs
@@ -36,7 +43,7 @@ func (s *Supervisor) Prestart(k spec.Key) {
 // its roots is what the boundary holds.
 func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
-		c.setRoots(roots, b.boundary, true)
+		c.setRoots(roots, b.boundary, b.whose, true)
 	}
 }
 
@@ -45,7 +52,7 @@ func (b BoundedSupervisor) Ensure(k spec.Key, roots []guard.Root) {
 // first roots are known is the same as after Prestart.
 func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
 	if c := b.s.instance(k); c != nil {
-		c.assume(roots, b.boundary)
+		c.assume(roots, b.boundary, b.whose)
 	}
 }
 
@@ -53,6 +60,6 @@ func (b BoundedSupervisor) Assume(k spec.Key, roots []guard.Root) {
 // from now on wait, bounded, until the child has applied it.
 func (b BoundedSupervisor) SetRoots(k spec.Key, roots []guard.Root) {
 	if c := b.s.child(k); c != nil {
-		c.setRoots(roots, b.boundary, false)
+		c.setRoots(roots, b.boundary, b.whose, false)
 	}
 }

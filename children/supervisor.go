@@ -384,12 +384,12 @@ func (s *Supervisor) current(k spec.Key, spec spec.Spec) *view {
 	return v
 }
 
-// Recall returns what a server offered when it was listed last for a principal with these roots, in this run of the hub
+// Recall returns what a server offered when it was listed last for those with the same rights and roots, in this run of the hub
 // or an earlier one with the very same entry and program, to a client with the same
 // capabilities, else with none; nil if that is not known. It reads at most two small
 // files and starts nothing. What comes from it may be shown; a Lease tells what the
 // server offers now.
-func (b BoundedSupervisor) Recall(k spec.Key, principal string, roots []guard.Root) *offers.Offer {
+func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer {
 	spec, ok := b.s.specOf(k)
 	if !ok {
 		return nil
@@ -397,11 +397,11 @@ func (b BoundedSupervisor) Recall(k spec.Key, principal string, roots []guard.Ro
 	if v := b.s.current(k, spec); v != nil && v.offer != nil && v.offer.Whole() {
 		return v.offer
 	}
-	return b.RecallAs(spec, k, principal, roots)
+	return b.RecallAs(spec, k, roots)
 }
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
-func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, principal string, roots []guard.Root) *offers.Offer {
-	o, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, principal})
+func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
+	o, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
 	return o
 }

@@ -187,7 +187,7 @@ func (p *planner) offerOf(conf *configuration.Configuration, c *Child) *offers.O
 	}
 	roots, common := conf.CommonRoots()[c.Spec.Name], p.h.sup.WithBoundary(conf.CommonBoundary(c))
 	for _, era := range []spec.Era{spec.EraAuto, spec.EraModern} {
-		if raw := common.RecallAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, "", roots); raw != nil {
+		if raw := common.RecallAs(c.Spec, spec.Key{Child: c.Spec.Name, Era: era}, roots); raw != nil {
 			return raw
 		}
 	}

@@ -102,7 +102,10 @@ func newBirth(cmd *exec.Cmd, noClone3 []unix.SockFilter) (b *birth, err error) {
 			return nil, err
 		}
 	}
-	b.then("prlimit", "", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, address(&b.limit))
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err == nil && b.limit.Hard > 0 && b.limit.Hard <= now.Max { // as os/exec does, if nothing else has changed it
+		b.then("prlimit", "", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, address(&b.limit))
+	}
 	b.then("seccomp", "", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, address(&b.program))
 	b.then("sigprocmask", "", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, address(&b.mask), 0, unsafe.Sizeof(b.mask))
 	b.then("fork/exec", cmd.Path, unix.SYS_EXECVE, address(b.path), address(&b.argv[0]), address(&b.envp[0]))

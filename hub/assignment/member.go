@@ -6,6 +6,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/offers"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
@@ -135,21 +136,22 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 // that is not known. It starts nothing.
 func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), m.recallsFor(c), roots)
+	return m.supervisor(c, m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
 }
 
-// recallsFor is the principal whose lists of a child the session is shown. What serves everybody is listed for nobody in particular.
-func (m *Member[S]) recallsFor(c *configuration.Child) string {
+// supervisor is the Supervisor for a child within a boundary. What serves everybody is listed for everybody.
+func (m *Member[S]) supervisor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
+	of := m.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {
-		return ""
+		return of
 	}
-	return m.Principal
+	return of.For(m.Rights)
 }
 
 // RecallAs is Recall for an entry that is not in force yet.
 func (m *Member[S]) RecallAs(conf *configuration.Configuration, c *configuration.Child, view rootsmgr.View) *offers.Offer {
 	roots := m.RootsFor(conf, c, view)
-	return m.table.Supervisor.WithBoundary(m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), m.recallsFor(c), roots)
+	return m.supervisor(c, m.boundaryOf(conf, c, view, roots)).RecallAs(c.Spec, m.KeyFor(c, roots), roots)
 }
 
 // ByRoots reports whether the session's roots decide which process serves it:

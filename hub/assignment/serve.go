@@ -131,7 +131,7 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 // serveChild gives a child new roots; where other roots mean another instance,
 // it moves the session there. assumed: the roots stand in for those to come.
 func (m *Member[S]) serveChild(c *configuration.Child, roots []guard.Root, boundary sandbox.Boundary, first, assumed bool) {
-	sup := m.table.Supervisor.WithBoundary(boundary)
+	sup := m.supervisor(c, boundary)
 	k := m.KeyFor(c, roots)
 	at, assigned := m.assigned.Load().Lookup(k.Child)
 	if assumed {

@@ -104,7 +104,9 @@ func (g *Group) Await(pidfd int, refused func()) {
 	told := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}, {Fd: int32(g.events), Events: unix.POLLPRI}}
 	for told[0].Revents == 0 {
 		var text [64]byte
-		_, _ = unix.Pread(g.events, text[:], 0) // the kernel tells of what changes after that
+		if _, err := unix.Pread(g.events, text[:], 0); err != nil { // the kernel tells of what changes after that
+			return // the group is gone
+		}
 		refused()
 		for again := true; again; {
 			_, err := unix.Poll(told, -1)

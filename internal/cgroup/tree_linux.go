@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +34,8 @@ type Tree struct {
 // Delegated makes a Tree of the control group of this process. The error says why it is
 // none, for a person.
 func Delegated() (*Tree, error) {
-	if _, _, err := unix.Syscall(unix.SYS_CLONE3, 0, 0, 0); err != unix.EINVAL { // of a size that is none
+	args := [11]uint64{0: unix.CLONE_INTO_CGROUP, 4: uint64(unix.SIGCHLD), 10: math.MaxInt32} // struct clone_args, with a group that is none
+	if _, _, err := unix.Syscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args), 0); err != unix.EBADF {
 		return nil, fmt.Errorf("a process cannot be started in another control group here (clone3: %w)", err)
 	}
 	path, err := Own()

@@ -39,7 +39,7 @@ func WhySecret(text []byte) string {
 	}
 	for _, c := range comments {
 		if c.Secret() {
-			return fmt.Sprintf("a comment in line %d looks like a credential", c.Number)
+			return fmt.Sprintf("line %d looks like a credential", c.Number)
 		}
 	}
 	return ""

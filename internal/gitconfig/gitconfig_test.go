@@ -99,7 +99,7 @@ func TestCredentials(t *testing.T) {
 		"[http]\nextraHeader = Authorization: Basic Zm9vOmJhcg==", "[http \"https://x.org\"]\nextraHeader = X: y", "[HTTP]\nEXTRAHEADER=x", "[http]\ncookieFile = ~/.cookies", "[sendemail]\nsmtpPass = hunter2", "[imap]\npass = x",
 		"[url \"https://user:pw@x.org/\"]\ninsteadOf = https://x.org/", "[url \"https://oauth2@x.org/\"]\ninsteadOf = gh:", "[url \"https://x-access-token:t@github.com\"]\ninsteadOf = a", "[url \"a\"]\ninsteadOf = https://me:x@y.z",
 		"[remote \"o\"]\nurl = HTTPS://tok@x.org/r", "[remote \"o\"]\nurl = ssh://me:pw@x.org/r", "[http]\nproxy = http://me:pw@proxy:1", "[http]\nproxy = me:pw@proxy:1", "[remote \"o\"]\nproxy = me@p", "[github]\ntoken = 0123456789abcdef",
-		"[gitlab \"x\"]\nprivateToken = x", "[credential \"https://x\"]\noauthClientSecret = x", "[credential]\nhelper = \"!f() { echo password=hunter2; }; f\"", "[alias]\nx = !curl -u me:pw https://x", "[core]\nsshCommand = sshpass -p x ssh",
+		"[url \"https://oauth2:s3cret@gitlab.example/\"]\n#\tinsteadOf = https://gitlab.example/", "[gitlab \"x\"]\nprivateToken = x", "[credential \"https://x\"]\noauthClientSecret = x", "[credential]\nhelper = \"!f() { echo password=hunter2; }; f\"", "[alias]\nx = !curl -u me:pw https://x", "[core]\nsshCommand = sshpass -p x ssh",
 		"[alias]\nx = !echo ghp_0123456789abcdefghij", "[a]\nk = glpat-0123456789abcdefghij", "[user]\nsigningKey = \"-----BEGIN OPENSSH PRIVATE KEY-----\"", "[svn-remote \"x\"]\npassword = x", "[http]\nextraHeader = \\\n  x",
 		"# extraHeader = Authorization: Bearer 0123456789", "[a]\n; token = abc", "[a]\nk = v # https://me:pw@x.org", "[a \"token=abcdefgh\"]\nk",
 	} {

@@ -21,7 +21,7 @@ type Line struct {
 // Name is how the variable is called, without the part in quotes, which may be an address with a password.
 func (l Line) Name() string { return l.Section + "." + l.Key }
 
-// A Comment is the text behind # or ; in a file.
+// A Comment is the text behind # or ; in a file, or what is in quotes in the head of a section, which may have no variable.
 type Comment struct {
 	Text   string
 	Number int
@@ -138,6 +138,7 @@ func (p *parser) quoted(c byte) error {
 				return errHeader
 			}
 			p.sub, p.hasSub = string(sub), true
+			p.comments = append(p.comments, Comment{p.sub, p.r.line})
 			return nil
 		case '\\':
 			if c = p.r.next(); c == '\n' {
