@@ -36,7 +36,7 @@ func TestSettingsOfGit(t *testing.T) {
 		"one without credentials":       {files: map[string]string{".gitconfig": person}, open: []string{".gitconfig"}},
 		"a header":                      {files: map[string]string{".gitconfig": person + header}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person", "http.https://x.org.extraheader": ""}, told: "line 5 holds a credential (http.extraheader)"},
 		"an address with a user":        {files: map[string]string{".gitconfig": "[url \"https://me:" + gitToken + "@x.org/\"]\n\tinsteadOf = https://x.org/\n" + person}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "(url.insteadof)"},
-		"a comment":                     {files: map[string]string{".gitconfig": person + "# token = " + gitToken + "\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "a comment in line 4"},
+		"a comment":                     {files: map[string]string{".gitconfig": person + "# token = " + gitToken + "\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "line 4 looks like a credential"},
 		"what git does not read either": {files: map[string]string{".gitconfig": person + "[x\ntoken = " + gitToken + "\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}, told: "cannot be told"},
 		"one that is too long":          {files: map[string]string{".gitconfig": person + strings.Repeat("# x\n", 1<<19)}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": ""}, told: "more than"},
 		"two files": {
