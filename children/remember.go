@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"mcphub/children/offers"
@@ -54,7 +55,9 @@ func (c *common) seeing(digest string, s spec.Spec, at sights) string {
 		put(c.machineOf(s).WorkingDir(s.Program(), at.roots))
 		put(at.boundary.WhyOpen)
 		for _, r := range at.boundary.Areas {
-			put(r.Path)
+			if !slices.ContainsFunc(at.roots, func(root guard.Root) bool { return root.Path == r.Path }) {
+				put(r.Path)
+			}
 		}
 	}
 	put("roots")

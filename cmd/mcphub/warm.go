@@ -20,6 +20,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/layout"
+	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 	"mcphub/internal/service"
 	"mcphub/rootsmgr"
@@ -103,8 +104,13 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	done := make(chan error, 1)
 	go func() { done <- sup.Run(runCtx) }()
 	key := func(name string) spec.Key { return spec.Key{Child: name, Instance: "warm"} }
-	for _, spec := range options.Specs {
-		sup.WithBoundary(sandbox.Boundary{}).Ensure(key(spec.Name), roots)
+	within := sup.WithBoundary(sandbox.Boundary{})
+	for i := range cfg.Children {
+		its := within
+		if cfg.Children[i].Spec.Share != spec.ShareAll { // what serves everybody is listed for everybody
+			its = within.For(principal.User().RightsKey())
+		}
+		its.Ensure(key(cfg.Children[i].Spec.Name), roots)
 	}
 	for _, spec := range options.Specs {
 		select {
