@@ -400,6 +400,15 @@ func (b BoundedSupervisor) Recall(k spec.Key, roots []guard.Root) *offers.Offer 
 	return b.RecallAs(spec, k, roots)
 }
 
+// Manner returns how a server was spoken to last and what it is able to do, with whatever roots; nil if that is not known.
+func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
+	spec, ok := s.specOf(k)
+	if !ok {
+		return nil
+	}
+	return s.common.manner(spec, k)
+}
+
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
 	o, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})

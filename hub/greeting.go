@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"mcphub/children/offers"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
 	"mcphub/rootsmgr"
@@ -17,20 +18,25 @@ import (
 const greetingWait = 500 * time.Millisecond
 
 // offersAtGreeting returns what the children offer as far as it is known, also of those that wait for the
-// client's roots: what they offered last with the roots that the client will probably have.
+// client's roots: what they offered last with the roots that the client will probably have, else what they are
+// able to do, which a client asks for once.
 func (s *Session) offersAtGreeting(ctx context.Context) (*configuration.Configuration, map[string]*catalog.Offer) {
 	conf, known := s.Offers()
 	view, ok := s.likelyRoots(ctx, conf)
-	if !ok {
-		return conf, known
-	}
 	for i := range conf.Children {
 		c := &conf.Children[i]
 		if known[c.Spec.Name] != nil || conf.Denied(c.Spec.Name) {
 			continue
 		}
-		if raw := s.member.Recall(conf, c, view); raw != nil {
-			known[c.Spec.Name] = conf.KeepOffer(c, raw)
+		var raw *offers.Offer
+		if ok {
+			raw = s.member.Recall(conf, c, view)
+		}
+		if raw == nil {
+			raw = s.member.Manner(c)
+		}
+		if raw != nil {
+			known[c.Spec.Name] = conf.ReadOffer(c, raw)
 		}
 	}
 	return conf, known

@@ -101,9 +101,9 @@ func (o *Offer) Failed() Lists { return o.failed }
 // Lacks reports whether the list of a Kind could not be read.
 func (o *Offer) Lacks(k Kind) bool { return o.failed&(1<<k) != 0 }
 
-// Manner returns how the child is spoken to, without anything that it says to clients.
+// Manner returns how the child is spoken to and what it is able to do, without any text that a model reads.
 func (o *Offer) Manner() *Offer {
-	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both}
+	return &Offer{ServerVersion: o.ServerVersion, Protocol: o.Protocol, Proposed: o.Proposed, Both: o.Both, Capabilities: o.Capabilities}
 }
 
 // Unread reports whether the list of a Kind could not be read, or is not known to the child that declares it: it may have what is not listed.

@@ -50,7 +50,7 @@ var honestDays = map[string]struct {
 		{what: "a repository", root: "dev", line: `git init -q -b main proj && cd proj && git add . && git -c user.name=a -c user.email=a@b commit -qm x && git worktree add -q ../tree`},
 		{what: "its worktree", root: "dev/tree", line: "git status && cat x"},
 		{what: "work in the worktree", root: "dev/tree", line: "echo y > y && git add y && git -c user.name=a -c user.email=a@b commit -qm y"},
-		{what: "the repository, with a window on its worktree before", root: "dev/proj", line: "git merge -q $(git branch --format='%(refname:short)' | grep tree) && cat y"},
+		{what: "the repository, with a window on its worktree before", root: "dev/proj", line: "git merge -q $(git branch --list '*tree*' --format='%(refname:short)') && cat y"},
 		{what: "a clone", root: "dev", line: "git clone -q proj copy && cat copy/x"},
 		{what: "a pull that brings a workspace", root: "dev",
 			line: `cd proj && mkdir -p packages/lib node_modules && echo '{}' > packages/lib/package.json && echo '{"workspaces":["packages/*"]}' > package.json && cp ../tools/run run && ln -s ../packages/lib node_modules/lib && git add -A && git -c user.name=a -c user.email=a@b commit -qm w && cd ../copy && git pull -q && ls node_modules/lib/`},

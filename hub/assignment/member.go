@@ -139,6 +139,11 @@ func (m *Member[S]) Recall(conf *configuration.Configuration, c *configuration.C
 	return m.supervisor(c, m.boundaryOf(conf, c, view, roots)).Recall(m.KeyFor(c, roots), roots)
 }
 
+// Manner returns what a child is able to do, as it was last, with whatever roots; nil if that is not known.
+func (m *Member[S]) Manner(c *configuration.Child) *offers.Offer {
+	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
+}
+
 // supervisor is the Supervisor for a child within a boundary. What serves everybody is listed for everybody.
 func (m *Member[S]) supervisor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
 	of := m.table.Supervisor.WithBoundary(boundary)
