@@ -72,17 +72,18 @@ func (c *common) seeing(digest string, s spec.Spec, at sights) string {
 // a client of the same principal without capabilities. That is
 // a guess if they have capabilities: some servers offer more tools to a client that
 // can be asked. A child may offer each principal something else, so nobody gets a
-// guess from the list of another.
-func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, guess bool) {
-	if o := c.memory.Recall(s.Name, c.seeing(c.digest(s, k), s, at)); o != nil {
-		return o, false
+// guess from the list of another. seen is the digest of the Spec with what can be seen.
+func (c *common) recall(s spec.Spec, k spec.Key, at sights) (o *offers.Offer, seen string, guess bool) {
+	seen = c.seeing(c.digest(s, k), s, at)
+	if o := c.memory.Recall(s.Name, seen); o != nil {
+		return o, seen, false
 	}
 	plain, ok := c.plainDigest(s, k)
 	if !ok {
-		return nil, false
+		return nil, seen, false
 	}
 	o = c.memory.Recall(s.Name, c.seeing(plain, s, at))
-	return o, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.client(k).Capabilities))
+	return o, seen, o != nil && !bytes.Equal(s.Capabilities(nil), s.Capabilities(c.client(k).Capabilities))
 }
 
 // manner is how a child of this Spec was spoken to last by the clients of this Key; nil if that is not known.
@@ -123,8 +124,7 @@ func (c *child) recall(w want) {
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
 	had := c.offer
-	c.offer, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
-	c.history.offered = c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w))
+	c.offer, c.history.offered, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):

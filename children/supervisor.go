@@ -411,6 +411,6 @@ func (s *Supervisor) Manner(k spec.Key) *offers.Offer {
 
 // RecallAs is Recall for an entry that is not configured yet, or otherwise.
 func (b BoundedSupervisor) RecallAs(spec spec.Spec, k spec.Key, roots []guard.Root) *offers.Offer {
-	o, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
+	o, _, _ := b.s.common.recall(spec.WithDefaults(), k, sights{roots, b.boundary, b.whose})
 	return o
 }
