@@ -12,10 +12,9 @@ import (
 // ExtensionUI is the key of the extension for apps.
 const ExtensionUI = "io.modelcontextprotocol/ui"
 
-// appOf reads what a definition of a tool says of its app: is tells that it has
-// one, or is there for one; uri is the resource, where it names one.
-func appOf(def []byte) (uri string, is bool) {
-	meta := jsonrpc.Get(def, "_meta")
+// appOf reads what the _meta of a tool says of its app: is tells that it has
+// one, or is there for one; uri is the resource, if it names one.
+func appOf(meta []byte) (uri string, is bool) {
 	for _, at := range resourceURIs(meta) {
 		if text, ok := jsonrpc.String(at); ok && hasScheme(text, uiScheme) {
 			return text, true

@@ -157,7 +157,7 @@ func (c *Catalog) makeLists() {
 		return list(func(t *Tool) []byte { return t.olderDef(ids) })
 	})
 	c.modernTools = sync.OnceValue(func() *Pages {
-		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || t.id != "" || taskSupport(t.Def) != nil }) {
+		if !slices.ContainsFunc(all, func(t *Tool) bool { return t.older || t.id != "" || t.tasks }) {
 			return c.Pages(offers.Tools)
 		}
 		return list(func(t *Tool) []byte { return untasked(t.Def) })

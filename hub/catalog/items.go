@@ -26,20 +26,21 @@ func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
 	seen := map[string]bool{}
 	size := 0
 	for i, raw := range entries {
-		remote, ok := jsonrpc.String(jsonrpc.Get(raw, l.Key))
+		given := definition.Read(raw)
+		remote, ok := jsonrpc.String(given.Get(l.Key))
 		size += len(raw)
 		reason := ""
 		switch {
 		case !ok || remote == "":
 			reason = fmt.Sprintf("it is no %s with a %s", l.Noun, l.Key)
-		case !unambiguous(raw):
+		case !unambiguous(given.Members):
 			reason = "its definition has a member twice"
 		case seen[remote]:
 			reason = fmt.Sprintf("a second %s of this %s; the first one counts", l.Noun, l.Key)
 		case size > b.cfg.Limit:
 			reason = b.tooMuch(k)
 		}
-		def, mended, err := definition.Check(k, raw)
+		def, mended, err := definition.Check(k, given)
 		if reason == "" && err != nil {
 			reason = err.Error()
 		}
@@ -53,7 +54,7 @@ func (o *Offer) readItems(k offers.Kind, child *Child, entries [][]byte) {
 		}
 		seen[remote] = true
 		o.Mended = appendMended(o.Mended, label, mended)
-		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(def), by: b}
+		it := &Item{Name: remote, Child: child.Name, Remote: remote, Def: cleaned(def.Text), by: b}
 		if l.ByName() {
 			it.Name = b.cfg.Names.exposed(it.Child, child.Prefix, remote)
 			it.Def = withKey(it.Def, l.Key, it.Name)

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"mcphub/children/offers"
@@ -30,6 +31,7 @@ type Tool struct {
 
 	mended []string // what was mended in its definition, for people
 	older  bool     // clients before 2026-07-28 read another definition, or none
+	tasks  bool     // its definition tells whether its calls can be tasks of 2025-11-25
 	id     string   // of the schema of its results; "" for none
 	entry  []byte   // definition as the child gave it
 	by     *Builder // that read it
@@ -46,22 +48,23 @@ const hidden = "excluded by hub.json"
 
 // tool makes a Tool of one entry of a child's list, or says why not.
 func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, string) {
-	remote, ok := jsonrpc.String(jsonrpc.Get(raw, "name"))
+	given := definition.Read(raw)
+	remote, ok := jsonrpc.String(given.Get("name"))
 	if !ok || remote == "" {
 		return nil, "it is no tool definition with a name"
 	}
-	if !unambiguous(raw) {
+	if !unambiguous(given.Members) {
 		return nil, "its definition has a member twice"
 	}
 	t := &Tool{Child: child.Name, Remote: remote, Offer: offer, by: b, entry: raw}
 	if !child.wants(remote) {
 		return t, hidden
 	}
-	def, mended, err := definition.Check(offers.Tools, raw)
+	def, mended, err := definition.Check(offers.Tools, given)
 	if err != nil {
 		return t, err.Error()
 	}
-	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, def)
+	checked, err := b.cfg.Checker.Tool(child.Name, offer.ServerName, def.Text)
 	if err != nil {
 		return t, err.Error()
 	}
@@ -69,22 +72,24 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 	if err != nil {
 		changed = []string{err.Error() + ", so that they do not get it"}
 	}
-	t.older, t.mended, t.id = len(changed) > 0, mended, definition.ResultID(def)
+	results := def.Get("outputSchema")
+	t.older, t.mended, t.id = len(changed) > 0, mended, definition.ResultID(results)
 	for _, change := range changed {
 		t.mended = append(t.mended, "for clients before 2026-07-28: "+change)
 	}
 	t.Checked = checked
 	t.Costly = bytes.Contains(raw, []byte(`"pattern`)) || bytes.Contains(raw, []byte(`\u`)) || len(raw) > cheapDefinition
 	t.Name = b.cfg.Names.exposed(t.Child, child.Prefix, remote)
-	t.Def = withKey(cleaned(def), "name", t.Name)
-	if child.CutsResults && jsonrpc.Get(t.Def, "outputSchema") != nil {
+	t.Def = withKey(cleaned(def.Text), "name", t.Name)
+	if child.CutsResults && results != nil {
 		t.Def = jsonrpc.Without(t.Def, "outputSchema") // a client that knows it refuses a result that lacks what was cut
 	}
-	if taskSupport(t.Def) != nil && !makesTasks(offer) {
+	t.tasks = jsonrpc.Get(def.Get("execution"), "taskSupport") != nil
+	if t.tasks && !makesTasks(offer) {
 		t.Def = untasked(t.Def)
 	}
-	t.ui, t.app = appOf(raw)
-	t.Mirrors, _ = mirror.Marks(jsonrpc.Get(raw, "inputSchema")) // an invalid one says nothing: clients leave the tool out
+	t.ui, t.app = appOf(def.Get("_meta"))
+	t.Mirrors, _ = mirror.Marks(def.Get("inputSchema")) // an invalid one says nothing: clients leave the tool out
 	t.plain = &Plain{}
 	return t, ""
 }
@@ -94,7 +99,7 @@ func (b *Builder) tool(child *Child, offer *offers.Offer, raw []byte) (*Tool, st
 func (t *Tool) olderDef(ids map[string]string) []byte {
 	def := t.Def
 	if t.older {
-		older, _, err := definition.Older(def)
+		older, _, err := definition.Older(definition.Read(def))
 		if err != nil {
 			return nil
 		}
@@ -120,12 +125,10 @@ func makesTasks(offer *offers.Offer) bool {
 	return !offer.Modern() && jsonrpc.Get(jsonrpc.Get(requests, "tools"), "call") != nil
 }
 
-// taskSupport is what a definition says of tasks of 2025-11-25, nil where it says nothing.
-func taskSupport(def []byte) []byte { return jsonrpc.Get(jsonrpc.Get(def, "execution"), "taskSupport") }
-
-// untasked returns a definition of a tool whose calls can be no such tasks.
+// untasked returns a definition of a tool whose calls can be no tasks of 2025-11-25.
 func untasked(def []byte) []byte {
-	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: taskSupport(def), With: []byte(`"forbidden"`)}))
+	support := jsonrpc.Get(jsonrpc.Get(def, "execution"), "taskSupport")
+	return jsonrpc.Join(jsonrpc.Splice(def, jsonrpc.Edit{Old: support, With: []byte(`"forbidden"`)}))
 }
 
 // TokenBytes is how many bytes of a definition count as one token of a model's
@@ -149,15 +152,13 @@ func (t *Tool) Note() string {
 
 // unambiguous reports whether an object has no member twice: of two, this hub
 // would take one and a client perhaps the other.
-func unambiguous(raw []byte) bool {
-	seen := map[string]bool{}
-	ok := true
-	err := jsonrpc.Members(raw, func(name string, _ []byte) bool {
-		ok = ok && !seen[name]
-		seen[name] = true
-		return ok
-	})
-	return ok && err == nil
+func unambiguous(members []jsonrpc.Member) bool {
+	names := make([]string, len(members))
+	for i := range members {
+		names[i] = members[i].Name
+	}
+	slices.Sort(names)
+	return len(slices.Compact(names)) == len(members)
 }
 
 // SameDefinition reports whether a child defined both tools alike, byte for byte,

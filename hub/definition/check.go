@@ -28,18 +28,33 @@ func (f *Fault) Error() string { return fmt.Sprintf("its member %s %s", shown(f.
 
 func shown(text string) string { return printable.Escape(text, 200) }
 
+// A Definition is what a server lists: one JSON value without blanks around it, and its members, none if it is no object.
+type Definition struct {
+	Text    []byte
+	Members []jsonrpc.Member
+}
+
+// Read reads the members of a definition.
+func Read(text []byte) Definition { return Definition{text, jsonrpc.MembersOf(text)} }
+
+// Get returns the raw value of a member; nil if there is none.
+func (d Definition) Get(name string) []byte { return jsonrpc.Find(d.Members, name) }
+
 // Check returns a definition that every client of 2026-07-28 reads, and for people what was mended in it. A valid one is returned as
-// it is. def is one JSON value without blanks around it. The error is a *Fault.
-func Check(kind offers.Kind, def []byte) (_ []byte, mended []string, err error) {
+// it is. The error is a *Fault.
+func Check(kind offers.Kind, d Definition) (_ Definition, mended []string, err error) {
 	if shapes[kind] == nil {
-		return def, nil, nil
+		return d, nil, nil
 	}
-	if nesting.TooDeep(def, maxDepth) >= 0 {
-		return nil, nil, &Fault{"/", fmt.Sprintf("nests more than %d deep", maxDepth)}
+	if nesting.TooDeep(d.Text, maxDepth) >= 0 {
+		return Definition{}, nil, &Fault{"/", fmt.Sprintf("nests more than %d deep", maxDepth)}
 	}
-	var w walk
-	def, err = w.value(def, shapes[kind], "")
-	return def, w.mended, err
+	w := walk{of: d}
+	text, err := w.value(d.Text, shapes[kind], "")
+	if err != nil || same(text, d.Text) {
+		return d, w.mended, err
+	}
+	return Read(text), w.mended, nil
 }
 
 // maxDepth is how deep a definition may nest. Parsers of official clients give up a message at 200 levels, or recurse until their stack is spent.
@@ -47,29 +62,38 @@ const maxDepth = 180
 
 // Older returns the definition of a tool, which [Check] has returned, for clients before 2026-07-28. If they cannot read the schema of its
 // results, it is left out, since a client without one takes any result.
-func Older(def []byte) (_ []byte, mended []string, err error) {
+func Older(d Definition) (_ []byte, mended []string, err error) {
 	var w walk
-	older, err := w.value(def, olderTool, "")
-	results := jsonrpc.Get(older, "outputSchema")
-	if err != nil || results == nil {
-		return older, w.mended, err
+	arguments, results := d.Get("inputSchema"), d.Get("outputSchema")
+	made, err := w.value(arguments, olderSchema, "/inputSchema")
+	if err != nil {
+		return nil, nil, err
+	}
+	edits := []jsonrpc.Edit{{Old: arguments, With: made}}
+	if results == nil {
+		return replaced(d.Text, edits), w.mended, nil
 	}
 	before := len(w.mended)
-	made, err := w.results(results)
-	if err != nil {
+	if made, err = w.results(results); err != nil {
 		w.mended = w.mended[:before]
 		w.mend("/outputSchema", "is left out: %v", err)
-		return jsonrpc.Without(older, "outputSchema"), w.mended, nil
+		return jsonrpc.Without(replaced(d.Text, edits), "outputSchema"), w.mended, nil
 	}
-	if !same(made, results) {
-		older = jsonrpc.Join(jsonrpc.Splice(older, jsonrpc.Edit{Old: results, With: made}))
+	return replaced(d.Text, append(edits, jsonrpc.Edit{Old: results, With: made})), w.mended, nil
+}
+
+// replaced returns def with the edits that change something; def itself if none does.
+func replaced(def []byte, edits []jsonrpc.Edit) []byte {
+	edits = slices.DeleteFunc(edits, func(e jsonrpc.Edit) bool { return same(e.Old, e.With) })
+	if len(edits) == 0 {
+		return def
 	}
-	return older, w.mended, nil
+	return jsonrpc.Join(jsonrpc.Splice(def, edits...))
 }
 
 // ResultID returns the identifier of the schema of a tool's results, "" if it has none. v1 of the SDK keeps what it compiled by it.
-func ResultID(def []byte) (id string) {
-	_ = jsonrpc.Members(jsonrpc.Get(def, "outputSchema"), func(name string, value []byte) bool {
+func ResultID(schema []byte) (id string) {
+	_ = jsonrpc.Members(schema, func(name string, value []byte) bool {
 		if name == "$id" { // if there are two, the last one counts in JavaScript
 			id, _ = jsonrpc.String(value)
 		}
@@ -102,7 +126,23 @@ func (w *walk) results(schema []byte) ([]byte, error) {
 }
 
 // A walk compares one definition with its shape.
-type walk struct{ mended []string }
+type walk struct {
+	of     Definition // its members are not read again
+	mended []string
+}
+
+// members is [jsonrpc.Members] of a value in the definition.
+func (w *walk) members(v []byte, yield func(name string, value []byte) bool) error {
+	if !same(v, w.of.Text) {
+		return jsonrpc.Members(v, yield)
+	}
+	for _, m := range w.of.Members {
+		if !yield(m.Name, m.Value) {
+			break
+		}
+	}
+	return nil
+}
 
 // maxMended is how many mends of one definition are named.
 const maxMended = 20
@@ -165,11 +205,14 @@ func (w *walk) object(v []byte, s *shape, at string) ([]byte, error) {
 	default:
 		return nil, &Fault{orRoot(at), "is no object"}
 	}
+	if s.takesAnyMembers() {
+		return v, nil
+	}
 	var made []byte // the object with what is mended; nil as long as nothing is
 	var err error
 	var has []string
 	at += "/"
-	if readErr := jsonrpc.Members(v, func(name string, value []byte) bool {
+	if readErr := w.members(v, func(name string, value []byte) bool {
 		member := s.members[name]
 		if s.form == record {
 			member = s.each
@@ -252,20 +295,19 @@ func (w *walk) list(v []byte, each *shape, at string) ([]byte, error) {
 		i++
 		return true
 	})
-	if err != nil || len(edits) == 0 {
-		return v, err
-	}
-	return jsonrpc.Join(jsonrpc.Splice(v, edits...)), nil
+	return replaced(v, edits), err
 }
 
 func (w *walk) scalar(v []byte, s *shape, at string) ([]byte, error) {
 	isText := v[0] == '"' // also one of bad UTF-8, which passes as it is
-	said, _ := jsonrpc.String(v)
-	switch s.form {
-	case text:
+	if s.form == text {
 		if !isText {
 			return nil, &Fault{at, "is no text"}
 		}
+		return v, nil
+	}
+	said, _ := jsonrpc.String(v)
+	switch s.form {
 	case flag:
 		switch {
 		case string(v) == "true" || string(v) == "false":

@@ -89,7 +89,7 @@ func TestCheck(t *testing.T) {
 		{template, `{"uriTemplate":"a:{b}","name":"r","a/b":1,"title":7}`, "!/title", ""},
 		{offers.Skills, `{"uri":7}`, "", ""},
 	} {
-		got, mended, err := Check(tc.kind, []byte(tc.def))
+		got, mended, err := Check(tc.kind, Read([]byte(tc.def)))
 		if pointer, refused := strings.CutPrefix(tc.want, "!"); refused {
 			if fault, ok := err.(*Fault); !ok || fault.Pointer != pointer || !strings.Contains(err.Error(), pointer+" ") {
 				t.Errorf("%s: %v, want a fault at %s", tc.def, err, pointer)
@@ -100,11 +100,11 @@ func TestCheck(t *testing.T) {
 		if want == "" {
 			want = tc.def
 		}
-		if err != nil || string(got) != want || strings.Join(mended, "; ") != tc.mended {
-			t.Errorf("%s: %s, %q, %v", tc.def, got, mended, err)
+		if err != nil || string(got.Text) != want || strings.Join(mended, "; ") != tc.mended {
+			t.Errorf("%s: %s, %q, %v", tc.def, got.Text, mended, err)
 		}
-		if again, mended, err := Check(tc.kind, got); err != nil || len(mended) > 0 || string(again) != string(got) {
-			t.Errorf("what is mended is wrong again: %s, %q, %v", again, mended, err)
+		if again, mended, err := Check(tc.kind, got); err != nil || len(mended) > 0 || string(again.Text) != string(got.Text) {
+			t.Errorf("what is mended is wrong again: %s, %q, %v", again.Text, mended, err)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestOlder(t *testing.T) {
 		out(chain(120)):                                                                                            "",
 		`{"name":"t","inputSchema":{"type":"object"},"outputSchema":{}}`:                                           `{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}`,
 	} {
-		got, mended, err := Older([]byte(def))
+		got, mended, err := Older(Read([]byte(def)))
 		switch {
 		case want == "!":
 			if err == nil {
@@ -228,11 +228,11 @@ func TestPatterns(t *testing.T) {
 // TestMendsAreBounded: of a definition with many mistakes some are named. What its server calls them is clipped and controls no terminal.
 func TestMendsAreBounded(t *testing.T) {
 	t.Parallel()
-	def, mended, err := Check(offers.Prompts, []byte(`{"name":"p","arguments":[`+strings.Repeat(`{"name":"a","title":null},`, 100)+`{"name":"a"}]}`))
-	if err != nil || strings.Contains(string(def), "null") || len(mended) != maxMended+1 || mended[maxMended] != "and more" {
-		t.Errorf("%s, %q, %v", def, mended, err)
+	def, mended, err := Check(offers.Prompts, Read([]byte(`{"name":"p","arguments":[`+strings.Repeat(`{"name":"a","title":null},`, 100)+`{"name":"a"}]}`)))
+	if err != nil || strings.Contains(string(def.Text), "null") || len(mended) != maxMended+1 || mended[maxMended] != "and more" {
+		t.Errorf("%s, %q, %v", def.Text, mended, err)
 	}
-	_, _, err = Older([]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"\u001b[31m` + strings.Repeat("x", 500) + `":7}}}`))
+	_, _, err = Older(Read([]byte(`{"name":"t","inputSchema":{"type":"object","properties":{"\u001b[31m` + strings.Repeat("x", 500) + `":7}}}`)))
 	if err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), `/inputSchema/properties/\x1b[31mxxx`) {
 		t.Errorf("%v", err)
 	}
@@ -245,24 +245,24 @@ func TestCheckProperty(t *testing.T) {
 	seeds.Check(t, func(t *rapid.T) {
 		kind := offers.Kind(rapid.IntRange(int(offers.Tools), int(offers.Templates)).Draw(t, "kind"))
 		def := value(shapes[kind]).Draw(t, "definition")
-		got, mended, err := Check(kind, []byte(def))
+		got, mended, err := Check(kind, Read([]byte(def)))
 		switch {
 		case err != nil:
 			refused++
 			return
 		case len(mended) == 0:
 			passed++
-			if string(got) != def {
-				t.Fatalf("%s became %s", def, got)
+			if string(got.Text) != def {
+				t.Fatalf("%s became %s", def, got.Text)
 			}
 		default:
 			mendedSome++
 		}
-		if !json.Valid(got) {
-			t.Fatalf("%s became %s", def, got)
+		if !json.Valid(got.Text) {
+			t.Fatalf("%s became %s", def, got.Text)
 		}
-		if again, mended, err := Check(kind, got); err != nil || len(mended) > 0 || string(again) != string(got) {
-			t.Fatalf("%s became %s, which is wrong again: %q %v", def, got, mended, err)
+		if again, mended, err := Check(kind, got); err != nil || len(mended) > 0 || string(again.Text) != string(got.Text) {
+			t.Fatalf("%s became %s, which is wrong again: %q %v", def, got.Text, mended, err)
 		}
 	})
 	if passed == 0 || mendedSome == 0 || refused == 0 {

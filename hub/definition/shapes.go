@@ -34,6 +34,11 @@ type shape struct {
 	absent  string  // what stands for a needed member that is absent or null: JSON; "": nothing does
 }
 
+// takesAnyMembers reports whether an object fits whatever its members are, so that they need not be read.
+func (s *shape) takesAnyMembers() bool {
+	return len(s.members) == 0 && len(s.needs) == 0 && (s.each == nil || s.each.form == anything)
+}
+
 var (
 	anyValue  = &shape{form: anything}
 	aText     = &shape{form: text}
@@ -88,8 +93,8 @@ var shapes = [offers.Kinds]*shape{
 	offers.Templates: with(map[string]*shape{"uriTemplate": aText, "mimeType": aText, "annotations": annotations}, "uriTemplate"),
 }
 
-// olderTool is the shape of a tool for clients before 2026-07-28: each property of a schema is an object.
-var olderTool = &shape{form: object, members: map[string]*shape{"inputSchema": schemaOf(&shape{form: schema})}}
+// olderSchema is the shape of the schema of arguments for clients before 2026-07-28: each property is an object.
+var olderSchema = schemaOf(&shape{form: schema})
 
 // resultSchema is the shape of the schema of results for those clients: results are objects. v1 of the SDK also compiles each of these schemas when it
 // lists tools, by Ajv with the keywords of draft-07, and gives up the list if one does not compile. What no shape tells, see [compile].

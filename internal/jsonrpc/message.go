@@ -53,14 +53,7 @@ func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 func (m *Message) IsResponse() bool { return m.Method == "" && m.ID != nil }
 
 // Param returns the raw value of one member of Params, nil when absent.
-func (m *Message) Param(name string) []byte {
-	for i := range m.Members {
-		if m.Members[i].Name == name {
-			return m.Members[i].Value
-		}
-	}
-	return nil
-}
+func (m *Message) Param(name string) []byte { return Find(m.Members, name) }
 
 // Offset returns where value, a part of Params or of one of its members,
 // begins within Params.

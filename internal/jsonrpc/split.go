@@ -419,6 +419,16 @@ func MembersOf(raw []byte) (members []Member) {
 	return members
 }
 
+// Find returns the raw value of the first of these members that is called name; nil if there is none.
+func Find(members []Member, name string) []byte {
+	for i := range members {
+		if members[i].Name == name {
+			return members[i].Value
+		}
+	}
+	return nil
+}
+
 // AppendMembers is AppendMember for the members of a raw object whose names pass.
 func AppendMembers(b, object []byte, pass func(name string) bool) []byte {
 	_ = Members(object, func(name string, value []byte) bool {
