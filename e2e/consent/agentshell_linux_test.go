@@ -172,13 +172,12 @@ func TestAnAgentsShellAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestAnAgentsShellAllowsNothing: what an agent runs in its shell may print what a path would open, and opens none, with a terminal or without. The
-// control is the same command of a person, beside the client.
+// TestAnAgentsShellAllowsNothing: what an agent runs in its shell may print what a path would open, and opens none, at a terminal of its own either. The
+// control is the same command of a person, beside the client. Without a terminal it is e2e/kernel's.
 func TestAnAgentsShellAllowsNothing(t *testing.T) {
 	t.Parallel()
 	needs.Line(t, "script setsid")
 	for name, c := range map[string]struct{ line, told string }{
-		"allow":                  {`"$HUB" allow --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},
 		"allow at a terminal":    {`script -qefc "$HUB allow --config $D/hub.json files $D/far" "$D/out" <"$D/keys" >/dev/null`, "what a client of a hub starts"},
 		"allow in a new session": {`setsid -w "$HUB" allow --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},
 		"revoke":                 {`"$HUB" revoke --config "$D/hub.json" files "$D/far" >"$D/out" 2>&1 </dev/null`, "what a client of a hub starts"},

@@ -156,41 +156,46 @@ func TestAPersonAnswersForAServer(t *testing.T) {
 func TestAPersonAnswersForALink(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
-	r := newRelinked(t, "world", false)
-	r.Sockets, r.apart = world.SocketsIn(t), true
-	kid := obj{"sandbox": obj{"read": []string{"~/conf"}}}
-	s := r.session("victim", kid, r.Project)
-	if said := r.does(s, "cat conf/app"); !strings.Contains(said, "honest") {
+	w := world.New(t)
+	w.Sockets = world.SocketsIn(t)
+	w.Write("home/dotfiles/conf/app", "honest\n")
+	w.Write("home/private/x", world.SecretText)
+	link, was, now := w.Path("home", "conf"), w.Path("home", "dotfiles", "conf"), w.Path("home", "private")
+	world.Symlink(t, was, link)
+	config := w.Config(obj{"kid": shellServer(obj{"sandbox": obj{"read": []string{link}}})})
+	s := shellHub(w, config, w.Project)
+	does := func(s *world.Session, line string) string {
+		return s.MustCallArgs("kid__shell", obj{"command": line}).Text
+	}
+	if said := does(s, "cat "+link+"/app"); !strings.Contains(said, "honest") {
 		t.Fatalf("an honest link does not work: %s", said)
 	}
-	other := r.session("other", obj{}, r.Path("home", "dotfiles"))
-	if said := r.does(other, "cd dotfiles; rm -rf conf; ln -s "+r.Path("home", "private")+" conf; readlink conf"); !strings.Contains(said, "private") {
+	other := shellHub(w, w.Write("other.json", world.Raw(t, obj{"mcpServers": obj{"kid": shellServer(nil)}})), w.Path("home", "dotfiles"))
+	if said := does(other, "rm -rf "+was+"; ln -s "+now+" "+was+"; readlink "+was); !strings.Contains(said, "private") {
 		t.Fatalf("the other session could not plant a link: %s", said)
 	}
 	other.End(world.StopBound)
-	config := r.Path("victim.json")
 	secret := func() bool {
 		t.Helper()
-		if said, status := ranWithout(r.World, "restart", "kid", "--config", config); status != 0 {
+		if said, status := ranWithout(w, "restart", "kid", "--config", config); status != 0 {
 			t.Fatalf("restart ends with %d:\n%s", status, said)
 		}
-		return strings.Contains(r.does(s, "cat conf/x; true"), world.SecretText)
+		return strings.Contains(does(s, "cat "+link+"/x; true"), world.SecretText)
 	}
 	if secret() {
 		t.Error("it is open, and nobody was asked")
 	}
-	link, was, now := r.Path("home", "conf"), r.Path("home", "dotfiles", "conf"), r.Path("home", "private")
-	namesQuestion(r.World, config, link+" led to "+was+" and leads to "+now)
+	namesQuestion(w, config, link+" led to "+was+" and leads to "+now)
 	shows := []string{link, "It opened to servers: " + was, "It would open:        " + now, "mcphub restart NAME"}
-	answers(r.World, "no", "It goes on waiting", shows...)
+	answers(w, "no", "It goes on waiting", shows...)
 	if secret() {
 		t.Error("it is open, and the answer was no")
 	}
-	answers(r.World, "yes", "It is accepted", shows...)
+	answers(w, "yes", "It is accepted", shows...)
 	if !secret() {
 		t.Error("it is not open, and the answer was yes")
 	}
-	wellAgain(r.World)
+	wellAgain(w)
 }
 
 // The root of one hub is the home folder, and its confined server writes hub.json there. What is new runs neither in that hub nor

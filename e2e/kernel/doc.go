@@ -1,4 +1,5 @@
-// Package kernel tests what the kernel holds servers to: what a confined server may read, write and reach, and that nothing of it is left.
+// Package kernel tests what the kernel holds servers to: what a confined server may read, write and reach, that nothing of it is left, and that
+// what one session leaves opens nothing to the next.
 //
 // It tries to break out with whole corpora of paths, shell lines and SQL, swaps links meanwhile, kills processes at any moment, and holds
 // that what the documents say is not held is as they say.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -106,10 +107,24 @@ func attack(what string, args []string) (string, error) {
 		return tryAll(args[0])
 	case "false": // a door in the place of a hub's
 		return falseDoor(args[0])
+	case "group-of": // the group of a process that it starts in the control group at a path
+		return inGroup(args[0])
 	case "type": // as a person would, at a terminal
 		return typeAt(args[0])
 	}
 	return "", fmt.Errorf("no such attack: %s", what)
+}
+
+// inGroup starts a process in the control group at a path, of which it needs no more than a descriptor from O_PATH.
+func inGroup(dir string) (string, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("/bin/cat", "/proc/self/cgroup")
+	cmd.SysProcAttr = &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: fd}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // watch waits until something is opened in a folder, and gives its name. It says first that it watches.

@@ -1,4 +1,4 @@
-package consent
+package kernel
 
 import (
 	"encoding/json"
@@ -26,6 +26,10 @@ type relinked struct {
 	opener string
 	user   bool // the hub is that of an ordinary user, nobody
 	apart  bool // a client of its own starts each hub, so that this process may be a person
+
+	sandbox string // the mode of each entry that has none; "": the default
+	attach  string // "auto": the sessions of a hub.json share a hub; "": they do not
+	group   string // the folder of the control group in which each session begins; "": that of this process
 }
 
 // newRelinked makes one in a folder of a name.
@@ -78,8 +82,14 @@ func newRelinked(t *testing.T, folder string, user bool) *relinked {
 // own gives all of it to the user of the hub.
 func (r *relinked) own() {
 	r.t.Helper()
+	r.give(r.Dir)
+}
+
+// give gives what is at a path to the user of the hub.
+func (r *relinked) give(path string) {
+	r.t.Helper()
 	if r.user {
-		world.Must(r.t, filepath.WalkDir(r.Dir, func(path string, _ fs.DirEntry, err error) error {
+		world.Must(r.t, filepath.WalkDir(path, func(path string, _ fs.DirEntry, err error) error {
 			return errors.Join(err, os.Lchown(path, nobody, nobody))
 		}))
 	}
@@ -96,35 +106,96 @@ func (r *relinked) session(hub string, kid obj, root string) *world.Session {
 // sessionOf is session with more of hub.json, and of the client: its capabilities, roots, arguments of the hub and variables.
 func (r *relinked) sessionOf(hub string, kid, more obj, client ide.Options) *world.Session {
 	r.t.Helper()
-	for key, value := range (obj{"args": []string{}, "command": r.opener, "paths": obj{"mode": "off"}}) {
-		if kid[key] == nil {
-			kid[key] = value
-		}
+	return r.serve(hub, obj{"kid": kid}, more, client)
+}
+
+// serve is sessionOf with several servers.
+func (r *relinked) serve(hub string, servers, more obj, client ide.Options) *world.Session {
+	r.t.Helper()
+	for _, server := range servers {
+		r.complete(server.(obj))
 	}
-	conf := obj{"mcpServers": obj{"kid": kid}}
+	conf := obj{"mcpServers": servers}
+	if r.attach != "" {
+		conf["attach"] = obj{"mode": r.attach, "idle": "400ms"}
+	}
 	maps.Copy(conf, more)
 	text, err := json.Marshal(conf)
 	world.Must(r.t, err)
-	line := append([]string{r.hub, "serve", "--config", r.Write(hub+".json", string(text))}, client.Args...)
-	if r.user {
-		world.Must(r.t, os.Chown(line[3], nobody, nobody))
-		line = append([]string{needs.Program(r.t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
+	file := r.Write(hub+".json", string(text))
+	r.give(file)
+	line := r.asUser(append([]string{r.hub, "serve", "--config", file}, client.Args...))
+	if r.group != "" {
+		line = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, r.group}, line...)
 	}
 	client.Command, client.Args, client.Dir, client.Apart = line[0], line[1:], r.Project, r.apart
-	client.Env = append(r.Env("TMPDIR="+r.Path("tmp")), client.Env...)
+	client.Env = append(r.env(), client.Env...)
 	s := r.Start(client)
+	s.Attached = r.attach == "auto"
 	s.Handshake()
 	return s
+}
+
+// complete gives an entry what it does not say.
+func (r *relinked) complete(entry obj) {
+	for key, value := range (obj{"args": []string{}, "command": r.opener, "paths": obj{"mode": "off"}}) {
+		if entry[key] == nil {
+			entry[key] = value
+		}
+	}
+	held, _ := entry["sandbox"].(obj)
+	switch {
+	case r.sandbox == "":
+	case held != nil:
+		held["mode"] = r.sandbox
+	case entry["sandbox"] == nil:
+		entry["sandbox"] = r.sandbox
+	}
+}
+
+func (r *relinked) env() []string { return r.Env("TMPDIR=" + r.Path("tmp")) }
+
+// asUser is a command line that runs as the user of the hub.
+func (r *relinked) asUser(line []string) []string {
+	if !r.user {
+		return line
+	}
+	return append([]string{needs.Program(r.t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"}, line...)
+}
+
+// command runs a command line as the user of the hub, in a folder.
+func (r *relinked) command(dir string, line ...string) (out string, err error) {
+	r.t.Helper()
+	line = r.asUser(line)
+	cmd := exec.CommandContext(r.t.Context(), line[0], line[1:]...)
+	cmd.Dir, cmd.Env = dir, r.env()
+	said, err := cmd.CombinedOutput()
+	return string(said), err
 }
 
 // does has the server run a line, and says what came of it.
 func (r *relinked) does(s *world.Session, line string) string {
 	r.t.Helper()
-	return s.AwaitCall(s.SendCall("kid__shell", world.Raw(r.t, obj{"command": "cd '" + r.Home + "'; " + line}))).Text
+	return r.has(s, "kid", line)
 }
 
-// forget takes the hub's memory of links away, and that of where servers write.
+// has is does of any server.
+func (r *relinked) has(s *world.Session, server, line string) string {
+	r.t.Helper()
+	return s.AwaitCall(s.SendCall(server+"__shell", world.Raw(r.t, obj{"command": "cd '" + r.Home + "'; " + line}))).Text
+}
+
+// awaitEnd waits until no hub runs.
+func (r *relinked) awaitEnd() {
+	r.t.Helper()
+	if !world.Within(world.WaitLimit, func() bool { return len(world.Marked(r.t, "HOME="+r.Home)) == 0 }) {
+		r.t.Fatal("a hub does not end")
+	}
+}
+
+// forget takes the memory of links away, and that of where servers write.
 func (r *relinked) forget() {
+	r.t.Helper()
 	world.Must(r.t, os.Remove(filepath.Join(r.kept(), "links")))
 	for _, dir := range []string{r.kept(), r.Path("home", "state", "mcphub", "consent")} {
 		world.Must(r.t, os.RemoveAll(filepath.Join(dir, "reach")))
