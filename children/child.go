@@ -141,8 +141,6 @@ type history struct {
 	greeted     bool         // it has been ready in this instance
 	listed      bool         // and its tools have been listed
 	lives       offers.Lives // of the offer, as it was read last
-	news        bool         // the offer is not cached as it is
-	newManner   bool         // nor is the manner
 	recalled    bool         // it was looked up what is remembered, for these roots
 	recalledFor uint64
 	guess       bool          // the offer is that for clients without capabilities, and these have some

@@ -154,19 +154,17 @@ func (c *child) offers(o *offers.Offer) {
 	c.compare(o)
 	c.manner = o.Manner()
 	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
-		c.offer, c.history.news, c.history.newManner = o, false, false
+		c.offer = o
 		return
 	}
-	c.manner, c.history.newManner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
+	c.manner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
 	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
 		c.history.seen = "" // it is told of other roots, and its list may be of either
 	}
 	c.history.offered = c.history.seen
-	agreed, news := c.common.memory.Agree(c.spec.Name, c.history.seen, o)
-	if !c.offer.Equal(agreed) {
+	if agreed := c.common.memory.Agree(c.spec.Name, c.history.seen, o); !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}
-	c.history.news = news
 }
 
 // compare reports tools to which this offer gives a definition that they never had, before
@@ -182,15 +180,9 @@ func (c *child) compare(o *offers.Offer) {
 // that are still starting need the machine more.
 const keepAfter = 2 * time.Second
 
-// keep writes down what the child offers, where that is news.
+// keep writes down what the child offers and how it is spoken to, if that is news.
 func (c *child) keep() {
 	c.common.forms.Keep(c.spec.Identity())
-	if c.history.newManner {
-		c.history.newManner = false
-		c.common.memory.Keep(mannerDigest(c.history.digest), c.manner)
-	}
-	if c.history.news {
-		c.history.news = false
-		c.common.memory.Keep(c.history.seen, c.offer)
-	}
+	c.common.memory.Keep(mannerOf(c.spec))
+	c.common.memory.Keep(c.spec.Name)
 }

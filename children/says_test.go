@@ -57,7 +57,9 @@ func readsAll(t testing.TB, result []byte) {
 	_ = o.HasTool("x")
 	_, _ = mirrored(t).LearnTools(o.Entries[offers.Tools])
 	cache := filepath.Join(t.TempDir(), "catalogue")
-	offers.NewMemory(cache, zerolog.Nop()).Keep("d", o)
+	written := offers.NewMemory(cache, zerolog.Nop())
+	written.Agree("kid", "d", o)
+	written.Keep("kid")
 	if back := offers.NewMemory(cache, zerolog.Nop()).Recall("kid", "d"); !back.Equal(o) {
 		t.Errorf("an offer does not come back from the cache")
 	}

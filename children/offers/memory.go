@@ -23,12 +23,17 @@ func NewMemory(folder string, log zerolog.Logger) *Memory {
 }
 
 // maxRemembered bounds how many offers of one Spec are kept in memory: one for
-// each set of capabilities that clients have, and of roots.
-const maxRemembered = 64
+// each set of capabilities that clients have, and of roots. maxRememberedBytes bounds how long they are together;
+// the latest is kept in any case.
+const (
+	maxRemembered      = 64
+	maxRememberedBytes = 32 << 20
+)
 
 type remembered struct {
-	digest string
-	offer  *Offer
+	digest    string
+	offer     *Offer
+	unwritten bool // the file for the digest does not hold it
 }
 
 // Recall returns what was offered last under a name and a digest, nil where that is
@@ -50,7 +55,7 @@ func (m *Memory) Recall(name, digest string) *Offer {
 		return now
 	}
 	o = m.same(name, o)
-	m.put(name, digest, o)
+	m.put(name, remembered{digest: digest, offer: o})
 	return o
 }
 
@@ -82,26 +87,54 @@ func (m *Memory) same(name string, o *Offer) *Offer {
 }
 
 // put is for callers that hold mu.
-func (m *Memory) put(name, digest string, o *Offer) {
-	others := slices.DeleteFunc(m.known[name], func(r remembered) bool { return r.digest == digest })
-	m.known[name] = append([]remembered{{digest, o}}, others[:min(len(others), maxRemembered-1)]...)
+func (m *Memory) put(name string, r remembered) {
+	others := slices.DeleteFunc(m.known[name], func(o remembered) bool { return o.digest == r.digest })
+	all := append([]remembered{r}, others[:min(len(others), maxRemembered-1)]...)
+	counted, bytes := map[*Offer]bool{}, 0
+	for i, now := range all {
+		if !counted[now.offer] {
+			counted[now.offer] = true
+			bytes += now.offer.size()
+		}
+		if bytes > maxRememberedBytes && i > 0 {
+			all = all[:i]
+			break
+		}
+	}
+	m.known[name] = all
 }
 
-// Agree returns the offer that everybody has for these bytes. It is what the next Recall returns;
-// news reports that this was another one before.
-func (m *Memory) Agree(name, digest string, o *Offer) (same *Offer, news bool) {
+// Agree returns the offer that everybody has for these bytes. It is what the next Recall returns.
+func (m *Memory) Agree(name, digest string, o *Offer) *Offer {
 	if digest == "" {
-		return o, false
+		return o
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := m.find(name, digest); now != nil && now.Equal(o) {
-		return now, false
+		return now
 	}
 	o = m.same(name, o)
-	m.put(name, digest, o)
-	return o, true
+	m.put(name, remembered{digest, o, true})
+	return o
 }
 
-// Keep puts an offer into the file for a digest.
-func (m *Memory) Keep(digest string, o *Offer) { m.files.store(digest, o) }
+// Keep writes what is remembered of a name and is in no file yet.
+func (m *Memory) Keep(name string) {
+	for _, r := range m.takeUnwritten(name) {
+		m.files.store(r.digest, r.offer)
+	}
+}
+
+// takeUnwritten returns what is to be written, once.
+func (m *Memory) takeUnwritten(name string) (list []remembered) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.known[name] {
+		if r := &m.known[name][i]; r.unwritten {
+			r.unwritten = false
+			list = append(list, *r)
+		}
+	}
+	return list
+}

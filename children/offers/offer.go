@@ -131,6 +131,17 @@ func (o *Offer) Equal(p *Offer) bool {
 		slices.EqualFunc(o.Entries[:], p.Entries[:], func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) })
 }
 
+// size is about how many bytes an offer takes in memory.
+func (o *Offer) size() int {
+	n := len(o.Instructions) + len(o.Capabilities) + len(o.ServerInfo)
+	for _, list := range o.Entries {
+		for _, entry := range list {
+			n += len(entry)
+		}
+	}
+	return n
+}
+
 // HasTool reports whether an offer lists a tool.
 func (o *Offer) HasTool(name string) bool {
 	return slices.ContainsFunc(o.Entries[Tools], func(raw []byte) bool {
