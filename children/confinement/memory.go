@@ -3,10 +3,10 @@ package confinement
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,7 +64,7 @@ func leadsTo(places []string) string {
 // memory knows where names have led. All hubs of a user share one file: a line for each
 // name, and one more for each answer of a person. A line is added by one write and none is
 // ever changed, so that hubs do not lose each other's. A file that is full is replaced by one without the
-// names that are gone (sweep). Its methods may be called by any goroutine; one mutex guards all of it.
+// names that are gone, while no hub adds a line (sweep). Its methods may be called by any goroutine; one mutex guards all of it.
 type memory struct {
 	consent *consent.Store // where a person is asked, and in whose folder the file lies; without one it lasts as long as the process
 	dry     bool           // nothing is written, and nobody is asked
@@ -352,12 +352,35 @@ func (m *memory) add(line memoryLine) error {
 	return err
 }
 
+// lockWait bounds how long a hub waits for another one that writes the file.
+const lockWait = time.Second
+
+// lock holds the file as it is: against those who replace it, and if alone is set against those who add lines too. A hub that ends lets go of it.
+func lock(file string, alone bool) (unlock func(), err error) {
+	l := flock.New(file+".lock", flock.SetPermissions(consent.FileMode))
+	try := l.TryRLockContext
+	if alone {
+		try = l.TryLockContext
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	if _, err := try(ctx, 5*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("%s is held by another hub: %w", file, err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
 // append adds a line to the file in one write, after whatever a killed hub left unfinished.
 func (m *memory) append(file string, line memoryLine) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
+	unlock, err := lock(file, false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, consent.FileMode)
 	if err != nil {
 		return err
@@ -379,9 +402,6 @@ func (m *memory) append(file string, line memoryLine) error {
 	if _, err := f.Write(text); err != nil {
 		return err
 	}
-	if there, err := os.Lstat(file); err != nil || !os.SameFile(fi, there) {
-		return m.append(file, line) // another hub has replaced the file meanwhile
-	}
 	m.take(line)
 	m.sizes[line.Owner] += int64(len(text))
 	if fi, err = f.Stat(); err == nil && (before == m.read || m.read == fileState{} && before.size == 0) && fi.Size() == before.size+int64(len(text)) {
@@ -393,50 +413,49 @@ func (m *memory) append(file string, line memoryLine) error {
 // sweepAge is how long a hub does not look again for names that are gone.
 const sweepAge = 10 * time.Second
 
-// sweep replaces the file by one without the names that are gone, and reports whether it has. Only one hub does at a time. One
-// that adds a line meanwhile to the file that was sees that another has its name, and adds the line there, too. The mutex is held.
+// sweep replaces the file by one without the names that are gone, and reports whether it has. It looks for them first, which may take long,
+// and holds the file only while it replaces it, so that no line is lost that another hub adds meanwhile. The mutex is held.
 func (m *memory) sweep(file string) bool {
 	if time.Since(m.swept) < sweepAge {
 		return false
 	}
 	m.swept = time.Now()
-	lock := flock.New(file+".lock", flock.SetPermissions(consent.FileMode))
-	if held, err := lock.TryLock(); err != nil || !held {
-		return false
-	}
-	defer func() { _ = lock.Unlock() }()
-	was, err := os.Open(file)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return false
 	}
-	defer func() { _ = was.Close() }()
-	text, err := io.ReadAll(was)
-	if err != nil {
-		return false
-	}
-	var kept []byte
-	gone := false
+	gone := map[string]bool{}
 	for row := range bytes.Lines(text) {
 		var line memoryLine
-		switch {
-		case json.Unmarshal(row, &line) != nil: // empty, or one that a killed hub has not written whole
-		case line.isGone():
-			gone = true
-		default:
+		if json.Unmarshal(row, &line) == nil && line.isGone() {
+			gone[string(row)] = true
+		}
+	}
+	if len(gone) == 0 || without(file, gone) != nil {
+		return false
+	}
+	m.clear(fileState{})
+	return m.look() == nil
+}
+
+// without replaces a file by one without some rows.
+func without(file string, gone map[string]bool) error {
+	unlock, err := lock(file, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var kept []byte
+	for row := range bytes.Lines(text) {
+		if !gone[string(row)] && json.Valid(row) { // else it is empty, or one that a killed hub has not written whole
 			kept = append(append(kept, bytes.TrimRight(row, "\n")...), '\n')
 		}
 	}
-	if !gone || atomicfile.WriteHint(file, kept, consent.FileMode) != nil {
-		return false
-	}
-	late, err := io.ReadAll(was) // what others have added before they could see it
-	now, errNow := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
-	if err = errors.Join(err, errNow); err == nil {
-		_, err = now.Write(append([]byte{'\n'}, late...))
-		err = errors.Join(err, now.Close())
-	}
-	m.clear(fileState{})
-	return err == nil && m.look() == nil
+	return atomicfile.WriteHint(file, kept, consent.FileMode)
 }
 
 // covers reports whether each of some places is one that a name opened, or lies below one.

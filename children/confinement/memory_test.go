@@ -106,6 +106,39 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 	}
 }
 
+// While a hub replaces the file, no other one adds a line to the file that was: a hub that is killed then has taken nothing from it. What cannot be
+// remembered opens nothing.
+func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t.TempDir())
+	line := func(path string) memoryLine { return memoryLine{Path: path, Owner: "kid", Leads: []string{"/x"}} }
+	if _, ok, err := m.settled(line("first"), true); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	dir, err := m.consent.Folder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, memoryName)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lock(file, true) // as another hub
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ok, err := m.settled(line("second"), true)
+	after, errRead := os.ReadFile(file)
+	if ok || err == nil || errRead != nil || string(after) != string(before) {
+		t.Errorf("it opens: %t %v %v; the file holds %s", ok, err, errRead, after)
+	}
+	unlock()
+	if _, ok, err := m.settled(line("second"), true); !ok || err != nil {
+		t.Error(ok, err)
+	}
+}
+
 // No hub loses what it adds while another one forgets.
 func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
 	t.Parallel()
