@@ -24,17 +24,17 @@ const globalConfig = "GIT_CONFIG_GLOBAL"
 // maxIncluded bounds the files that one includes, with those that these include.
 const maxIncluded = 32
 
-// gitSettings are the files of a user's configuration of git that are open to every child.
-func gitSettings(home string) []string {
+// gitFiles are the files of a user's configuration of git that are open to every child.
+func gitFiles(home string) []string {
 	if home == "" {
 		return nil
 	}
 	return []string{filepath.Join(home, ".config", "git", "config"), filepath.Join(home, ".gitconfig")}
 }
 
-// gitSettings opens the configuration of git, or has a copy made.
-func (o *opening) gitSettings(child Child) {
-	base := gitSettings(o.h.home)
+// openGit opens the configuration of git, or has a copy made.
+func (o *opening) openGit(child Child) {
+	base := gitFiles(o.h.home)
 	if base == nil {
 		return
 	}
@@ -43,14 +43,14 @@ func (o *opening) gitSettings(child Child) {
 		read[0] = filepath.Join(dir, "git", "config")
 	}
 	if read[0] != base[0] {
-		other := gitCopy{o: o, names: map[string]string{}}
-		other.read(base[0], true) // git reads another file in its place
+		other := gitCopy{o: o, base: base, names: map[string]string{}}
+		other.read(base[0]) // git reads another file in its place
 		o.closed = append(o.closed, append(other.secret, other.closed...)...)
 	}
-	c := gitCopy{o: o, folder: child.Temp, names: map[string]string{}}
+	c := gitCopy{o: o, base: base, folder: child.Temp, names: map[string]string{}}
 	var tops []string
 	for _, path := range read {
-		if name := c.read(path, slices.Contains(base, path)); name != "" {
+		if name := c.read(path); name != "" {
 			tops = append(tops, name)
 		}
 	}
@@ -81,6 +81,7 @@ func include(path string) gitconfig.Line {
 // A gitCopy is a copy of a configuration of git that is being made.
 type gitCopy struct {
 	o          *opening
+	base       []string          // files that every child may open, be they included or not
 	folder     string            // of the child's own, where it is to be; "": there is none
 	names      map[string]string // of the copies, by the files that they are of; "": there is none
 	files      []PrivateFile
@@ -91,8 +92,8 @@ type gitCopy struct {
 
 func (c *gitCopy) path(name string) string { return filepath.Join(c.folder, name) }
 
-// read judges a file, opens it if it is one that every child may open and holds no credential, and returns the path of its copy; "" for none.
-func (c *gitCopy) read(path string, base bool) (copied string) {
+// read judges a file, opens it if it is one of base and holds no credential, and returns the path of its copy; "" for none.
+func (c *gitCopy) read(path string) (copied string) {
 	o := c.o
 	w := o.h.wayOf(path)
 	if copied, done := c.names[w.real]; done {
@@ -121,7 +122,7 @@ func (c *gitCopy) read(path string, base bool) (copied string) {
 	case secret != "":
 		c.secret = append(c.secret, fmt.Sprintf("%s is closed: %s", path, secret))
 		c.incomplete = true
-	case base:
+	case slices.Contains(c.base, path):
 		o.add(w, sandbox.Read, true)
 	default:
 		c.incomplete = true
@@ -160,8 +161,8 @@ func (c *gitCopy) included(file string, line gitconfig.Line) (gitconfig.Line, bo
 	case !filepath.IsAbs(path):
 		path = filepath.Join(dir, path)
 	}
-	if condition, rest, here := strings.Cut(line.Sub, ":./"); here && strings.HasPrefix(condition, "gitdir") { // it is about the folder of the file
-		here := h.Real(dir)
+	if condition, rest, here := strings.Cut(line.Sub, ":./"); here && strings.HasPrefix(condition, "gitdir") { // it is about the folder of the file that a link leads to
+		here := filepath.Dir(h.Real(file))
 		if strings.ContainsAny(here, `*?[\`) {
 			return line, false
 		}
@@ -173,7 +174,7 @@ func (c *gitCopy) included(file string, line gitconfig.Line) (gitconfig.Line, bo
 		c.closed = append(c.closed, why)
 		return line, false
 	}
-	line.Value = c.read(path, false)
+	line.Value = c.read(path)
 	return line, line.Value != ""
 }
 

@@ -1,6 +1,7 @@
 package confinement_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ func TestSettingsOfGit(t *testing.T) {
 		links  map[string]string
 		env    map[string]string
 		root   string
-		cwd    string // where git looks; "": home
+		cwd    string // where git looks; "": proj
 		open   []string
 		closed []string
 		copied bool
@@ -63,6 +64,17 @@ func TestSettingsOfGit(t *testing.T) {
 		"what is included beside the file": {
 			files: map[string]string{".gitconfig": person + header + "[includeIf \"gitdir:./proj/\"]\n\tpath = work.inc\n", "work.inc": "[user]\n\temail = work@b.c\n"}, cwd: "proj", closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.email": "work@b.c"},
 		},
+		"one that the other includes": {
+			files: map[string]string{".config/git/config": "[include]\n\tpath = ~/.gitconfig\n", ".gitconfig": person}, open: []string{".config/git/config", ".gitconfig"},
+		},
+		"what is included beside the file that a link leads to": {
+			files: map[string]string{"dotfiles/gitconfig": person + header + "[includeIf \"gitdir:./proj/\"]\n\tpath = work.inc\n", "work.inc": "[user]\n\temail = work@b.c\n"}, links: map[string]string{".gitconfig": "dotfiles/gitconfig"}, cwd: "proj",
+			closed: []string{"dotfiles/gitconfig"}, copied: true, reads: map[string]string{"user.email": "a@b.c"},
+		},
+		"the same, in the folder that it is about": {
+			files: map[string]string{"dotfiles/gitconfig": person + header + "[includeIf \"gitdir:./proj/\"]\n\tpath = work.inc\n", "work.inc": "[user]\n\temail = work@b.c\n"}, links: map[string]string{".gitconfig": "dotfiles/gitconfig"}, cwd: "dotfiles/proj",
+			closed: []string{"dotfiles/gitconfig"}, copied: true, reads: map[string]string{"user.email": "work@b.c"},
+		},
 		"one that includes itself": {files: map[string]string{".gitconfig": person + header + "[include]\n\tpath = .gitconfig\n"}, closed: []string{".gitconfig"}, copied: true, reads: map[string]string{"user.name": "A Person"}},
 		"keys that are included":   {files: map[string]string{".gitconfig": person + "[include]\n\tpath = .aws/config\n", ".aws/config": "[a]\n\tb = c\n"}, open: []string{".gitconfig"}, closed: []string{".aws/config"}, copied: true, reads: map[string]string{"a.b": "", "user.name": "A Person"}},
 		"a root that holds it":     {files: map[string]string{".gitconfig": person + header}, root: ".", open: []string{".gitconfig"}},
@@ -83,7 +95,8 @@ func TestSettingsOfGit(t *testing.T) {
 			for link, to := range tc.links {
 				relink(t, to, at(link))
 			}
-			if err := os.MkdirAll(at("proj"), 0o700); err != nil {
+			cwd := at(cmp.Or(tc.cwd, "proj"))
+			if err := os.MkdirAll(cwd, 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if tc.root != "" {
@@ -120,10 +133,10 @@ func TestSettingsOfGit(t *testing.T) {
 			if err := c.WritePrivate(); err != nil {
 				t.Fatal(err)
 			}
-			git(t, at("proj"), "init", "-q")
+			git(t, cwd, "init", "-q")
 			list := func(env ...string) []string {
 				cmd := exec.Command("git", "config", "--global", "--includes", "--list")
-				cmd.Dir, cmd.Env = at("proj"), append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}, env...)
+				cmd.Dir, cmd.Env = cwd, append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}, env...)
 				out, err := cmd.Output()
 				if err != nil {
 					return nil // it does not read it
@@ -141,7 +154,7 @@ func TestSettingsOfGit(t *testing.T) {
 			}
 			for key, want := range tc.reads {
 				cmd := exec.Command("git", "config", "--get", key)
-				cmd.Dir, cmd.Env = at("proj"), []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + global}
+				cmd.Dir, cmd.Env = cwd, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + global}
 				if out, _ := cmd.Output(); strings.TrimSpace(string(out)) != want {
 					t.Errorf("%s is %q, want %q", key, out, want)
 				}

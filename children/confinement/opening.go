@@ -53,7 +53,7 @@ func (o *opening) all(child Child, shared shares) {
 	}
 	o.named(child.Program.Sandbox.Read)
 	o.versionSettings()
-	o.gitSettings(child)
+	o.openGit(child)
 	o.rules = sandbox.Sorted(o.rules)
 	o.compareWithBoundary()
 }
@@ -141,8 +141,8 @@ func (o *opening) compareWithBoundary() {
 func (o *opening) base() {
 	for _, n := range o.h.needs.of(o.h.home) {
 		w := n.way
-		if slices.Contains(gitSettings(o.h.home), w.path) {
-			continue // see gitSettings
+		if slices.Contains(gitFiles(o.h.home), w.path) {
+			continue // see openGit
 		}
 		if !onlySystem(w.hops) {
 			w = o.h.wayOf(w.path)

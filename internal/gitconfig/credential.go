@@ -13,7 +13,7 @@ import (
 const MaxSize = 1 << 20
 
 // keyWords are in the names of variables that hold a credential, or name a file of them.
-var keyWords = []string{"token", "passw", "passphrase", "secret", "apikey", "api-key", "accesskey", "access-key", "privatekey", "extraheader", "cookiefile", "authorization", "bearer"}
+var keyWords = []string{"token", "passw", "passphrase", "secret", "apikey", "api-key", "accesskey", "access-key", "privatekey", "extraheader", "cookie", "pwd", "authorization", "bearer"}
 
 // harmlessKeys have one of the words, and hold none.
 var harmlessKeys = []string{"sslcertpasswordprotected", "proxysslcertpasswordprotected"}
@@ -23,7 +23,7 @@ var truths = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
 
 var (
 	userInfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*)://([^/\s@]*)@`)
-	commands = lazyregexp.New(`(?i)sshpass|authorization|(?:^|\s)(?:-u|--user)[\s=]*[^\s:]+:\S`)
+	commands = lazyregexp.New(`(?i)sshpass|authorization|(?:^|\s)(?:(?:-u|--user|--proxy-user)[\s=]*|-[a-z]+u\s+)[^\s:]+:\S`)
 )
 
 // WhySecret says which line of a file holds a credential, or why that cannot be told; "" if none does.
@@ -58,6 +58,8 @@ func (l Line) Credential() bool {
 	case slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(l.Key, word) }):
 		return true
 	case strings.HasSuffix(l.Key, "pass") && l.Key != "askpass":
+		return true
+	case l.Key == "pat", strings.HasSuffix(l.Key, "-pat"): // a personal access token
 		return true
 	case strings.HasSuffix(l.Key, "proxy") && strings.Contains(l.Value, "@"):
 		return true

@@ -102,6 +102,7 @@ func TestCredentials(t *testing.T) {
 		"[url \"https://oauth2:s3cret@gitlab.example/\"]\n#\tinsteadOf = https://gitlab.example/", "[gitlab \"x\"]\nprivateToken = x", "[credential \"https://x\"]\noauthClientSecret = x", "[credential]\nhelper = \"!f() { echo password=hunter2; }; f\"", "[alias]\nx = !curl -u me:pw https://x", "[core]\nsshCommand = sshpass -p x ssh",
 		"[alias]\nx = !echo ghp_0123456789abcdefghij", "[a]\nk = glpat-0123456789abcdefghij", "[user]\nsigningKey = \"-----BEGIN OPENSSH PRIVATE KEY-----\"", "[svn-remote \"x\"]\npassword = x", "[http]\nextraHeader = \\\n  x",
 		"# extraHeader = Authorization: Bearer 0123456789", "[a]\n; token = abc", "[a]\nk = v # https://me:pw@x.org", "[a \"token=abcdefgh\"]\nk",
+		"[x]\npwd = hunter2", "[x]\nsmtpPwd = hunter2", "[x]\npat = 0123", "[azure]\ndevops-pat = 0123", "[x]\ncookie = session=1", "[alias]\nx = !curl -su me:pw https://x", "[alias]\nx = !curl -sSfLu me:pw https://x", "[alias]\nx = !curl --proxy-user me:pw https://x",
 	} {
 		lines, comments, err := gitconfig.Parse([]byte(text))
 		if err != nil {
@@ -123,7 +124,7 @@ func TestCredentials(t *testing.T) {
 		"[core]\neditor = vim\nsshCommand = ssh -i ~/.ssh/work\naskPass = /usr/bin/ksshaskpass\nexcludesFile = ~/.gitignore", "[credential]\nhelper = store\nusername = me\nuseHttpPath = true", "[credential \"https://github.com\"]\nhelper = !/usr/bin/gh auth git-credential",
 		"[url \"git@github.com:\"]\ninsteadOf = https://github.com/", "[url \"ssh://git@github.com/\"]\ninsteadOf = https://github.com/", "[url \"https://github.com/\"]\ninsteadOf = gh:", "[http]\nproxy = http://proxy:3128\nsslVerify = true\nsaveCookies\nextraHeader =\nsslCertPasswordProtected = true",
 		"[sendemail]\nsmtpServer = smtp.x.org\nsmtpUser = a@b.c", "[remote \"o\"]\nurl = git@github.com:a/b.git\nfetch = +refs/heads/*:refs/remotes/o/*", "# my settings: see https://git-scm.com", "[include]\npath = ~/.gitconfig.local", "[alias]\nco = checkout\nl = log --oneline\nx = !f() { git log; }; f",
-		"[filter \"lfs\"]\nclean = git-lfs clean -- %f\nsmudge = git-lfs smudge -- %f\nrequired = true", "[includeIf \"gitdir:~/work/\"]\npath = work.inc", "[push]\nautoSetupRemote = true",
+		"[filter \"lfs\"]\nclean = git-lfs clean -- %f\nsmudge = git-lfs smudge -- %f\nrequired = true", "[includeIf \"gitdir:~/work/\"]\npath = work.inc", "[push]\nautoSetupRemote = true", "[diff]\npath = x\ncompat = y", "[format]\npatch = x", "[alias]\nup = push -fu origin HEAD:main\nx = log -pu x..y\nd = !tar -xvf a:b",
 	} {
 		lines, comments, err := gitconfig.Parse([]byte(text))
 		if err != nil {
