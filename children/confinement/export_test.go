@@ -18,6 +18,12 @@ func (h Host) WithKernel(k sandbox.Kernel) Host {
 	return h
 }
 
+// WithSystemGit is the host with another configuration of git of the system.
+func (h Host) WithSystemGit(path string) Host {
+	h.git = path
+	return h
+}
+
 // WithEnviron is the host with another environment.
 func (h Host) WithEnviron(environ ...string) Host {
 	h.environ = environ

@@ -14,12 +14,16 @@ import (
 	"mcphub/internal/gitconfig"
 )
 
-// This file opens the user's configuration of git. A file with credentials in it stays closed. If git could not read all of its
-// configuration, it is given a copy by GIT_CONFIG_GLOBAL, of which each line with a credential is left out. The copy lies in the
+// This file opens the system's and the user's configuration of git. A file with credentials in it stays closed. If git could not read
+// all of its configuration, it is given a copy by GIT_CONFIG_GLOBAL, of which each line with a credential is left out. The copy lies in the
 // child's own temporary folder and goes with that. It is written from what was judged, so nothing else comes into it.
 
-// globalConfig is the variable by which git is told where its global configuration is.
-const globalConfig = "GIT_CONFIG_GLOBAL"
+// Variables by which git is told where its global configuration is, and where that of the system, or that it has none.
+const (
+	globalConfig   = "GIT_CONFIG_GLOBAL"
+	systemConfig   = "GIT_CONFIG_SYSTEM"
+	noSystemConfig = "GIT_CONFIG_NOSYSTEM"
+)
 
 // maxIncluded bounds the files that one includes, with those that these include.
 const maxIncluded = 32
@@ -34,21 +38,19 @@ func gitFiles(home string) []string {
 
 // openGit opens the configuration of git, or has a copy made.
 func (o *opening) openGit(child Child) {
-	base := gitFiles(o.h.home)
-	if base == nil {
+	c := gitCopy{o: o, base: append(gitFiles(o.h.home), o.h.git), folder: child.Temp, names: map[string]string{}}
+	defer func() { o.closed = append(o.closed, append(c.secret, c.closed...)...) }()
+	tops := c.ofSystem(child)
+	if o.h.home == "" {
 		return
 	}
-	read := slices.Clone(base) // what git reads, in this order
-	if dir, _ := child.Env.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+	read := gitFiles(o.h.home) // what git reads, in this order
+	if dir, _ := child.Env.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && filepath.Join(dir, "git", "config") != read[0] {
+		other := gitCopy{o: o, base: c.base, names: map[string]string{}}
+		other.read(read[0]) // git reads another file in its place
+		o.closed = append(o.closed, append(other.secret, other.closed...)...)
 		read[0] = filepath.Join(dir, "git", "config")
 	}
-	if read[0] != base[0] {
-		other := gitCopy{o: o, base: base, names: map[string]string{}}
-		other.read(base[0]) // git reads another file in its place
-		o.closed = append(o.closed, append(other.secret, other.closed...)...)
-	}
-	c := gitCopy{o: o, base: base, folder: child.Temp, names: map[string]string{}}
-	var tops []string
 	for _, path := range read {
 		if name := c.read(path); name != "" {
 			tops = append(tops, name)
@@ -71,7 +73,24 @@ func (o *opening) openGit(child Child) {
 			c.secret[i] += "; git reads a copy without that, and a program that does not heed " + globalConfig + " nothing of it"
 		}
 	}
-	o.closed = append(o.closed, append(c.secret, c.closed...)...)
+}
+
+// ofSystem opens the system's configuration. If git could not read all of it, git reads none, and its copy is to be the first of the user's.
+func (c *gitCopy) ofSystem(child Child) (tops []string) {
+	_, without := child.Env.Get(noSystemConfig)
+	_, said := child.Env.Get(systemConfig)
+	name := c.read(c.o.h.git)
+	if without || said || !c.incomplete {
+		c.incomplete = false
+		return nil
+	}
+	if c.folder != "" {
+		child.Env.Set(noSystemConfig, "1")
+	}
+	if name == "" {
+		return nil
+	}
+	return []string{name}
 }
 
 func include(path string) gitconfig.Line {

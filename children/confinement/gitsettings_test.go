@@ -28,6 +28,7 @@ func TestSettingsOfGit(t *testing.T) {
 		env    map[string]string
 		root   string
 		cwd    string // where git looks; "": proj
+		system bool   // etc/gitconfig is the system's
 		open   []string
 		closed []string
 		copied bool
@@ -81,6 +82,14 @@ func TestSettingsOfGit(t *testing.T) {
 		"an entry that says another": {
 			files: map[string]string{".gitconfig": person + header, "other": person}, env: map[string]string{"GIT_CONFIG_GLOBAL": "other"}, open: []string{"other"}, closed: []string{".gitconfig"},
 		},
+		"the system's": {
+			files: map[string]string{"etc/gitconfig": header + "[a]\n\tb = first\n\tc = d\n", ".gitconfig": person + "[a]\n\tb = second\n"}, system: true, open: []string{".gitconfig"}, closed: []string{"etc/gitconfig"}, copied: true,
+			reads: map[string]string{"user.name": "A Person", "a.b": "second", "a.c": "d", "http.https://x.org.extraheader": ""}, told: "etc/gitconfig is closed: line 2 holds a credential",
+		},
+		"the system's without credentials": {files: map[string]string{"etc/gitconfig": person, ".gitconfig": "[a]\n\tb = c\n"}, system: true, open: []string{"etc/gitconfig", ".gitconfig"}},
+		"the system's, which the entry does not want": {
+			files: map[string]string{"etc/gitconfig": header, ".gitconfig": person}, system: true, env: map[string]string{"GIT_CONFIG_NOSYSTEM": "1"}, open: []string{".gitconfig"}, closed: []string{"etc/gitconfig"},
+		},
 		"another home": {files: map[string]string{".gitconfig": person + header}, env: map[string]string{"HOME": "conf"}, closed: []string{".gitconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +110,9 @@ func TestSettingsOfGit(t *testing.T) {
 			}
 			if tc.root != "" {
 				h = writable(h, home, tc.root)
+			}
+			if tc.system {
+				h.Host = h.WithSystemGit(at("etc/gitconfig"))
 			}
 			prog := confinedProgram("sh")
 			prog.Env = map[string]string{}
@@ -145,7 +157,7 @@ func TestSettingsOfGit(t *testing.T) {
 			}
 			before, after := list(), list("GIT_CONFIG_GLOBAL="+global)
 			for _, line := range after {
-				if name, _, _ := strings.Cut(line, "="); line != "" && !strings.HasPrefix(name, "include") && before != nil && !slices.Contains(before, line) && tc.files[".config/git/config"] == "" {
+				if name, _, _ := strings.Cut(line, "="); line != "" && !strings.HasPrefix(name, "include") && before != nil && !slices.Contains(before, line) && tc.files[".config/git/config"] == "" && !tc.system {
 					t.Errorf("the copy says %s, and the configuration does not", line)
 				}
 				if strings.Contains(line, gitToken) {

@@ -17,6 +17,7 @@ type Host struct {
 	hub     []string // the hub's own environment, where that is another; nil: it is environ
 	home    string
 	system  string // as runtime.GOOS names it
+	git     string // the system's configuration of git
 	root    bool   // the hub runs as root
 	kernel  func() sandbox.Kernel
 
@@ -52,7 +53,7 @@ type Options struct {
 
 // New makes a Host. It looks at nothing yet.
 func New(o Options) Host {
-	h := Host{environ: o.Environ, home: o.Home, system: o.System, root: os.Geteuid() == 0, kernel: sandbox.CurrentKernel}
+	h := Host{environ: o.Environ, home: o.Home, system: o.System, git: "/etc/gitconfig", root: os.Geteuid() == 0, kernel: sandbox.CurrentKernel}
 	if h.environ == nil {
 		h.environ = os.Environ()
 	}

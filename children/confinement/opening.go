@@ -141,7 +141,7 @@ func (o *opening) compareWithBoundary() {
 func (o *opening) base() {
 	for _, n := range o.h.needs.of(o.h.home) {
 		w := n.way
-		if slices.Contains(gitFiles(o.h.home), w.path) {
+		if w.path == o.h.git || slices.Contains(gitFiles(o.h.home), w.path) {
 			continue // see openGit
 		}
 		if !onlySystem(w.hops) {
