@@ -62,7 +62,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 		return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, down)
 	}
 	conf := s.Current.Now()
-	if child, remote, is := s.unlisted(name, offers.Prompts); is {
+	if child, remote, is := s.unlisted(conf, name, offers.Prompts); is {
 		if it := conf.Offers.UnlistedItem(child, remote); it != nil {
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}

@@ -56,21 +56,20 @@ func (s *Sender) owners(name string) []string {
 	return slices.DeleteFunc(conf.Offers.Owners(name), conf.Denied)
 }
 
-// listsNothing reports whether what a child has is known by its own name alone. If the rules deny the child, the denial says why. If its
-// list cannot be read, the child may have what it does not list.
-func (s *Sender) listsNothing(conf *configuration.Configuration, child string, k offers.Kind) bool {
+// mayHaveMore reports whether a child may have what the catalogue does not: its list cannot be read, or the rules deny the child, and then
+// the denial of a name says why.
+func (s *Sender) mayHaveMore(conf *configuration.Configuration, child string, k offers.Kind) bool {
 	return conf.Denied(child) || s.Offering.Unread(child, k)
 }
 
-// unlisted splits a name into a child that lists nothing of a kind, and the child's own name.
-func (s *Sender) unlisted(name string, k offers.Kind) (child, remote string, ok bool) {
-	conf := s.Current.Now()
-	return conf.Offers.Prefixed(name, func(child string) bool { return s.listsNothing(conf, child, k) })
+// unlisted splits a name into a child that may have more of a kind, and the child's own name.
+func (s *Sender) unlisted(conf *configuration.Configuration, name string, k offers.Kind) (child, remote string, ok bool) {
+	return conf.Offers.Prefixed(name, func(child string) bool { return s.mayHaveMore(conf, child, k) })
 }
 
-// unlistedTool makes a tool of its name alone, if its child lists nothing: see listsNothing. Calls of it are judged as those of a tool without a schema.
+// unlistedTool makes a tool of its name alone, if its child may have more. Calls of it are judged as those of a tool without a schema.
 func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
-	if conf := s.Current.Now(); s.listsNothing(conf, child, offers.Tools) {
+	if conf := s.Current.Now(); s.mayHaveMore(conf, child, offers.Tools) {
 		t = offering.Tool{Tool: conf.Offers.Unlisted(child, remote), Conf: conf}
 	}
 	return t
@@ -78,7 +77,7 @@ func (s *Sender) unlistedTool(child, remote string) (t offering.Tool) {
 
 // FindTool finds a tool by its name towards the client. A name that may belong
 // to a child which has not listed its tools yet waits for that child. A tool of a child that
-// lists nothing is found by its prefix alone.
+// may have more is found by its prefix alone.
 func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, refusal jsonrpc.Answer) {
 	find := func() bool { t = s.Offering.Catalog().Named(name); return t.Tool != nil }
 	owners := func() []string { return s.owners(name) }
@@ -103,12 +102,13 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}
-	if child, remote, is := s.unlisted(name, offers.Tools); is {
-		if t := s.unlistedTool(child, remote); t.Tool != nil {
-			return t, jsonrpc.Answer{}
+	conf := s.Current.Now()
+	if child, remote, is := s.unlisted(conf, name, offers.Tools); is {
+		if t := conf.Offers.Unlisted(child, remote); t != nil {
+			return offering.Tool{Tool: t, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
-	for _, b := range s.Current.Now().Broken {
+	for _, b := range conf.Broken {
 		if b.Prefix != "" && strings.HasPrefix(name, b.Prefix) {
 			return offering.Tool{}, failure.Broken(b)
 		}
