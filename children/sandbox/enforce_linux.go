@@ -11,6 +11,8 @@ import (
 
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"mcphub/internal/rawio"
 )
 
 func landlockVersion() (int, error) { return landlock.LandlockGetABIVersion() }
@@ -165,12 +167,14 @@ func (r *Ruleset) add(attr *landlock.RulesetAttr, p *Profile) error {
 	return nil
 }
 
-// lookAt is what has a name, which ends with NUL.
+// lookAt is what has a name, which ends with NUL. A look that cannot wait comes first: each judged call takes one.
 func lookAt(name []byte) inode {
-	var st unix.Statx_t
-	_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
-	if errno != 0 {
-		return inode{}
+	st, ok := rawio.Look(&name[0], unix.O_NOFOLLOW, 0, unix.STATX_INO)
+	if !ok {
+		_, _, errno := unix.Syscall6(unix.SYS_STATX, at(unix.AT_FDCWD), uintptr(unsafe.Pointer(&name[0])), unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_DONT_SYNC, unix.STATX_INO, uintptr(unsafe.Pointer(&st)), 0)
+		if errno != 0 {
+			return inode{}
+		}
 	}
 	return inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
 }

@@ -22,6 +22,7 @@
 //   - An [Appender] writes to a regular file, which may block: while the disk
 //     makes writers wait, and where the file is not on a disk of this machine, it
 //     announces its writes.
+//   - [Look] tells what a path leads to, if the kernel has the way in memory.
 //
 // Elsewhere than on Linux, and for anything larger or of another kind, all of
 // them are what os and golang.org/x/sys/unix do.

@@ -1,10 +1,9 @@
 package guard
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
+	"mcphub/internal/rawio"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -19,8 +18,6 @@ func (OS) Magic(link string) (bool, error) {
 	return int64(st.Type) == unix.PROC_SUPER_MAGIC, nil
 }
 
-const resolveCached = 0x20 // RESOLVE_CACHED of linux/openat2.h
-
 // Whole looks at a path in one look: the kernel follows it where no link is on the way
 // and all of it is in memory. Before Linux 5.12, and where a filter forbids openat2, it is
 // always false. None of its system calls can wait, so the scheduler is not told of them.
@@ -29,18 +26,9 @@ func (OS) Whole(path string) (Entry, bool) {
 	if err != nil {
 		return Entry{}, false
 	}
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | resolveCached}
-	here := unix.AT_FDCWD
-	fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT2, uintptr(here), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how), 0, 0)
-	if errno != 0 {
-		return Entry{}, false
-	}
 	const wanted = unix.STATX_TYPE | unix.STATX_INO | unix.STATX_NLINK
-	var st unix.Statx_t
-	var empty byte
-	_, _, errno = unix.RawSyscall6(unix.SYS_STATX, fd, uintptr(unsafe.Pointer(&empty)), unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, wanted, uintptr(unsafe.Pointer(&st)), 0)
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
-	if errno != 0 || st.Mask&wanted != wanted {
+	st, ok := rawio.Look(name, 0, unix.RESOLVE_NO_SYMLINKS, wanted)
+	if !ok {
 		return Entry{}, false
 	}
 	return Entry{typeOf(uint32(st.Mode)), unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint64(st.Nlink)}, true
