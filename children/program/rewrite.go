@@ -49,20 +49,22 @@ func isFilesystemName(word string) bool {
 	if strings.HasPrefix(strings.TrimPrefix(word, "npm:"), "@") {
 		return false
 	}
-	if filepath.IsAbs(word) {
-		at := word
-		if real, err := filepath.EvalSymlinks(word); err == nil {
-			at = real
-		}
-		if at = filepath.ToSlash(at); strings.Contains(at, "/node_modules/") && !isPackage(at) {
-			return false
-		}
-	}
 	base := BaseName(word)
 	if i := strings.IndexAny(base, "@=<>~"); i > 0 {
 		base = base[:i]
 	}
-	return slices.Contains(filesystemNames, base)
+	if !slices.Contains(filesystemNames, base) {
+		return false
+	}
+	if !filepath.IsAbs(word) {
+		return true
+	}
+	at := word
+	if real, err := filepath.EvalSymlinks(word); err == nil {
+		at = real
+	}
+	at = filepath.ToSlash(at)
+	return !strings.Contains(at, "/node_modules/") || isPackage(at)
 }
 
 // isContainer reports whether the command runs its program somewhere with

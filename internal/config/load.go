@@ -241,8 +241,9 @@ func defaults(entries *jsonc.Node) map[string]any {
 	out := defaultsOf(keys.Table)
 	servers := map[string]any{}
 	if entries != nil {
+		entry := defaultsOf(keys.Entry) // koanf copies it
 		for _, m := range entries.Members {
-			servers[m.Name] = defaultsOf(keys.Entry)
+			servers[m.Name] = entry
 		}
 	}
 	out["mcpServers"] = servers

@@ -146,7 +146,7 @@ func mayAnswer(a *config.Approval, goos string) *approval.Channels {
 	from := a.From
 	if from == nil {
 		from = []string{keys.FromClient}
-		if a.Local == "tty" {
+		if a.Local == keys.LocalTTY {
 			from = append(from, keys.FromTerminal)
 		}
 	}

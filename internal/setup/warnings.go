@@ -30,7 +30,7 @@ func withoutEffect(f *config.File, goos string) []config.Problem {
 	if goos != "linux" && f.Attach.Mode == keys.AttachAuto {
 		note("clients share a hub on Linux alone", "attach")
 	}
-	local := f.Approval.Local != config.Default().Approval.Local
+	local := f.Approval.Local == keys.LocalTTY
 	switch {
 	case f.Approval.From != nil && local:
 		p := f.At("approval", "local")

@@ -37,6 +37,9 @@ const (
 	ThenEscalate = "escalate"
 )
 
+// LocalTTY is the value of approval.local that is not its default.
+const LocalTTY = "tty"
+
 // Values of approval.from.
 const (
 	FromClient   = "client"
