@@ -16,15 +16,16 @@ type InspectedPaths map[spec.Entry]confinement.ExecutedPaths
 // they want that it was done for each Spec that they bring.
 func (s *Supervisor) Inspect(specs []spec.Spec) InspectedPaths {
 	seen := make(InspectedPaths, len(specs))
+	machine := s.common.machine.WithLookupCache() // most entries name the same paths
 	for i := range specs {
 		one := &specs[i]
 		if _, twice := seen[one.Entry()]; twice || one.URL != "" {
 			continue
 		}
 		prog := one.Program()
-		seen[one.Entry()] = s.common.machine.ExecutedBy(prog)
+		seen[one.Entry()] = machine.ExecutedBy(prog)
 		if one.Sandbox.Confines() {
-			s.common.machineOf(*one).RememberLinks(prog)
+			machine.WithClientEnv(one.Environ, one.Dir).RememberLinks(prog)
 		}
 	}
 	return seen

@@ -71,8 +71,11 @@ func New(o Options) Host {
 }
 
 // WithLookupCache is the host as it is at this moment: each path is looked at once. What asks later
-// asks the host that this was made of.
+// asks the host that this was made of. A host that has a cache keeps it.
 func (h Host) WithLookupCache() Host {
+	if h.looks != nil {
+		return h
+	}
 	looks, disk := sandbox.NewLstatCache(), h.disk
 	h.looks = looks
 	var dirs memo.Map[string, bool]

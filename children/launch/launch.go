@@ -65,7 +65,7 @@ func (l Launch) SamePlace(o Launch) bool {
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
-	h.Host = h.WithLookupCache()
+	h = h.WithLookupCache()
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs

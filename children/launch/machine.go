@@ -54,6 +54,12 @@ func (m Machine) WithClientEnv(environ []string, dir string) Machine {
 	return m
 }
 
+// WithLookupCache is the machine as it is at this moment: see [confinement.Host.WithLookupCache].
+func (m Machine) WithLookupCache() Machine {
+	m.Host = m.Host.WithLookupCache()
+	return m
+}
+
 // Variables are those of an environment that anything is made of here: that children may
 // get, where their entries inherit or name more of them, and that tell where something is.
 // Each is there once, in their order by name.
