@@ -116,19 +116,27 @@ func (c *child) recallManner() {
 func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
 
 // recall publishes what the child offered last when it could see what it would see now, unless it
-// was listed in this instance. An instance that may wait for a call does so from here on.
+// was listed in this instance when it could see the same. An instance that may wait for a call does so from here on. One that has stopped,
+// and of which nothing is known with other roots, is listed once more.
 func (c *child) recall(w want) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
-	if c.history.greeted || !known || c.history.recalled && c.history.recalledFor == w.Gen {
+	if !known || c.history.recalled && c.history.recalledFor == w.Gen {
 		return
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
+	if c.history.greeted && c.history.offered == c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w)) {
+		return
+	}
+	c.history.greeted, c.history.listed = false, false
 	had := c.offer
 	c.offer, c.history.offered, c.history.guess = c.common.recall(c.spec, c.key, c.sights(w))
 	state := c.view.Load().status.State
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
+	case state == Stopped && c.offer == nil && !c.lazy():
+		c.setState(Configured, "")
+		c.wish()
 	case c.offer != had:
 		c.publish(func(*view) {})
 	}

@@ -467,3 +467,71 @@ func TestWhatIsListedStaysWithItsRoots(t *testing.T) {
 		})
 	}
 }
+
+// If the roots of a session change while a server is idle, its former list is shown no longer, and it is listed once more. With the former
+// roots its list is known again, and it need not be started for that.
+func TestAnIdleServerIsListedWithOtherRoots(t *testing.T) {
+	t.Parallel()
+	p := newPast(t, otherTool)
+	p.spec = played("kid", spec.ShareSession, childtest.Script{Defs: p.defs, Stuck: p.defs + ".stuck"})
+	p.spec.Command, p.spec.IdleTimeout = os.Args[0], 50*time.Millisecond
+	p.define(wideTool)
+	cfg := p.config(p.spec)
+	cfg.Launcher, cfg.Limits.ListWait = childtest.Pipes{}, time.Second
+	h, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	first, second := t.TempDir(), t.TempDir()
+	c := connect(t, h, first)
+	c.handshake(`{"roots":{"listChanged":true}}`)
+	wants := func(name, when string) {
+		t.Helper()
+		if !bounds.Within(bounds.Patience, func() bool { return strings.Contains(c.raw("tools/list", `{}`), name) }) {
+			t.Errorf("%s: %s is not listed", when, name)
+		}
+	}
+	stops := func() {
+		t.Helper()
+		if !bounds.Within(bounds.Patience, func() bool { return c.state(t) == "stopped" }) {
+			t.Fatalf("it is %s", c.state(t))
+		}
+	}
+	wants(`"kid__echo"`, "with the first roots")
+	stops()
+	moves := func(dir string) {
+		t.Helper()
+		c.setRoots(dir)
+		if err := c.conn.Notify(ctx, "notifications/roots/list_changed"); err != nil {
+			t.Fatal(err)
+		}
+		if !bounds.Within(bounds.Patience, func() bool { return strings.Contains(c.raw("tools/call", toolCall("get-roots", `{}`)), dir) }) {
+			t.Fatal("the roots do not change")
+		}
+	}
+	p.define(otherTool)
+	moves(second)
+	wants(`"kid__roots"`, "with other roots")
+	if list := c.raw("tools/list", `{}`); strings.Contains(list, `"kid__echo"`) {
+		t.Errorf("with other roots it is shown %s", list)
+	}
+	stops()
+	if err := os.WriteFile(p.defs+".stuck", nil, 0o600); err != nil { // from here on all that is shown is remembered
+		t.Fatal(err)
+	}
+	moves(first)
+	wants(`"kid__echo"`, "with the first roots again")
+	moves(t.TempDir())
+	if list := c.raw("tools/list", `{}`); strings.Contains(list, `"kid__`) {
+		t.Errorf("before it is listed with other roots it is shown %s", list)
+	}
+}

@@ -26,6 +26,7 @@ type Offering struct {
 	mu       sync.Mutex
 	conf     *configuration.Configuration // that the session goes by: its catalogue is made under it
 	byChild  map[string]*catalog.Offer
+	told     map[string]bool             // what is in byChild was told by an instance
 	statuses map[string]*children.Status // shared by all whom the instance serves
 	changed  chan struct{}               // told or offers; closed and replaced at each change
 	until    time.Time                   // until when lists wait for starting children; zero before the first
@@ -37,7 +38,7 @@ type Offering struct {
 func New(conf *configuration.Configuration, current *configuration.Current, moved func(child string) bool) *Offering {
 	return &Offering{
 		current: current, moved: moved, recalled: make(chan struct{}), changed: make(chan struct{}),
-		conf: conf, byChild: map[string]*catalog.Offer{}, statuses: map[string]*children.Status{},
+		conf: conf, byChild: map[string]*catalog.Offer{}, told: map[string]bool{}, statuses: map[string]*children.Status{},
 	}
 }
 
@@ -70,7 +71,7 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 	had := o.byChild[st.Child]
 	switch {
 	case offer != nil && had != offer:
-		o.byChild[st.Child] = offer
+		o.byChild[st.Child], o.told[st.Child] = offer, true
 		if st.State == children.Cold {
 			o.hurryLists()
 		}
@@ -78,6 +79,12 @@ func (o *Offering) Take(st *children.Status, offer *catalog.Offer) (restarted, c
 		changed = true
 	case offer == nil && had != nil && o.replacing(had) && settled(*st, true, false):
 		delete(o.byChild, st.Child) // the one that was to take its place has failed
+		o.catalog.Store(nil)
+		changed = true
+	case offer == nil && had != nil && !o.replacing(had) && o.told[st.Child]:
+		delete(o.byChild, st.Child) // it is of other roots
+		delete(o.told, st.Child)
+		o.until = time.Time{} // the next list waits for the new one
 		o.catalog.Store(nil)
 		changed = true
 	}
