@@ -110,22 +110,26 @@ func (b *bounds) remove(log zerolog.Logger) {
 	}
 }
 
+// beyond says which limit of the control group, or which default, was hit; "" if none was. That of the machine itself is none of them.
+func (b *bounds) beyond(memory, processes bool) string {
+	switch {
+	case memory && b.limits.Memory > 0:
+		return beyondMemory(b.limits, 0)
+	case memory && b.held.Memory > 0:
+		return fmt.Sprintf("it took more memory than a server without limits.memory may, half of the machine's: %d MiB", b.held.Memory>>20)
+	case processes && b.limits.Processes > 0:
+		return beyondProcesses(b.limits, 0)
+	case processes && b.held.Processes > 0:
+		return fmt.Sprintf("it had more processes and threads than a server without limits.processes may: %d", b.held.Processes)
+	}
+	return ""
+}
+
 // exceeds says what is beyond the limits; "" where nothing is.
 func (g *group) exceeds() string {
 	l := g.bounds.limits
 	if of := g.bounds.group; of != nil {
-		held := g.bounds.held
-		switch memory, processes := of.Exceeded(); {
-		case memory && l.Memory > 0: // not the machine's own memory
-			return beyondMemory(l, 0)
-		case memory && held.Memory > 0:
-			return fmt.Sprintf("it took more memory than a server without limits.memory may, half of the machine's: %d MiB", held.Memory>>20)
-		case processes && l.Processes > 0:
-			return beyondProcesses(l, 0)
-		case processes && held.Processes > 0:
-			return fmt.Sprintf("it had more processes and threads than a server without limits.processes may: %d", held.Processes)
-		}
-		return ""
+		return g.bounds.beyond(of.Exceeded())
 	}
 	if l == (program.Limits{}) {
 		return ""

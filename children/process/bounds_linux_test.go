@@ -212,6 +212,32 @@ input()`
 	}
 }
 
+// What the kernel has refused is told by the limit of the entry, else by the default, and not at all if neither bounds it: then it was the
+// machine. The bombs show the first two if this process may divide its control group.
+func TestWhichBoundWasHit(t *testing.T) {
+	t.Parallel()
+	defaults := program.Limits{Memory: 8 << 30, Processes: 4096}
+	for _, c := range []struct {
+		limits, held      program.Limits
+		memory, processes bool
+		want              string
+	}{
+		{program.Limits{}, defaults, true, false, "it took more memory than a server without limits.memory may, half of the machine's: 8192 MiB"},
+		{program.Limits{}, defaults, false, true, "it had more processes and threads than a server without limits.processes may: 4096"},
+		{program.Limits{Memory: 1 << 20}, program.Limits{Memory: 1 << 20, Processes: 4096}, true, false, "it took more memory than limits.memory of its entry, 1 MiB"},
+		{program.Limits{Memory: 1 << 20}, program.Limits{Memory: 1 << 20, Processes: 4096}, false, true, "it had more processes and threads than a server without limits.processes may: 4096"},
+		{program.Limits{Processes: 9}, program.Limits{Memory: 8 << 30, Processes: 9}, false, true, "it had more processes and threads than limits.processes of its entry, 9"},
+		{program.Limits{}, defaults, false, false, ""},
+		{program.Limits{Processes: 9}, program.Limits{Processes: 9}, true, false, ""},
+		{program.Limits{}, program.Limits{Memory: 8 << 30}, false, true, ""},
+	} {
+		b := bounds{limits: c.limits, held: c.held}
+		if got := b.beyond(c.memory, c.processes); got != c.want {
+			t.Errorf("%+v, held to %+v, memory %t, processes %t: %q", c.limits, c.held, c.memory, c.processes, got)
+		}
+	}
+}
+
 // What holds a child is told.
 func TestBoundsReport(t *testing.T) {
 	for _, c := range []struct {
