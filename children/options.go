@@ -49,7 +49,7 @@ type Options struct {
 	ListsChanged func(k spec.Key, which offers.Lists)
 
 	// Notification, where set, is given what else a child announces, in order; m is valid
-	// until it returns. run.CallKnown says what ctx is. It is called by the goroutine that
+	// until it returns. See run.CallKnown for ctx. It is called by the goroutine that
 	// reads what the child sends, and must not block.
 	Notification func(ctx context.Context, k spec.Key, m *jsonrpc.Message)
 

@@ -76,7 +76,7 @@ func (w WSL) path(u platform.RemoteURI) (path string, ok bool) {
 	return "", false
 }
 
-// Unmapped tells of an entry that gave no root whether roots.map could make one of it: from is its URI, and to the path that it
+// Unmapped reports whether roots.map could make a root of an entry that gave none: from is its URI, and to the path that it
 // most likely has here. Addresses of the web are no workspaces.
 func (s Skipped) Unmapped(p platform.Platform) (from, to string, ok bool) {
 	u, ok := p.ReadRemoteURI(s.Raw)

@@ -36,7 +36,7 @@ func (b *builder) admissible() []candidate {
 		}
 		if why == "" && look != nil {
 			if why = look.WhyClosed(c.RootCandidate, b.isOperators(&c)); why != "" {
-				b.late.miss(b.disk.Platform, c.Given, c.RootCandidate) // it counts once somebody has accepted it
+				b.late.miss(b.disk.Platform, c.Given, c.RootCandidate) // it counts once a person has accepted it
 			}
 		}
 		if why != "" {

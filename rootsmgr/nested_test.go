@@ -167,7 +167,7 @@ func TestRootInASharedFolder(t *testing.T) {
 	}
 }
 
-// suspicious lets a link below a folder count only after somebody has accepted it, and folders of keys only if hub.json has them.
+// suspicious lets a link below a folder count only after a person has accepted it, and folders of keys only if hub.json has them.
 type suspicious struct {
 	guard.OS
 	dir      string
@@ -181,7 +181,7 @@ func (s suspicious) WhyClosed(c guard.RootCandidate, operator bool) string {
 	return ""
 }
 
-// What the file system says to be closed is no root, wherever its name is from. It is one after somebody has accepted it, without
+// A path that the file system reports as closed is no root, wherever its name is from. It is one after a person has accepted it, without
 // another answer of the client.
 func TestALinkThatAServerCouldHaveMade(t *testing.T) {
 	t.Parallel()

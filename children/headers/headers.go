@@ -215,7 +215,7 @@ func lookup(environ []string, name string) (value string) {
 	return value
 }
 
-// read reads what a program printed; why says what is wrong with that, and quotes nothing of it.
+// read reads what a program printed. why is the fault of that, and quotes nothing of it.
 func read(said []byte) (out map[string]string, why string) {
 	said = bytes.TrimSpace(bytes.TrimPrefix(said, []byte("\xef\xbb\xbf")))
 	if !json.Valid(said) || len(said) == 0 || said[0] != '{' {

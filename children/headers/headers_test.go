@@ -92,7 +92,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// below tells of one folder that servers may write in it.
+// below reports one folder as a place that servers may write to.
 func below(dir string) func(...string) (string, bool) {
 	return func(paths ...string) (string, bool) {
 		for _, path := range paths {

@@ -16,7 +16,7 @@ import (
 // descends from a child cannot be told.
 type bounds struct {
 	limits  program.Limits
-	refused chan struct{} // nil: nobody tells
+	refused chan struct{} // nil: nothing reports it
 }
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }

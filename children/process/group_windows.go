@@ -69,7 +69,7 @@ func (g *group) start(cmd *exec.Cmd, fork func() error) error {
 // bounds are kept by the job: who asks for more memory or one more process does not get it.
 type bounds struct {
 	limits  program.Limits
-	refused chan struct{} // nil: nobody tells
+	refused chan struct{} // nil: nothing reports it
 }
 
 func newBounds(l launch.Launch) bounds { return bounds{limits: l.Limits} }

@@ -57,7 +57,7 @@ func emptyGroup(t *testing.T) (dir string, fd int) {
 }
 
 // everything is a Profile that opens the whole disk. To write, it opens no control group: a server that may write there leaves its group by
-// the file cgroup.procs, in which nobody has to make a process.
+// the file cgroup.procs, and makes no process for that.
 func everything() *sandbox.Profile {
 	return &sandbox.Profile{
 		Rules:   []sandbox.Rule{{Path: "/", Access: sandbox.Read | sandbox.Execute}, {Path: os.TempDir(), Access: sandbox.Read | sandbox.Write}, {Path: "/dev/null", Access: sandbox.Read | sandbox.Write}},

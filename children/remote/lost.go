@@ -103,8 +103,8 @@ func (l *httpLink) confirm(ctx context.Context, s sign) error {
 	return nil
 }
 
-// doubts are how often a session was renewed on a doubtful sign. A server may begin sessions for everybody, and refuse all that is
-// asked in them. They belong to who has the turn to renew the session.
+// doubts are how often a session was renewed on a doubtful sign. A server may begin a session for each client, and refuse all that is
+// asked in it. They belong to the caller that has the turn to renew the session.
 type doubts struct {
 	renewed, until time.Time
 	pause          time.Duration

@@ -192,7 +192,7 @@ func (l *httpLink) tryOlder(ctx context.Context, params [][]byte) *jsonrpc.Respo
 }
 
 // again starts a new session in place of one that the server does not know any
-// more, unless somebody else has done so; whoever comes meanwhile waits for that. s is the sign of it.
+// more, unless another call has done so. A call that comes meanwhile waits for that. s is the sign of it.
 func (l *httpLink) again(ctx context.Context, old string, s sign) error {
 	select {
 	case l.renewing <- struct{}{}:

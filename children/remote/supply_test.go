@@ -87,7 +87,7 @@ func TestSupply(t *testing.T) {
 	}
 }
 
-// After its time it is printed anew.
+// After its time it is printed again.
 func TestSupplyEnds(t *testing.T) {
 	t.Parallel()
 	_, address, seen := tokens(t, 1)
@@ -102,7 +102,7 @@ func TestSupplyEnds(t *testing.T) {
 	}
 }
 
-// A refused token is printed anew once, and the request is sent again once. The error shows none of it, also where the server does.
+// A refused token is printed again once, and the request is sent again once. The error shows none of it, even if the server does.
 func TestSupplyRenewed(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []remote.Transport{remote.HTTP, remote.SSE} {

@@ -400,7 +400,7 @@ func TestHeadersThatHaveChanged(t *testing.T) {
 	})
 }
 
-// What an answer of the child does not agree with is read again, and whoever waits for it goes on when it is in force. A child
+// A list that an answer of the child does not agree with is read again, and a call that waits for it goes on when it is in force. A child
 // that gives such answers without end is read a few times.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
@@ -437,7 +437,7 @@ func TestDoubt(t *testing.T) {
 	})
 }
 
-// Nobody waits for a list longer than he wants, nor again for one that others have waited for so long: a child that does
+// No caller waits for a list longer than it wants, nor again for a list that others have waited for so long. A child that does
 // not answer holds up one of its lists, once.
 func TestAwaitIsBounded(t *testing.T) {
 	t.Parallel()

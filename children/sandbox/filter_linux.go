@@ -132,7 +132,7 @@ var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
 // that are newer than it are refused as unknown. Where the Profile holds attributes, calls that
 // change them are put to a decider.
 //
-// It begins with noClone3, if whoever enters it may not make processes by clone3 either.
+// It begins with noClone3, if the process that enters it may not make processes by clone3 either.
 func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	var prog []bpf.Instruction
 	if !clone3 {

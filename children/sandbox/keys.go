@@ -124,7 +124,7 @@ func IsKey(path string) bool {
 // keyNames are what ssh-keygen(1) calls keys.
 var keyNames = []string{"id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_xmss"}
 
-// isHistory reports a file of what somebody has typed, passwords among it.
+// isHistory reports whether a file keeps what the user has typed, passwords among it.
 func isHistory(name string) bool {
 	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, "_history") || name == ".histfile" || name == ".zhistory" || name == ".lesshst" || name == "fish_history"
 }

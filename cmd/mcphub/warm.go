@@ -107,7 +107,7 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 	within := sup.WithBoundary(sandbox.Boundary{})
 	for i := range cfg.Children {
 		its := within
-		if cfg.Children[i].Spec.Share != spec.ShareAll { // what serves everybody is listed for everybody
+		if cfg.Children[i].Spec.Share != spec.ShareAll { // a server that all users share is listed once for all
 			its = within.For(principal.User().RightsKey())
 		}
 		its.Ensure(key(cfg.Children[i].Spec.Name), roots)

@@ -22,7 +22,7 @@ import (
 type authServer struct {
 	url string
 
-	// How it is bent, before anybody asks.
+	// How it is bent, before a client asks.
 	challenge  string              // of a 401, URL being its address; "": none is sent
 	resource   func(m obj) string  // changes the metadata of the server; a text that it returns is sent instead
 	metadata   func(m obj) string  // the metadata of the authorization server, likewise

@@ -71,7 +71,7 @@ type session struct {
 // A question is one that a stub asks its client.
 type question struct {
 	answer chan string
-	over   chan struct{} // closed when it is answered, or nobody listens
+	over   chan struct{} // closed when it is answered, or no client listens
 }
 
 func newSession(name string) *session {
@@ -84,7 +84,7 @@ type conn struct {
 	*session
 	send func(message string)
 	out  io.Writer       // on stdio
-	gone <-chan struct{} // closed when nobody listens
+	gone <-chan struct{} // closed when no client listens
 }
 
 // ask asks the client something and gives the whole answer. What is asked under one id is asked in turn.

@@ -144,7 +144,7 @@ func (m *Member[S]) Manner(c *configuration.Child) *offers.Offer {
 	return m.table.Supervisor.Manner(m.KeyFor(c, nil))
 }
 
-// supervisor is the Supervisor for a child within a boundary. What serves everybody is listed for everybody.
+// supervisor is the Supervisor for a child within a boundary. A server that all users share is listed once for all.
 func (m *Member[S]) supervisor(c *configuration.Child, boundary sandbox.Boundary) children.BoundedSupervisor {
 	of := m.table.Supervisor.WithBoundary(boundary)
 	if c.Spec.Share == spec.ShareAll {

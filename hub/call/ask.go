@@ -65,7 +65,7 @@ func (s *Sender) unanswered(ctx context.Context, err error) string {
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,
 // because it belongs to no call of a client that could send roots with it and has sent
 // none. Roots of a former call do not count, for the client has had no way to tell that they
-// have changed. The wait ends after twice roots.timeout, whoever is asked meanwhile.
+// have changed. The wait ends after twice roots.timeout, even if other clients are asked meanwhile.
 func (s *Sender) FetchRoots(ctx context.Context, k spec.Key) func(ctx context.Context) {
 	came := inflight.FromContext[Requester](ctx)
 	if s.requestMissingRoots(k, came) == nil && (s.Instances.RootsGiven(k.Child) || len(s.sendingRoots(k, came)) == 0) {

@@ -76,8 +76,8 @@ func (s *Sender) ServeResource(ctx context.Context, m *jsonrpc.Message) jsonrpc.
 }
 
 // AskInTurn asks the children that may have a resource, the likeliest first, until
-// one has it. Where none does the answer is what the likeliest said that knows the
-// request at all, or names the children that could not be asked. ErrSuperseded: a reload came between, and it is to be looked up anew.
+// one has it. If none has it, the answer is that of the likeliest child that knows the
+// request at all, or names the children that could not be asked. ErrSuperseded: a reload came between, and the caller looks it up again.
 func (s *Sender) AskInTurn(ctx context.Context, uri string, list []offering.Source, sure bool, ask func(offering.Source) (jsonrpc.Answer, error)) (jsonrpc.Answer, offering.Source, error) {
 	said := failure.NoResource(uri)
 	for i, from := range list {

@@ -77,9 +77,9 @@ type List struct {
 	Digest  func() string // of all that is on it; it may take a while
 }
 
-// known is how somebody knows the lists, by their places among Lists.
+// known is how a client knows the lists, by their places among Lists.
 type known struct {
-	digests map[int]string    // those of lists that he has not seen are missing; overtaken may stand in the place of one
+	digests map[int]string    // those of lists that it has not seen are missing; overtaken may stand in the place of one
 	warned  map[int]time.Time // when he was told that they are about to change, if he has not seen them since
 }
 
@@ -89,8 +89,8 @@ func knowsNothing() known { return known{map[int]string{}, map[int]time.Time{}} 
 // No digest is equal to it, so the client is told next time.
 const overtaken = ""
 
-// warnTime is how long somebody who was told that a list is about to change is taken to ask
-// for it because of that. He is told again if he has not asked by then.
+// warnTime is how long a client that was told that a list is about to change is taken to ask
+// for it because of that. It is told again if it has not asked by then.
 const warnTime = time.Second
 
 func (k known) warn(list int) { k.warned[list] = time.Now() }
@@ -284,7 +284,7 @@ func (n *Notifier) announce(ctx context.Context) {
 func (n *Notifier) changedLists() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.initialized || len(n.known.digests) == 0 { // while servers start, each changes what nobody has seen
+	if !n.initialized || len(n.known.digests) == 0 { // while servers start, each changes lists that the client has not seen
 		return nil
 	}
 	return n.known.changed(n.session.Lists())

@@ -397,7 +397,7 @@ func (l *stream) warn(which offers.Lists) {
 	}
 }
 
-// seen notes that somebody sees a list who may have been told on this stream that it is
+// seen notes that the client sees a list. It may have been told on this stream that the list is
 // about to change.
 func (l *stream) seen(list int, digest func() string) {
 	l.mu.Lock()

@@ -40,7 +40,7 @@ func (t *Tree) Default() (b Bounds) {
 type Group struct {
 	path   string
 	fd     int
-	events int // where the kernel tells of a refused process; -1: nowhere
+	events int // the file that changes when the kernel refuses a process; -1: none
 }
 
 // New makes a Group. The error says what keeps it from holding the bounds, for a person.
@@ -104,7 +104,7 @@ func (g *Group) Await(pidfd int, refused func()) {
 	told := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}, {Fd: int32(g.events), Events: unix.POLLPRI}}
 	for told[0].Revents == 0 {
 		var text [64]byte
-		if _, err := unix.Pread(g.events, text[:], 0); err != nil { // the kernel tells of what changes after that
+		if _, err := unix.Pread(g.events, text[:], 0); err != nil { // the kernel reports changes after that read alone
 			return // the group is gone
 		}
 		refused()

@@ -30,7 +30,7 @@ func (s *Store) WhyClosed(w guard.RootCandidate, operator bool) string {
 	return s.WhyLinksClosed(w.Links, false)
 }
 
-// WhyLinksClosed is WhyNotLed of each link on the way to something. dry: nobody is asked, and nothing is kept.
+// WhyLinksClosed is WhyNotLed of each link on the way to something. dry: no person is asked, and nothing is kept.
 func (s *Store) WhyLinksClosed(links []guard.Link, dry bool) string {
 	records := sync.OnceValues(s.reachRecords) // after the links were followed, so that they know what was given before
 	for i, link := range links {               // each by itself: one answer counts for all that lies behind it
@@ -55,7 +55,7 @@ type Lead struct {
 	Name string   // as a person reads it; the same for every hub
 	By   []string // the links and files
 	To   []string // what they lead to: absolute, without links
-	Dry  bool     // nobody is asked, and nothing is kept
+	Dry  bool     // no person is asked, and nothing is kept
 }
 
 // WhyNotLed says why a name does not open what it leads to; "" if it does. It does if no server of
@@ -165,7 +165,7 @@ func (s *Store) leadsToKeys(w *guard.RootCandidate, operator bool) string {
 		return ""
 	}
 	realHome := sandbox.RealPath(s.home)
-	if sandbox.Contains(w.Given, s.home) || sandbox.Contains(w.Given, realHome) { // somebody wrote what holds the home folder
+	if sandbox.Contains(w.Given, s.home) || sandbox.Contains(w.Given, realHome) { // a person wrote a path that holds the home folder
 		return ""
 	}
 	if held := sandbox.SecretIn(w.Path, realHome); held != "" {

@@ -268,5 +268,5 @@ func pad(v []int) []int {
 	return out
 }
 
-// maxOutput is what a program that tells of itself prints at most.
+// maxOutput is how much a program that prints its version prints at most, in bytes.
 const maxOutput = 4 << 10

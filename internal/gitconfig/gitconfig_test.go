@@ -45,7 +45,7 @@ func byGit(t *testing.T, text []byte) (string, error) {
 }
 
 // Real git and the package read the same in texts that people and programs write, and in what random puts together. What git does not
-// read is an error here, too. What is written anew reads as before.
+// read is an error here, too. What is written again reads as before.
 func TestReadsAsGitDoes(t *testing.T) {
 	t.Parallel()
 	texts := []string{
@@ -92,7 +92,7 @@ func TestReadsAsGitDoes(t *testing.T) {
 	}
 }
 
-// Lines by which a login is told are known, and what everybody has is none.
+// Lines that hold a login are known, and usual lines are none.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -143,7 +143,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// No text makes the parser panic, and what is written anew reads as it was read.
+// No text makes the parser panic, and what is written again reads as it was read.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"[user]\nname = x\n", "[a \"b\\\"c\"]\nk = \"v # \\n\" ; c\n", "[a]\nk = v\\\n w\n", "\xef\xbb\xbf[a]b", "[a]\r\nk\r=\rv\r\n"} {
 		f.Add([]byte(text))

@@ -48,7 +48,7 @@ func (s Settings) Bare() Settings {
 	return Settings{CA: File{Path: s.CA.Path}, Cert: File{Path: s.Cert.Path}, Key: File{Path: s.Key.Path}, Pins: s.Pins}
 }
 
-// An Error says what is wrong with a file, or with the key of a server.
+// An Error reports a fault of a file, or of the key of a server.
 type Error struct {
 	At   string // the line of hub.json; ""
 	Text string
@@ -234,7 +234,7 @@ type remembered[T any] struct {
 	made  *T
 }
 
-// of makes it anew if a file has changed.
+// of makes it again if a file has changed.
 func (r *remembered[T]) of(files []File, make func([]File) (*T, error)) (*T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

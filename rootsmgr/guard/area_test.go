@@ -36,7 +36,7 @@ func TestAreas(t *testing.T) {
 		{exact, "/", "/u/Docs2/s", true, true},
 		{folding, "/u/Docs", "/u/docs/f", true, true},
 		{folding, "/u/docs", "/U/DOCS/F", true, true},
-		{folding, "/u/None", "/u/NONE/x", true, false}, // it is not there: nobody can say that they are one
+		{folding, "/u/None", "/u/NONE/x", true, false}, // it is not there: nothing shows that they are one
 		{folding, "/u/Docs", "/u/docs2/s", false, false},
 	} {
 		a, list, errs := guard.NewAreas(e.fs, []string{e.dir})
