@@ -153,3 +153,22 @@ func BenchmarkRewrite(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCommandLine is one shell string of 200 characters, as models send them.
+func BenchmarkCommandLine(b *testing.B) {
+	w := newWorld(b)
+	c := w.checker()
+	t := w.tool(c, "", `{"name":"run","inputSchema":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}`)
+	raw := []byte(`{"command":"cd src && grep -rn --include='*.go' 'func main' . | head -20 && go test -run 'TestRead|TestWrite' ./... -count=1 2>&1 | tee ../docs/test.log && git add -A && git commit -m 'Fix reading of names' || echo failed"}`)
+	v, where := w.view(), w.where()
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := c.Scan(t, raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if got := c.Judge(s, where, v); got.Decision != policy.Allow {
+			b.Fatalf("%+v", got.Deciding)
+		}
+	}
+}

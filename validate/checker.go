@@ -146,6 +146,11 @@ func NewChecker(cfg Config) (*Checker, error) {
 	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
 		return nil, err
 	}
+	var guarded []string
+	for _, place := range append(c.policy.ConfiningDirs(), slices.Concat(c.protected...)...) {
+		guarded = append(guarded, c.m.BaseName(place))
+	}
+	c.search.Guarded = detect.NamesOf(guarded, c.m.Fold)
 	return c, nil
 }
 

@@ -63,15 +63,37 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 	if m.path == "" || strings.IndexByte(m.path, 0) >= 0 {
 		return false
 	}
+	if f.Text {
+		return true
+	}
+	guarded := j.guardsName(m)
 	info, err := j.machine.FS.Lstat(m.path)
 	if err != nil {
-		return f.Makes && errors.Is(err, fs.ErrNotExist) && (j.strays(m.base) || j.touchesName(f, m))
+		return errors.Is(err, fs.ErrNotExist) && (guarded || f.Makes && j.strays(m.base))
 	}
 	if info.IsDir() {
 		j.noteHintedDir(f, m.path)
-		return f.Role == access.Delete && f.Operand || j.touchesName(f, m)
+		return guarded || f.Role == access.Delete && f.Operand
 	}
-	return info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(m.base) || j.touchesName(f, m)
+	return guarded || info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(m.base) || machine.HasOtherNames(info)
+}
+
+// guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
+func (j *judge) guardsName(m meaning) bool {
+	if j.c.search.Guards(j.machine.BaseName(m.path)) {
+		return true
+	}
+	in, ok := j.guardedDirs[m.base]
+	if !ok {
+		if place, err := guard.Resolve(j.machine.FS, m.base); err == nil {
+			in = j.c.protects(func(own string) bool { return j.machine.Holds(own, place.Path) }) || j.rules.Confines(place.Path)
+		}
+		if j.guardedDirs == nil {
+			j.guardedDirs = make(map[string]bool)
+		}
+		j.guardedDirs[m.base] = in
+	}
+	return in
 }
 
 // strays reports that relative names start outside the boundary, as with a cwd that the operator set.

@@ -103,7 +103,7 @@ var hows = []struct{ how, meaning string }{
 	{detect.HowList, "one part of a joined list is a path"},
 	{detect.HowShell, "a word of a shell string; it counts only if it leads outside and exists or could be created"},
 	{detect.HowLiteral, "a word inside a longer string (SQL, YAML, a template); it counts only if it names something outside"},
-	{detect.HowLink, "a relative name; it counts only if a symbolic link leads it outside"},
+	{detect.HowLink, "a relative name; it counts only if a symbolic link leads it outside, or if it is protected or in the directory of a rule"},
 	{detect.HowURI, "the URI of a resource, or a variable of its template"},
 	{detect.HowResource, "it is a URI of a scheme that has prefixes (roots.resources), under an argument of URIs"},
 }

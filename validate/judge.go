@@ -37,6 +37,7 @@ type judge struct {
 	watched         []fs.FileInfo     // protected files as they are now; nil: not looked at
 	lists           map[string][]fs.DirEntry
 	strayDirs       map[string]bool // memo of strays
+	guardedDirs     map[string]bool // memo of inGuarded
 	secret          bool            // a variable was expanded whose value must not be shown
 	hintedDirs      []string        // directories among the names that count only under a condition
 
@@ -255,7 +256,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 		return r, d, counts
 	}
 	place, err := j.resolve(m.path)
-	if place.Dir && conditional && m.glob == "" && (err == nil || isBase(f)) {
+	if place.Dir && conditional && !f.Text && m.glob == "" && (err == nil || isBase(f)) {
 		j.noteHintedDir(f, m.path)
 	}
 	candidate.Place, candidate.Known, candidate.Hard = place, place.Path != "", place.Path == ""
@@ -273,11 +274,14 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			r.Code, candidate.Hard = code, true
 			return r, policy.Deny, true
 		}
+		if f.Text {
+			return r, policy.Allow, false
+		}
 		if j.irrelevant(f, m, &place) {
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err == nil {
 		if j.capped(&place) {
 			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true

@@ -64,15 +64,6 @@ func (j *judge) capped(p *guard.Place) bool {
 	return !lexical || !physical || !cleaned
 }
 
-// touchesName is Evaluation.Touches for an operand without a slash.
-func (j *judge) touchesName(f *detect.Finding, s meaning) bool {
-	if !f.Operand || !j.rules.HasAreaRule(f.Role) {
-		return false
-	}
-	place, err := guard.Resolve(j.machine.FS, s.path)
-	return err == nil && j.rules.Touches(f.Role, &place)
-}
-
 // beside reports a directory that is served in addition to the roots: outside the boundary, not where the child works, and not
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.

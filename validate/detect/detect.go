@@ -305,7 +305,7 @@ func (d *detector) classOf(id int32) names.Class {
 // member searches a member name.
 func (d *detector) member(id int32, p, own slot) {
 	inner, _ := d.t.RawName(id)
-	if d.tool.Mode == declare.ModeOff || !p.names && !text.MayBePath(inner) {
+	if d.tool.Mode == declare.ModeOff || !p.names && !text.MayBePath(inner) && !d.s.Guarded.isIn(inner) {
 		return
 	}
 	if !d.work.Spend(budget.WordSteps) {
@@ -341,7 +341,9 @@ func (d *detector) str(id int32, p slot) error {
 			return nil // neither a path nor a patch
 		}
 		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
-			return nil
+			if !d.s.Guarded.isIn(raw) {
+				return nil
+			}
 		}
 	}
 	if text.MayBeNested(raw) {

@@ -33,7 +33,7 @@ const (
 	HowList     = "list"             // one part of a joined list
 	HowShell    = "shell"            // a word of a shell string
 	HowLiteral  = "literal"          // a word inside a longer string
-	HowLink     = "link"             // a relative name that a symlink leads out
+	HowLink     = "link"             // a relative name that a symlink leads out, or of something protected
 	HowURI      = "uri"              // the URI of a resource
 	HowResource = "resource"         // a URI of a scheme that has prefixes
 )
@@ -61,6 +61,7 @@ type Finding struct {
 	InShell    bool         // it is a word of a command
 	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
 	Makes      bool         // it names something that need not exist yet
+	Text       bool         // it is certainly no path: only what is protected counts
 	Runs       bool         // it stands where a command has its program: it is run, not read or written
 	Course     shell.Course // where cd went before it, in a shell string
 	Glob       string       // the pattern, where it is one of a shell
@@ -78,7 +79,7 @@ const (
 	FormLiteral      // a word of a longer string: counts only where it names something outside
 	FormText         // a file: URI in a longer string: likewise, and one component is enough
 	FormLink         // a relative name: counts only where a symlink leads it outside
-	FormName         // a name without a slash: counts only where it is such a symlink itself
+	FormName         // a name without a slash: counts only where it is such a symlink itself, protected, or in a rule's directory
 	FormGlob         // a pattern of a shell string: counts only where it matches such a symlink
 )
 
@@ -129,6 +130,7 @@ func (d *detector) rewritableOf(id int32, how string, member bool) Rewritable {
 type seen struct {
 	value               string
 	written, weak, runs bool
+	plain               bool
 	uri, text, glob     bool
 	course              shell.Course
 }
@@ -139,7 +141,7 @@ func (d *detector) add(f Finding, p slot) {
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
 	}
-	key := seen{f.Value, f.Written, f.MustExist, f.Runs, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
+	key := seen{f.Value, f.Written, f.MustExist, f.Runs, f.Text, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]
 	if again && (before || f.Relative()) {
@@ -172,7 +174,7 @@ func (d *detector) add(f Finding, p slot) {
 	if d.cmd.Role != access.None && !f.Member {
 		f.Role, f.Assumed = d.cmd.Role, false
 	}
-	f.Operand = f.InShell || p.class == names.Words || p.class == names.Query
+	f.Operand = f.InShell || p.class == names.Words || p.class == names.Shell || p.class == names.Query
 	f.Makes = f.Written || d.writes || d.cmd.Role == access.Write
 	if f.Relative() && !d.at.member {
 		f.Runs = f.Runs || d.isProgram(f.Node, p)

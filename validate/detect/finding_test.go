@@ -11,10 +11,10 @@ import (
 func TestFindingsOfCalls(t *testing.T) {
 	t.Parallel()
 	search(t, on(platform.Linux), []row{
-		{frob, `{"args":[1,"/etc/x"]}`, `/args/1 absolute w?o /etc/x; link/link w?ol /etc/x`},
+		{frob, `{"args":[1,"/etc/x"]}`, `/args/1 absolute w?o /etc/x; shell/word w?ol /etc/x`},
 		{frob, `{"argv":["bin/tool","x"],"program":"y"}`, `/argv/0 link/link w?ol bin/tool; /argv/1 link/name w?ol x`},
 		{frob, `{"argv":["bin/tool","x"],"program":5}`, `/argv/0 link/link w?oxl bin/tool; /argv/1 link/name w?ol x`},
-		{frob, `{"command":[["cat","/etc/x"]]}`, `/command/0/0 link/name w?x cat; /command/0/1 absolute r /etc/x`},
+		{frob, `{"command":[["cat","/etc/x"]]}`, `/command/0/0 link/name w?ox cat; /command/0/1 absolute ro /etc/x`},
 		{frob, `{"program":"/etc/passwd"}`, `/program absolute w? /etc/passwd`},
 		{frob.declared("/list/* read /dir"), `{"dir":"/srv","list":["x"]}`, `/dir key w? /srv; /list/0 declared r x base=/dir at=/srv`},
 		{frob.declared("/list/* read /dir"), `{"dir":5,"list":["x"]}`, `/list/0 declared r x base=/dir`},

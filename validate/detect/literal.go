@@ -63,7 +63,9 @@ func (d *detector) quoted(id int32, v string, p slot) {
 			d.line(id, line, p, false)
 		}
 	}
-	if p.class == names.Query && strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
+	if p.class != names.Query {
+		d.guarded(id, v, p, false)
+	} else if strings.IndexByte(v, '/') < 0 && !chars.HasBlank(v) {
 		d.name(id, v, p, false)
 	}
 }
@@ -71,7 +73,7 @@ func (d *detector) quoted(id int32, v string, p slot) {
 // literal keeps one word for the judge. The word has two components or more, and is absolute, starts from a home folder, climbs,
 // is a URI that carries a path, or is a relative name that a link may lead out. weak: it counts only if it exists.
 func (d *detector) literal(id int32, v string, p slot, weak bool) {
-	if v = chars.TrimEdges(v); len(v) < 3 || strings.IndexByte(v, 0) >= 0 {
+	if v = chars.TrimEdges(v); v == "" || strings.IndexByte(v, 0) >= 0 {
 		return
 	}
 	if v = text.Cleaned(v); len(v) > chars.MaxPath {
@@ -94,6 +96,7 @@ func (d *detector) literal(id int32, v string, p slot, weak bool) {
 		return
 	default:
 		if chars.Components(v) < 2 {
+			d.guardedText(id, v, p)
 			return
 		}
 		if _, ok := d.plainly(v); !ok {

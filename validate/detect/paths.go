@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"mcphub/validate/access"
-	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
 	"mcphub/validate/names"
@@ -104,8 +103,7 @@ func (d *detector) inner(id int32, s string, p slot, member, isURI bool) {
 		}
 		d.parts(id, s, p, member, separators, d.plainly)
 		text.EachPart(s, separators, d.work, func(part string) { d.name(id, part, p, member) })
-		d.tails(id, s, p, member)
-		d.positions(id, s, p, member, true)
+		d.tails(id, s, p, member, true)
 		d.patterns(id, chars.TrimEdges(s), p, member)
 	} else {
 		d.parts(id, s, p, member, ",;\n\r", d.broadly)
@@ -132,26 +130,6 @@ func (d *detector) whole(id int32, s string, member bool) string {
 
 // isPartEdge reports what may stand around a part of a list.
 func isPartEdge(r rune) bool { return chars.IsEdge(r) || strings.ContainsRune("()[]{}", r) }
-
-// positions searches what stands before a line, an anchor or a query: a.go:12:3, a.go#L3, a.go?x, a.go(12,3), a.go@HEAD.
-// bare lets names without a slash count.
-func (d *detector) positions(id int32, s string, p slot, member, bare bool) {
-	v := text.Cleaned(chars.TrimEdges(s))
-	for i := 1; i < len(v); i++ {
-		if strings.IndexByte(":#?(@", v[i]) < 0 || i == 1 && chars.IsDrive(v) {
-			continue
-		}
-		if !d.work.Spend(i/budget.ByteSteps + 1) {
-			return
-		}
-		switch head := v[:i]; {
-		case strings.IndexByte(head, '/') >= 0:
-			d.link(id, head, p, member)
-		case bare:
-			d.name(id, head, p, member)
-		}
-	}
-}
 
 // name keeps a relative name, with or without a slash, for the judge.
 func (d *detector) name(id int32, s string, p slot, member bool) {
@@ -274,13 +252,14 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 		}
 		d.add(f, p)
 	}
+	d.guarded(id, v, p, member)
 	d.uris(id, s, p, member)
 	short := d.whole(id, s, member)
 	if short == "" {
 		return
 	}
 	if !chars.HasBlank(v) {
-		d.tails(id, short, p, member)
+		d.tails(id, short, p, member, false)
 	}
 	d.broadList(id, short, p, member)
 	d.patterns(id, v, p, member)
@@ -288,7 +267,6 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 		if d.onlyRelative(before) && v[0] != '/' {
 			d.link(id, v, p, member)
 		}
-		d.positions(id, v, p, member, false)
 	}
 }
 
@@ -371,7 +349,7 @@ func (d *detector) exempted(id int32, s string, p slot) {
 		return
 	}
 	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
-		d.tails(id, word, p, false)
+		d.tails(id, word, p, false, false)
 		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
 			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, Node: id}, p)
 		} else if word[0] != '-' {

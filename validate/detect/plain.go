@@ -52,7 +52,7 @@ func plainOf(t *Tool) *plain {
 }
 
 // fits reports whether arguments fit the schema and hold nothing to find, for certain.
-func (p *plain) fits(args []byte) bool {
+func (p *plain) fits(args []byte, guarded *Names) bool {
 	if p == nil || len(args) == 0 {
 		return p != nil && p.required == 0
 	}
@@ -74,7 +74,7 @@ func (p *plain) fits(args []byte) bool {
 		if m.Required {
 			missing--
 		}
-		if rest, ok = p.value(m, trimBlank(after[1:])); !ok {
+		if rest, ok = p.value(m, trimBlank(after[1:]), guarded); !ok {
 			return false
 		}
 		if len(rest) == 0 {
@@ -89,7 +89,7 @@ func (p *plain) fits(args []byte) bool {
 }
 
 // value reads the value of a member, and returns what follows it.
-func (p *plain) value(m plainMember, b []byte) (rest []byte, ok bool) {
+func (p *plain) value(m plainMember, b []byte, guarded *Names) (rest []byte, ok bool) {
 	if len(b) == 0 {
 		return nil, false
 	}
@@ -97,7 +97,7 @@ func (p *plain) value(m plainMember, b []byte) (rest []byte, ok bool) {
 	switch b[0] {
 	case '"':
 		raw, rest, ok := plainText(b)
-		return rest, ok && m.text && harmless(raw, m.prose) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
+		return rest, ok && m.text && harmless(raw, m.prose) && !guarded.isIn(raw) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
 	case 't', 'f':
 		kind = strictjson.Bool
 	case 'n':

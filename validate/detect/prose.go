@@ -24,7 +24,11 @@ func (d *detector) prose(id int32, s string, p slot) {
 		d.patch(id, s, p)
 		return
 	}
-	if len(v) > MaxValue || chars.HasBlank(v) {
+	if len(v) > MaxValue {
+		return
+	}
+	d.guardedText(id, v, p)
+	if chars.HasBlank(v) {
 		return
 	}
 	if kind, texts := uri.Read(v); kind == uri.File {

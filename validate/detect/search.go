@@ -24,6 +24,7 @@ type Searcher struct {
 	Depth, Size     int           // of arguments: how deep they may nest, and how many bytes
 	Resources       *resource.Set // prefixes of the URIs that may be named; nil: no scheme is bound
 	ClientResources bool          // the client may bind further schemes
+	Guarded         Names         // of what is protected, and of the directories of rules
 }
 
 // Result is what the arguments of one call hold. It keeps nothing of their bytes.
@@ -41,7 +42,7 @@ type Result struct {
 // *strictjson.Error or a *schema.Error.
 func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	t = t.Loaded()
-	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args) {
+	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args, &s.Guarded) {
 		return Result{Work: *budget.New(len(args)), tool: t}, nil
 	}
 	tr := strictjson.New(s.Depth)

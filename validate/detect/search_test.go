@@ -85,8 +85,8 @@ func TestReplacedTexts(t *testing.T) {
 		of       int
 		to, want string
 	}{
-		{0, `x`, `/path key r x`}, {0, `u'x/y'`, `/path key r u'x/y or u'x/y'; link/link r? x/y`}, {0, "\xff", `refused  arguments-bad-text`},
-		{1, `u'x/y'`, `/list/0 declared w? u'x/y or u'x/y' base=/path at=/etc/x`}, {1, `a,../b`, `/list/0 declared w? a,../b base=/path at=/etc/x; list w? ../b base=/path at=/etc/x; link/name w? a base=/path at=/etc/x`},
+		{0, `x`, `/path key r x`}, {0, `u'x/y'`, `/path key r u'x/y or u'x/y'; link/name r? u; link/link r? x/y`}, {0, "\xff", `refused  arguments-bad-text`},
+		{1, `u'x/y'`, `/list/0 declared w? u'x/y or u'x/y' base=/path at=/etc/x; link/name w? u base=/path at=/etc/x`}, {1, `a,../b`, `/list/0 declared w? a,../b base=/path at=/etc/x; list w? ../b base=/path at=/etc/x; link/name w? a base=/path at=/etc/x`},
 	} {
 		var view machine.View
 		found, err := s.SearchReplaced(&r, view.Open(s.Machine, &r.Work, false), &r.Work, &r.Findings[e.of], e.to)

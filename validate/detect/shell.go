@@ -10,7 +10,6 @@ import (
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
-	"mcphub/validate/text"
 	"mcphub/validate/uri"
 )
 
@@ -117,11 +116,14 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 	defer func() { d.cmd = shell.Use{} }()
 	for _, text := range item.Spellings() {
 		d.named(id, text[min(u.At, len(text)):], u, p)
+		whole := text[min(u.At, len(text)):]
 		text, ok := u.Local(text)
 		switch {
 		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
 			d.words(id, shell.SplitSedScript(text), false, p)
-		case !ok, u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
+		case !ok:
+			d.guardedText(id, whole, p)
+		case u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)
 		case item.Whole:
@@ -133,26 +135,9 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 			}
 			if chars.HasBlank(text) {
 				d.words(id, text, false, p)
-			} else {
-				d.wordPieces(id, text, p)
 			}
 		}
 	}
-}
-
-// wordPieces searches what other programs may read out of a word.
-func (d *detector) wordPieces(id int32, s string, p slot) {
-	if kind, _ := uri.Read(s); kind == uri.Other {
-		return
-	}
-	if !d.work.Spend(machine.DollarWork(s)) {
-		return
-	}
-	shell.EachPiece(s, func(w string) {
-		if w != s && d.work.Spend(budget.WordSteps/2) {
-			d.word(id, w, shell.Plain, p, HowShell)
-		}
-	})
 }
 
 // words searches the words of a text that is no shell string: of another or an unknown language. In code a slash may divide, or
@@ -173,9 +158,12 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) {
 				continue
 			}
+			if code && shell.IsName(w) && w == token { // without quotes it is a name of the language
+				d.guardedText(id, w, p)
+				continue
+			}
 			d.word(id, w, shell.Plain, p, HowShell)
 		}
-		d.wordPieces(id, token, p)
 	}
 }
 
@@ -214,6 +202,9 @@ func (d *detector) sedFiles(id int32, s string, p slot) {
 // sedRuns is the end of s/x/y/e, which runs what it has made.
 var sedRuns = lazyregexp.New(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
+// settingWords, as the last word of a variable, say that its value is no path if it is not written as one: NODE_ENV=test.
+var settingWords = chars.WordSet("env mode type level name user branch tag version profile target")
+
 // assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p slot) bool {
 	name, value, ok := strings.Cut(s, "=")
@@ -222,6 +213,9 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 		return false
 	case name == "IFS":
 		return len(value) <= 1
+	case shell.IsName(value) && settingWords[d.keys.LastWord(name)]:
+		d.guardedText(id, value, p)
+		return true
 	case value == "/":
 		return name != "HOME" // a separator; where it is used as a path, it is judged
 	case name == "PATH":
@@ -238,7 +232,6 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 
 // word keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
 func (d *detector) word(id int32, w string, at shell.Position, p slot, how string) {
-	written := at == shell.Written
 	if len(w) > MaxRaw {
 		if w = chars.TrimEdges(w); len(w) > MaxRaw {
 			if chars.HasBlank(w) {
@@ -258,71 +251,67 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 			d.word(id, piece, at, p, how)
 		}
 	}
+	if !d.reading(id, w, at, p, how) || !d.work.Spend(machine.DollarWork(w)) {
+		return
+	}
+	blank := chars.HasBlank(w)
+	shell.EachReading(w, func(text string, sign byte) {
+		if sign == shell.Head || blank && (strings.IndexByte("=@:-", sign) < 0 || strings.IndexByte("/~.$", text[0]) < 0) {
+			return // the words of a text are looked at by themselves
+		}
+		if d.work.Spend(budget.WordSteps / 2) {
+			d.reading(id, text, shell.Plain, p, how)
+		}
+	})
+	d.glued(id, w, p, how, false)
+	d.gluedName(id, w, p)
+}
+
+// reading keeps one text of a word. It returns false if the text is one URI, a program or a list, and has no parts.
+func (d *detector) reading(id int32, w string, at shell.Position, p slot, how string) bool {
+	if len(w) > MaxRaw {
+		return true
+	}
 	kind, texts := uri.Read(w)
 	switch kind {
 	case uri.Other:
-		if at != shell.Command && len(w) <= MaxRaw {
+		if at != shell.Command {
 			d.urlName(id, w, p, Finding{How: how, Form: FormWord, Node: id})
 			d.urlLink(id, w, p, false)
 		}
 		d.hostless(id, texts, p)
-		return
+		return false
 	case uri.File:
+		d.link(id, w, p, false)
 		if rest, ok := uri.Relative(texts[0]); ok {
 			d.word(id, rest, at, p, how) // a package's: npm i file:../x
 			if i := strings.IndexAny(rest, "?#"); i > 0 {
 				d.word(id, rest[:i], at, p, how) // a database's: file:../x?mode=ro
 			}
-			d.link(id, w, p, false)
-			return
+			return false
 		}
 		d.add(Finding{Value: texts[0], How: how, Form: FormURI, Node: id}, p)
-		d.link(id, w, p, false)
-		return
+		return false
 	case uri.Path:
 		d.add(Finding{Value: texts[0], Alts: texts[1:], How: how, Form: FormWord, Node: id}, p)
-		return
+		return false
 	}
 	if d.isProgramWord(w, at) || d.isListVariable(w, at) {
-		return
+		return false
 	}
 	d.bareWord(id, w, at, p, how)
 	if rest, ok := d.afterPATH(w); ok {
 		for part := range strings.SplitSeq(rest, ":") {
 			d.word(id, part, shell.Plain, p, how)
 		}
-		return
+		return false
 	}
 	if _, ok := d.plainly(w); ok {
-		d.add(Finding{Value: w, How: how, Form: FormWord, Written: written, Node: id}, p)
-		d.glued(id, w, p, how, false)
-		if strings.IndexByte(w, ':') < 0 && w[0] != '$' {
-			return
-		}
+		d.add(Finding{Value: w, How: how, Form: FormWord, Written: at == shell.Written, Node: id}, p)
+	} else {
+		d.wordNames(id, w, at, p)
 	}
-	if i := strings.IndexByte(w, ':'); i > 0 && !text.IsRemote(w[:i]) {
-		for part := range strings.SplitSeq(w, ":") {
-			d.word(id, part, shell.Plain, p, how)
-		}
-	}
-	for i := 0; i+1 < len(w); i++ {
-		if c := w[i]; (c == '=' || c == '@' || c == ':' && !text.IsRemote(w[:i])) && strings.ContainsRune(`/~.$`, rune(w[i+1])) {
-			if _, ok := d.afterPATH(w[i+1:]); ok {
-				d.word(id, w[i+1:], shell.Plain, p, how)
-			} else if _, ok := d.plainly(w[i+1:]); ok && !d.isListVariable(w[i+1:], shell.Plain) && !d.isProgramWord(w[i+1:], shell.Plain) {
-				d.add(Finding{Value: w[i+1:], How: how, Form: FormWord, Node: id}, p)
-			}
-		}
-	}
-	if len(w) > 2 && w[0] == '-' && w[1] != '-' {
-		if i := strings.IndexAny(w, "/~.$"); i == 2 || i > 2 && w[i] != '/' {
-			if _, ok := d.plainly(w[i:]); ok {
-				d.add(Finding{Value: w[i:], How: how, Form: FormWord, Node: id}, p)
-			}
-		}
-	}
-	d.glued(id, w, p, how, false)
-	d.wordNames(id, w, at, p)
+	return true
 }
 
 // wordNames keeps the names in a word that count only if a link leads them out.
@@ -341,7 +330,7 @@ func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 		}
 		return
 	}
-	d.vectorNames(id, w, p)
+	d.name(id, w, p, false)
 }
 
 // isProgramWord reports a word that names a program of the system, where only the administrator can put files.

@@ -11,62 +11,36 @@ import (
 	"mcphub/validate/uri"
 )
 
-// tails searches what follows "=", "@", a ref's colon or a short flag, each to the end of the string and to the end of
-// its word.
-func (d *detector) tails(id int32, s string, p slot, member bool) {
-	inURL, word, end := false, 0, 0
-	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
+// tails searches the readings of each word in a string: the value of an option, what follows a sign, and what stands before a line, an
+// anchor or a query. bare lets the beginning of a word count that has no slash.
+func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 	d.pathspec(id, s, p, member)
-	for i := 0; i+1 < len(s) && !d.work.Spent(); i++ {
-		c := s[i]
-		if chars.IsBlank(rune(c)) {
-			inURL, word = false, i+1
-			continue
+	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
+	for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+		word = strings.TrimLeftFunc(word, chars.IsEdge)
+		if variables := strings.Count(word, "${"); variables > 0 && !d.work.Spend(variables*shell.DollarSteps) {
+			return
 		}
-		if inURL || c != '=' && c != '@' && c != ':' {
-			continue
-		}
-		if c == ':' {
-			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) {
-				inURL = true // https://host/?x=/etc is one URL; file: is looked for elsewhere
-				continue
+		shell.EachReading(word, func(text string, sign byte) {
+			d.guarded(id, text, p, member)
+			begins := sign == 0 || sign == shell.Head
+			value := strings.IndexByte("=@:-", sign) >= 0
+			if !begins && !value || !d.work.Spend(1) {
+				return
 			}
-			if i == word || text.IsRemote(s[word:i]) || i == word+1 && chars.IsDrive(s[word:]) {
-				continue
+			if len(text) <= MaxRaw && (begins || sign == '-' || sign == '=' && flag) {
+				if strings.IndexByte(text, '/') >= 0 || sign == '=' {
+					d.link(id, text, p, member)
+				} else if bare || sign == '-' {
+					d.name(id, text, p, member)
+				}
 			}
-		}
-		after := s[i+1:]
-		if c == '@' && (after == "/*" || after == "/**") {
-			continue // an alias: "@/*": ["./src/*"]
-		}
-		if c == '=' {
-			after = strings.TrimLeft(after, "[(")
-		}
-		d.tail(id, after, p, member, c == ':')
-		if c == '=' && flag {
-			d.link(id, s[i+1:], p, member)
-		}
-		begin := len(s) - len(strings.TrimLeft(after, text.Quotes))
-		for end = max(end, begin); end < len(s) && !tailEnds[s[end]]; {
-			end++
-		}
-		if v := s[begin:end]; len(v) <= MaxRaw && strings.IndexByte(v, '/') > 0 {
-			d.link(id, v, p, member)
-		}
-	}
-	if s = strings.TrimLeftFunc(s, chars.IsEdge); len(s) > 2 && s[0] == '-' && s[1] != '-' && (chars.IsLetter(s[1]) || chars.IsDigit(s[1])) {
-		d.tail(id, s[2:], p, member, false)
-		if strings.IndexByte(s[2:], '/') > 0 {
-			d.link(id, s[2:], p, member)
-		} else {
-			d.name(id, s[2:], p, member)
-		}
-		if i := strings.IndexAny(s, "/~.$"); i > 2 && s[i] != '/' {
-			d.tail(id, s[i:], p, member, false)
-		}
-	}
-	if flag {
-		for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+			before := word[:len(word)-len(text)]
+			if value && strings.HasSuffix(word, text) && before != ":" && !(len(before) == 2 && chars.IsDrive(word)) {
+				d.tail(id, text, p, member, sign == ':')
+			}
+		})
+		if flag {
 			d.glued(id, word, p, HowTail, member)
 		}
 	}
@@ -119,6 +93,9 @@ var tailEnds = chars.ByteSet(" \t\n\r\v\f,;:|\"'`")
 
 // tail searches one of them. Behind a colon an absolute one counts only if it exists, as behind a scheme.
 func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
+	if s == "/*" || s == "/**" {
+		return // of an alias: "@/*": ["./src/*"]
+	}
 	rest := strings.TrimLeft(s[:min(len(s), MaxValue)], "\"'`<")
 	if rest == "" || !strings.ContainsRune(`/~.$\%`, rune(rest[0])) && !chars.IsDrive(rest) && !strings.EqualFold(rest[:min(5, len(rest))], "file:") {
 		return

@@ -26,12 +26,9 @@ func (d *detector) vector(id int32, s string, p slot) {
 	if s = d.whole(id, s, false); s == "" {
 		return
 	}
-	d.vectorNames(id, s, p)
-	switch {
-	case chars.HasBlank(s):
+	d.word(id, s, shell.Plain, p, HowShell)
+	if chars.HasBlank(s) {
 		d.shell(id, s, p)
-	default:
-		d.wordPieces(id, s, p)
 	}
 }
 
@@ -127,6 +124,9 @@ func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 		d.commands(id, s, p)
 		return
 	}
+	if !ok {
+		d.guardedText(id, s[min(u.At, len(s)):], p)
+	}
 	if !ok || local == "" {
 		return
 	}
@@ -146,16 +146,12 @@ func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 	if local = d.whole(id, local, false); local == "" {
 		return
 	}
-	d.vectorNames(id, local, p)
+	d.word(id, local, shell.Plain, p, HowShell)
 	if p.class == names.Shell {
 		d.shellGlob(id, local, p)
 	}
-	switch {
-	case chars.HasBlank(local):
+	if chars.HasBlank(local) {
 		d.words(id, local, u.Kind == shell.UseCode || u.Kind == shell.UseSed, p)
-	default:
-		d.glued(id, local, p, HowTail, false)
-		d.wordPieces(id, local, p)
 	}
 }
 
@@ -181,22 +177,4 @@ func (d *detector) programBeside(p slot) string {
 		}
 	}
 	return ""
-}
-
-// vectorNames keeps the relative names in an element of an argument vector, or in a word of a command: the whole, the text behind
-// a sign, and the value of a short option.
-func (d *detector) vectorNames(id int32, s string, p slot) {
-	v := chars.TrimEdges(s)
-	if len(v) > MaxRaw || chars.HasBlank(v) {
-		return
-	}
-	d.name(id, v, p, false)
-	for i := range len(v) {
-		if strings.IndexByte("=@:", v[i]) >= 0 {
-			d.name(id, v[i+1:], p, false)
-		}
-	}
-	if len(v) > 2 && v[0] == '-' && v[1] != '-' {
-		d.name(id, v[2:], p, false)
-	}
 }

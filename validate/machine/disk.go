@@ -236,6 +236,15 @@ func (m *Machine) Fold(p string) string {
 	return p
 }
 
+// BaseName is the last component of a path.
+func (m *Machine) BaseName(p string) string {
+	p = m.Platform.Clean(p)
+	if m.Windows {
+		p = chars.ToSlash(p)
+	}
+	return p[strings.LastIndexByte(p, '/')+1:]
+}
+
 // SameFile reports that both are the same file: hard links are.
 func (m *Machine) SameFile(a, b fs.FileInfo) bool { return sameFile(m.FS, a, b) }
 

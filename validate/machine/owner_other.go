@@ -9,3 +9,6 @@ func ownedByAdministrator(fs.FileInfo) bool { return true }
 
 // mayWrite cannot be asked cheaply here; a directory that exists counts as writable.
 func mayWrite(string) bool { return true }
+
+// HasOtherNames cannot be asked cheaply here.
+func HasOtherNames(fs.FileInfo) bool { return false }

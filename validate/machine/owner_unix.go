@@ -17,5 +17,11 @@ func ownedByAdministrator(info fs.FileInfo) bool {
 	return ok && st.Uid == 0 && !ownership.OthersWrite(info)
 }
 
+// HasOtherNames reports a file that has more than one name: a hard link.
+func HasOtherNames(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1
+}
+
 // mayWrite reports whether this user may add names to dir. The children run as the same user.
 func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }

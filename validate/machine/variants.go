@@ -70,7 +70,7 @@ func (m *Machine) Variants(value string, alts ...string) (list []string, all boo
 
 // DollarWork is what writing out the variables of s costs: each looks for the end of its braces.
 func DollarWork(s string) int {
-	return len(s)/budget.ByteSteps + strings.Count(s, "${")*(shell.MaxDollar/100)
+	return len(s)/budget.ByteSteps + strings.Count(s, "${")*shell.DollarSteps
 }
 
 // unread reports a variable with more in its braces than is read.

@@ -271,6 +271,13 @@ func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
 	})
 }
 
+// Confines reports a path that lies in the directory of a rule that denies or escalates, whatever the role. It is compared as text.
+func (e *Evaluation) Confines(p string) bool {
+	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
+		return r.confines() && (e.Machine.Holds(r.dir.Path, p) || e.Machine.Holds(r.dir.Given, p))
+	})
+}
+
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
 func (e *Evaluation) granted(role access.Role, p *guard.Place) bool {
 	return slices.ContainsFunc(e.Grants, func(g Grant) bool {
@@ -289,7 +296,7 @@ func covers(g *Grant, p string) bool {
 // confines reports a rule that denies or escalates paths of such a role in a directory, and of which is says so.
 func (e *Evaluation) confines(role access.Role, is func(r *compiledRule) bool) bool {
 	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.area >= 0 && r.Then != Allow && r.roles.Has(role) && is(r)
+		return r.confines() && r.roles.Has(role) && is(r)
 	})
 }
 

@@ -64,6 +64,9 @@ type compiledRule struct {
 // opens reports whether servers may be given the rule's directory.
 func (r *compiledRule) opens() bool { return r.area >= 0 && r.Then != Deny && r.dir.Closed == "" }
 
+// confines reports whether the rule denies or escalates paths in its directory.
+func (r *compiledRule) confines() bool { return r.area >= 0 && r.Then != Allow }
+
 // Compile checks a policy and looks up its directories. reserved are names that no rule may have. The error joins an
 // *Error for everything that is wrong.
 func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error) {
@@ -221,7 +224,7 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
-		out.confines = out.confines || r.area >= 0 && r.Then != Allow
+		out.confines = out.confines || r.confines()
 		out.outside = out.outside || r.Paths != nil && r.Paths.Outside
 	}
 	if len(out.rules) == 0 {
@@ -340,6 +343,19 @@ func (c *Compiled) DeniedDirs(child string) (list []string) {
 	for _, r := range c.rules {
 		if r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
+		}
+	}
+	return list
+}
+
+// ConfiningDirs are the directories of rules that deny or escalate, as they are given and as they resolve.
+func (c *Compiled) ConfiningDirs() (list []string) {
+	if c == nil {
+		return nil
+	}
+	for _, r := range c.rules {
+		if r.confines() {
+			list = append(list, r.dir.Given, r.dir.Path)
 		}
 	}
 	return list

@@ -21,9 +21,9 @@ var kindNames = func() map[Kind]string {
 	return names
 }()
 
-// useName writes a use as the table does. A question mark stands behind it if the program is not known, and what it would be
+// nameOf writes a use as the table does. A question mark stands behind it if the program is not known, and what it would be
 // without a doubt in brackets.
-func useName(u Use) string {
+func nameOf(u Use) string {
 	name := kindNames[u.Kind]
 	if u.Role != access.None {
 		if u.Kind == UsePath {
@@ -58,7 +58,7 @@ func brief(item *Item) string {
 		text = item.Text[:at] + "|" + item.Text[at:]
 	}
 	var b strings.Builder
-	b.WriteString(text + "=" + useName(item.Use))
+	b.WriteString(text + "=" + nameOf(item.Use))
 	for _, flag := range []struct {
 		on   bool
 		name string
@@ -131,7 +131,7 @@ func used(s string, doubt bool) string {
 		if at := u.Uses[i].At; at > 0 {
 			text = text[:at] + "|" + text[at:]
 		}
-		out = append(out, text+"="+useName(u.Uses[i]))
+		out = append(out, text+"="+nameOf(u.Uses[i]))
 	}
 	for _, flag := range []struct {
 		on   bool

@@ -49,6 +49,8 @@ func (u Use) Local(text string) (s string, ok bool) {
 	switch u.Kind {
 	case useText, useRemote, UseWorkdir, UsePrint, useHosts:
 		return "", false
+	case useName:
+		return text, !IsName(text) && strings.Trim(text, "/") != ""
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
 	case useData:
@@ -73,6 +75,12 @@ func (u Use) Local(text string) (s string, ok bool) {
 	}
 	return text, true
 }
+
+// notName is in a word that names more than a subcommand, a target, a package or a branch: a path, a pattern, an assignment.
+var notName = lazyregexp.New(`^[.]|[/\\~$*?\[{\s'"` + "`" + `]|\.\.|[^=!<>~]=[^=]|[:@=+][.]|\b(?:file|link|portal):`)
+
+// IsName reports a word that a program takes for the name of something that is no file, if it takes names.
+func IsName(s string) bool { return !notName.MatchString(s) }
 
 // isAtHost and isInBox begin a path of another machine, and of a container.
 var (

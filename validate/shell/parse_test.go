@@ -57,7 +57,7 @@ func TestPipes(t *testing.T) {
 		{`echo $(echo /a)`, `echo=command run lost; echo=command run lost; /a=print lost; □=print lost`},
 		{`echo a$(echo /b) > c`, `echo=command run filed lost; echo=command run filed lost; /b=print filed lost; a□=print filed lost; c=write written filed lost`},
 		{`cat $(echo /b)`, `cat=command run lost; echo=command run captured lost; /b=print captured lost; □=read lost | reads`},
-		{`git commit -m "$(echo /b)"`, `git=command run lost; commit=text lost; -m=path lost; echo=command run lost; /b=print lost; □=text lost`},
+		{`git commit -m "$(echo /b)"`, `git=command run lost; commit=name lost; -m=path lost; echo=command run lost; /b=print lost; □=text lost`},
 		{`ssh web "$(echo /b)"`, `ssh=command run lost; web=path(text) lost; echo=command run captured lost; /b=print captured lost; □=path(remote) lost | reads`},
 		{`printf %s /a | sort -o b`, `printf=command run filed; %s=print filed; /a=print filed; sort=command run; -o=path; b=write`},
 	})

@@ -24,6 +24,7 @@ type Kind uint8
 const (
 	UsePath Kind = iota // the zero value: a path
 	useText
+	useName
 	useWord
 	useData
 	UsePrint
@@ -50,7 +51,7 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": useText, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"path": UsePath, "text": useText, "name": useName, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
@@ -70,6 +71,7 @@ type option struct {
 	values  []Use
 	instead []Use
 	deletes bool
+	writes  bool
 	host    bool
 }
 
@@ -80,6 +82,7 @@ type Program struct {
 	letters                         string // options without a value
 	stdin                           Use
 	here, leaf, filter, shells, Box bool
+	sure                            bool
 }
 
 // Programs are the entries by name, "git+commit" for a subcommand. They are read when the first command is.
@@ -93,15 +96,28 @@ func readPrograms(text string) map[string]*Program {
 			continue
 		}
 		p := readProgram(strings.Fields(rest))
-		list, _ := ExpandBraces(names)
-		for _, name := range list {
-			if table[name] != nil {
-				panic("programs.txt: two lines about " + name)
+		first, second, sub := strings.Cut(names, "}+{")
+		if sub {
+			first, second = first+"}", "+{"+second
+		}
+		for _, begin := range alternatives(first) {
+			for _, end := range alternatives(second) {
+				if table[begin+end] != nil {
+					panic("programs.txt: two lines about " + begin + end)
+				}
+				table[begin+end] = p
 			}
-			table[name] = p
 		}
 	}
 	return table
+}
+
+func alternatives(names string) []string {
+	list, ok := ExpandBraces(names)
+	if !ok {
+		panic("programs.txt: too many names in " + names)
+	}
+	return list
 }
 
 func readProgram(fields []string) *Program {
@@ -113,15 +129,18 @@ func readProgram(fields []string) *Program {
 		case field != "--" && field[0] == '-':
 			name, instead, _ := strings.Cut(field, ">")
 			name, deletes := strings.CutSuffix(name, "^delete")
+			name, writes := strings.CutSuffix(name, "^write")
 			name, host := strings.CutSuffix(name, "^host")
 			name, values, _ := strings.Cut(name, "=")
-			p.options[name] = option{readUses(values), readUses(instead), deletes, host}
+			p.options[name] = option{readUses(values), readUses(instead), deletes, writes, host}
 		case field == "@.":
 			p.here = true
 		case field == "@leaf":
 			p.leaf = true
 		case field == "@filter":
 			p.filter = true
+		case field == "@sure":
+			p.sure = true
 		case field == "@shell":
 			p.shells = true
 		case field == "@box":
@@ -163,10 +182,13 @@ var unknown = readProgram([]string{"path*", "-C=move", "-o=write", "--output=wri
 
 var version = lazyregexp.New(`[0-9.]+$`)
 
-// programNamed finds the entry of a command word. A relative path is a program that nobody knows, whatever it is called.
+// programNamed finds the entry of a command word. A relative path is a program that nobody knows, but for the wrappers of the table.
 func programNamed(word string) (name string, p *Program) {
 	if strings.IndexByte(word, '/') > 0 {
-		return "", unknown
+		if p = Programs()[word]; p == nil {
+			p = unknown
+		}
+		return "", p
 	}
 	name = BaseName(word)
 	if p = Programs()[name]; p == nil {
@@ -192,6 +214,7 @@ type Usage struct {
 	maybe   bool // some operand may be an option
 	Trusted bool // the operator wrote the command, so doubt changes nothing
 	deletes bool // what its operands name is taken away
+	writes  bool // what its operands name is changed
 	Here    bool // it deletes the working directory
 	Host    bool // the program gets the whole machine (docker --pid=host)
 }
@@ -237,13 +260,15 @@ type commandLine struct {
 	found    []int // operands, by their place
 	at       int   // in operands
 	dashes   bool  // "--" was there
+	strayed  bool  // an option was there that the table does not list
+	loose    bool  // a word was there that may be an option
 }
 
 // read goes through the words from i on.
 func (c *commandLine) read(i int) {
 	for ; i < len(c.words); i++ {
 		w := c.words[i]
-		c.doubt, c.maybe = c.doubt || w.loose, c.maybe || w.option
+		c.doubt, c.maybe, c.loose = c.doubt || w.loose, c.maybe || w.option, c.loose || w.loose || w.option
 		if !c.dashes && len(w.Text) > 1 && w.Text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.Trusted)) {
 			if w.Text == "--" {
 				c.uses[i] = Use{Kind: useText, Known: true}
@@ -313,13 +338,16 @@ func (c *commandLine) rest(i, end int, further bool) {
 	c.Command(c.words[i:end], c.uses[i:end], c.most-1)
 }
 
-// sub goes on with the subcommand at i.
+// sub goes on with the subcommand at i. If an option before it is unknown, the word may be the value of that option.
 func (c *commandLine) sub(i int) {
-	c.uses[i] = Use{Kind: useText, Known: true}
+	if c.strayed || c.loose {
+		c.entry, c.Program, c.operands, c.at = unknown, unknown, unknown.operands, 0
+		c.read(i)
+		return
+	}
+	c.uses[i] = Use{Kind: useName, Known: true}
 	p := Programs()[c.name+"+"+c.words[i].Text]
 	switch {
-	case c.doubt:
-		c.entry, c.operands = unknown, unknown.operands
 	case p != nil:
 		c.entry, c.name, c.operands, c.at = p, c.name+"+"+c.words[i].Text, p.operands, 0
 	default:
@@ -364,7 +392,7 @@ func (c *commandLine) strange(i int) int {
 	if c.entry == unknown || strings.IndexByte(c.words[i].Text, '=') >= 0 {
 		return 0
 	}
-	c.doubt = true
+	c.doubt, c.strayed = true, true
 	if c.entry.Box {
 		return 1
 	}
@@ -383,7 +411,7 @@ func (c *commandLine) known(name string) (option, bool) {
 // apply gives the values of an option their use. The first stands in the same word, from at on, where it is joined.
 func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 	c.uses[i] = Use{Known: true}
-	c.deletes, c.Host = c.deletes || o.deletes, c.Host || o.host
+	c.deletes, c.writes, c.Host = c.deletes || o.deletes, c.writes || o.writes, c.Host || o.host
 	if o.instead != nil {
 		c.operands, c.at = o.instead, 0
 	}
@@ -428,11 +456,20 @@ func (c *commandLine) assignUses() {
 				at++
 			}
 		}
-		if (c.doubt || c.maybe) && u.Kind != UsePrint && u.Kind != UseShell && u.Kind != UseCode && u.Kind != UseCd && u.Kind != useWord || u.Kind == useDashes || u.Kind == useRemote || u.Kind == useRest {
+		doubt := c.doubt || c.maybe
+		if u.Kind == useName { // no variable of the environment makes it a path
+			doubt = c.strayed || c.loose
+		}
+		if doubt && !c.entry.sure && u.Kind != UsePrint && u.Kind != UseShell && u.Kind != UseCode && u.Kind != UseCd && u.Kind != useWord || u.Kind == useDashes || u.Kind == useRemote || u.Kind == useRest {
 			u.Was, u.Kind = u.Kind, UsePath
 		}
-		if c.deletes {
+		switch {
+		case c.deletes:
 			u.Role = access.Delete
+		case c.writes && u.Role == access.Read:
+			u.Role = access.Write
+		case c.strayed && u.Role == access.Read:
+			u.Role = access.None // an option that the table does not list may write it
 		}
 		c.uses[i] = u
 	}

@@ -14,10 +14,10 @@ func TestCommands(t *testing.T) {
 		{`bash -c "bash -c 'cat /x'"`, `bash=command run lost; -c=path lost; "bash -c 'cat /x'"=shell lost; bash=command run lost; -c=path lost; "cat /x"=shell lost; cat=command run lost; /x=read lost | reads`},
 		{`eval 'cat /x' /y`, `eval=command run lost; "cat /x"=shell lost; cat=command run lost; /x=read lost; /y=shell lost; /y=command run lost | odd | reads`},
 		{`rm -rf`, `rm=command run; -rf=path`},
-		{`git clean -fd`, `git=command run; clean=text; -fd=path; .=delete`},
+		{`git clean -fd`, `git=command run; clean=name; -fd=path; .=delete`},
 		{`find -delete`, `find=command run lost; -delete=path lost; .=delete lost | reads`},
-		{`docker run --pid=host x ls /`, `docker=command run lost; run=text lost; --pid=|host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
-		{`docker run --pid host x ls /`, `docker=command run lost; run=text lost; --pid=path lost; host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
+		{`docker run --pid=host x ls /`, `docker=command run lost; run=name lost; --pid=|host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
+		{`docker run --pid host x ls /`, `docker=command run lost; run=name lost; --pid=path lost; host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
 		{`find . -exec cat /x {} \;`, `find=command run lost; .=read lost; -exec=path lost; cat=command run lost; /x=read lost; {}=read lost; ";"=path? lost | reads`},
 		{`find . -exec rm {} + -name x`, `find=command run lost; .=delete lost; -exec=path lost; rm=command run lost; {}=delete lost; +=path? lost; -name=path lost; x=text lost | reads`},
 		{`xargs cat`, `xargs=command run lost; cat=command run lost`},
@@ -40,7 +40,7 @@ func TestCommands(t *testing.T) {
 		{`cd "$x"; cat a`, `cd=command run lost; ${x}=cd/read lost; cat=command run lost in ${x}?; a=read lost in ${x}?`},
 		{`cd; cat a`, `cd=command run; ~=path?; cat=command run in ~?; a=read in ~?`},
 		{`cd -; cat a`, `cd=command run lost; -=cd/read lost; cat=command run lost in -?; a=read lost in -?`},
-		{`cd -P x && cat a`, `cd=command run lost; -P=path? lost; x=cd/read lost; cat=command run in x!; a=read in x!`},
+		{`cd -P x && cat a`, `cd=command run; -P=path; x=cd/read; cat=command run in x!; a=read in x!`},
 		{`cd x y && cat a`, `cd=command run lost; x=cd/read lost; y=cd/read lost; cat=command run lost in x?; a=read lost in x?`},
 		{`cd x* && cat a`, `cd=command run lost; x*=cd/read lost; cat=command run lost in x*?; a=read lost in x*?`},
 		{`cd /x && cd ~/y && cat a`, `cd=command run lost; /x=cd/read lost; cd=command run in /x!; ~/y=cd/read in /x!; cat=command run lost in /x > ~/y?; a=read lost in /x > ~/y?`},
@@ -59,8 +59,8 @@ func TestCommands(t *testing.T) {
 		{`mv a b; cat c`, `mv=command run; a=delete; b=write; cat=command run; c=read`},
 		{`cd /x/y/z; mv a b; cat c`, `cd=command run lost; /x/y/z=cd/read lost; mv=command run lost in /x/y/z?; a=delete lost in /x/y/z?; b=write lost in /x/y/z?; cat=command run lost in /x > /x/y > /x/y/z?; c=read lost in /x > /x/y > /x/y/z? | odd`},
 		{`env -C x cat a; cat b`, `env=command run; -C=path; x=move in x?; cat=command run in x?; a=read in x?; cat=command run; b=read`},
-		{`git -C x log -- a; cat b`, `git=command run; -C=path; x=move in x?; log=text in x?; --=text in x?; a=read in x?; cat=command run; b=read`},
-		{`make -C x a`, `make=command run lost; -C=path lost; x=move lost in x?; a=path lost in x? | reads`},
+		{`git -C x log -- a; cat b`, `git=command run; -C=path; x=move in x?; log=name in x?; --=text in x?; a=read in x?; cat=command run; b=read`},
+		{`make -C x a`, `make=command run lost; -C=path lost; x=move lost in x?; a=name lost in x? | reads`},
 		{`CDPATH=/; cd x && cat a`, `CDPATH=/=assign? lost; cd=command run lost; x=cd/read lost; cat=command run lost in x?; a=read lost in x? | odd`},
 		{`alias cat=ls; cat a`, `alias=command run lost; cat=ls=path lost; cat=command run lost; a=read lost | odd | reads`},
 		{`PATH=bin:$PATH cat a`, `PATH=bin:${PATH}=assign? lost; cat=command run lost; a=read lost | odd`},
@@ -70,10 +70,10 @@ func TestCommands(t *testing.T) {
 		{`X+=/a`, `X=/a=assign?`},
 		{`-d x -F /`, `unnamed=command run lost; -d=path lost; x=word lost; -F=path lost; /=word lost | reads`},
 		{`rm -rf`, `rm=command run; -rf=path`},
-		{`git clean -fd`, `git=command run; clean=text; -fd=path; .=delete`},
+		{`git clean -fd`, `git=command run; clean=name; -fd=path; .=delete`},
 		{`find -delete`, `find=command run lost; -delete=path lost; .=delete lost | reads`},
-		{`docker run --pid=host x ls /`, `docker=command run lost; run=text lost; --pid=|host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
-		{`docker run --pid host x ls /`, `docker=command run lost; run=text lost; --pid=path lost; host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
+		{`docker run --pid=host x ls /`, `docker=command run lost; run=name lost; --pid=|host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
+		{`docker run --pid host x ls /`, `docker=command run lost; run=name lost; --pid=path lost; host=hosts lost; x=text lost; ls=remote lost; /=remote lost; /=write lost | reads`},
 		{`find . -exec cat /x {} \;`, `find=command run lost; .=read lost; -exec=path lost; cat=command run lost; /x=read lost; {}=read lost; ";"=path? lost | reads`},
 		{`find . -exec rm {} + -name x`, `find=command run lost; .=delete lost; -exec=path lost; rm=command run lost; {}=delete lost; +=path? lost; -name=path lost; x=text lost | reads`},
 		{`xargs cat`, `xargs=command run lost; cat=command run lost`},
@@ -87,12 +87,12 @@ func TestCommands(t *testing.T) {
 		{`echo "/a" > b`, `echo=command run filed; /a=print filed; b=write written filed`},
 		{`printf -v x /a`, `printf=command run; -v=path; x=path; /a=path`},
 		{`sed -n 's/a/b/w /c' d`, `sed=command run lost; -n=path lost; "s/a/b/w /c"=sed lost; d=read lost | reads`},
-		{`test -f / -a -f /x`, `test=command run lost; -f=path? lost; /=word lost; -a=path? lost; -f=path? lost; /x=word lost | reads`},
+		{`test -f / -a -f /x`, `test=command run lost; -f=path lost; /=read lost; -a=path lost; -f=path lost; /x=read lost | reads`},
 		{`ssh web cat /x`, `ssh=command run lost; web=text lost; cat=remote lost; /x=remote lost | reads`},
 		{`ssh localhost cat /x`, `ssh=command run lost; localhost=text lost; cat=path(remote) lost; /x=path(remote) lost | reads`},
 		{`ssh -o HostName=localhost web cat /x`, `ssh=command run lost; -o=path lost; HostName=localhost=path lost; web=text lost; cat=path(remote) lost; /x=path(remote) lost | reads`},
 		{`ls --from=x`, `ls=command run; --from=x=path? | reads`},
-		{`ls --files-from y`, `ls=command run lost; --files-from=path? lost; y=read lost | reads`},
+		{`ls --files-from y`, `ls=command run lost; --files-from=path? lost; y=path lost | reads`},
 		{`x --stdin`, `x=command run lost; --stdin=path? lost | reads`},
 	})
 }
@@ -103,9 +103,9 @@ func TestUsageOf(t *testing.T) {
 	t.Parallel()
 	for _, r := range []row{
 		{`cat -n a -- -b`, `cat=command -n=path a=read --=text -b=read`},
-		{`cat --unknown a`, `cat=command --unknown=path? a=read | doubt | roams`},
+		{`cat --unknown a`, `cat=command --unknown=path? a=path | doubt | roams`},
 		{`cat --unknown=x a`, `cat=command --unknown=x=path? a=read`},
-		{`cat -nX a`, `cat=command -nX=path? a=read | doubt | roams`},
+		{`cat -nX a`, `cat=command -nX=path? a=path | doubt | roams`},
 		{`cat -`, `cat=command -=read`},
 		{`cat ??* a`, `cat=command *=read a=read | doubt | roams`},
 		{`cat -?$x a`, `cat=command $x=read a=read`},
@@ -153,25 +153,25 @@ func TestUsageOf(t *testing.T) {
 		{`find a -exec`, `find=command a=read -exec=path | roams`},
 		{`find -files0-from=a`, `find=command -files0-from=|a=read | roams`},
 		{`find a b -fprintf c d`, `find=command a=read b=read -fprintf=path c=write d=print | roams`},
-		{`git log -n 5 a`, `git=command log=text -n=path 5=text a=read`},
-		{`git -C d log a`, `git=command -C=path d=move log=text a=read`},
-		{`git frob a`, `git=command frob=text a=path`},
-		{`git -x log a`, `git=command -x=path? log=text a=path | doubt | roams`},
-		{`git --git-dir=x log a`, `git=command --git-dir=|x=path log=text a=read`},
-		{`git ??x a`, `git=command x=text a=path | doubt | roams`},
+		{`git log -n 5 a`, `git=command log=name -n=path 5=text a=read`},
+		{`git -C d log a`, `git=command -C=path d=move log=name a=read`},
+		{`git frob a`, `git=command frob=name a=path`},
+		{`git -x log a`, `git=command -x=path? log=path a=path | doubt | roams`},
+		{`git --git-dir=x log a`, `git=command --git-dir=|x=path log=name a=read`},
+		{`git ??x a`, `git=command x=path a=path | doubt | roams`},
 		{`git`, `git=command`},
-		{`docker run -v /a:/b img cat /c`, `docker=command run=text -v=path /a:/b=volume img=text cat=remote /c=remote | roams`},
-		{`docker container run --privileged img`, `docker=command container=text run=text --privileged=path img=text | host | roams`},
-		{`docker run --unknown img cat /c`, `docker=command run=text --unknown=path? img=path? cat=path(text) /c=path(rest) | doubt | roams`},
-		{`docker run --rm --pid=me img x`, `docker=command run=text --rm=path --pid=|me=hosts img=text x=remote | roams`},
-		{`docker run --pid=host img`, `docker=command run=text --pid=|host=hosts img=text | host | roams`},
-		{`docker exec -w /a c cat /b`, `docker=command exec=text -w=path /a=workdir c=text cat=remote /b=remote | roams`},
-		{`docker compose run -v a:b s x`, `docker=command compose=text run=text -v=path a:b=volume s=text x=remote | roams`},
-		{`docker compose up a`, `docker=command compose=text up=text a=path | roams`},
-		{`docker run ??x img cat`, `docker=command run=text x=path(text) img=path(rest) cat=path(rest) | doubt | roams`},
-		{`docker cp c:/a /b`, `docker=command cp=text c:/a=box/read /b=box/write | roams`},
-		{`kubectl exec p -- cat /a`, `kubectl=command exec=text p=text --=text cat=remote /a=remote | roams`},
-		{`kubectl exec p cat /a -f b`, `kubectl=command exec=text p=text cat=path(--) /a=path(--) -f=path b=read | roams`},
+		{`docker run -v /a:/b img cat /c`, `docker=command run=name -v=path /a:/b=volume img=text cat=remote /c=remote | roams`},
+		{`docker container run --privileged img`, `docker=command container=name run=name --privileged=path img=text | host | roams`},
+		{`docker run --unknown img cat /c`, `docker=command run=name --unknown=path? img=path? cat=path(text) /c=path(rest) | doubt | roams`},
+		{`docker run --rm --pid=me img x`, `docker=command run=name --rm=path --pid=|me=hosts img=text x=remote | roams`},
+		{`docker run --pid=host img`, `docker=command run=name --pid=|host=hosts img=text | host | roams`},
+		{`docker exec -w /a c cat /b`, `docker=command exec=name -w=path /a=workdir c=text cat=remote /b=remote | roams`},
+		{`docker compose run -v a:b s x`, `docker=command compose=name run=name -v=path a:b=volume s=text x=remote | roams`},
+		{`docker compose up a`, `docker=command compose=name up=name a=name | roams`},
+		{`docker run ??x img cat`, `docker=command run=name x=path(text) img=path(rest) cat=path(rest) | doubt | roams`},
+		{`docker cp c:/a /b`, `docker=command cp=name c:/a=box/read /b=box/write | roams`},
+		{`kubectl exec p -- cat /a`, `kubectl=command exec=name p=text --=text cat=remote /a=remote | roams`},
+		{`kubectl exec p cat /a -f b`, `kubectl=command exec=name p=text cat=path(--) /a=path(--) -f=path b=read | roams`},
 		{`ssh -p 22 h cat /a`, `ssh=command -p=path 22=text h=text cat=remote /a=remote | roams`},
 		{`ssh h cat -F b`, `ssh=command h=text cat=remote -F=remote b=remote | roams`},
 		{`ssh h -F b`, `ssh=command h=text -F=path b=read | roams`},
@@ -183,7 +183,7 @@ func TestUsageOf(t *testing.T) {
 		{`curl -d @a -o b c`, `curl=command -d=path @a=data -o=path b=write c=read | roams`},
 		{`curl -dx c`, `curl=command -d|x=data c=read | roams`},
 		{`rsync -e sh a b`, `rsync=command -e=path sh=shell a=host/read b=host/write | roams`},
-		{`sed -i s/a/b/ c`, `sed=command -i=path s/a/b/=sed c=read | roams`},
+		{`sed -i s/a/b/ c`, `sed=command -i=path s/a/b/=sed c=write | roams`},
 		{`sed -e s/a/b/ -f x c`, `sed=command -e=path s/a/b/=sed -f=path x=read c=read | roams`},
 		{`jq --arg a b . c`, `jq=command --arg=path a=text b=print .=query c=read`},
 		{`jq --arg a`, `jq=command --arg=path a=text`},
@@ -192,9 +192,9 @@ func TestUsageOf(t *testing.T) {
 		{`chmod 644 a b`, `chmod=command 644=path a=write b=write | roams`},
 		{`printf -v x a`, `printf=command -v=path x=path a=path`},
 		{`rm -rf a`, `rm=command -rf=path a=delete`},
-		{`git clean`, `git=command clean=text | here`},
-		{`git clean a`, `git=command clean=text a=delete`},
-		{`git rm`, `git=command rm=text`},
+		{`git clean`, `git=command clean=name | here`},
+		{`git clean a`, `git=command clean=name a=delete`},
+		{`git rm`, `git=command rm=name`},
 		{`sh -c a b`, `sh=command -c=path a=shell b=path | roams`},
 		{`sh -xc a b`, `sh=command -xc=path a=shell b=path | roams`},
 		{`sh a b`, `sh=command a=read b=path | roams`},
@@ -209,9 +209,9 @@ func TestUsageOf(t *testing.T) {
 		{`cat -o x`, `cat=command -o=path x=write`},
 		{`cat --output=x a`, `cat=command --output=|x=write a=read`},
 		{`grep -o a`, `grep=command -o=path a=text`},
-		{`docker run img -v /a:/b`, `docker=command run=text img=text -v=remote /a:/b=remote | roams`},
-		{`docker run --name host img`, `docker=command run=text --name=path host=text img=text | roams`},
-		{`docker run --name=host img`, `docker=command run=text --name=|host=text img=text | roams`},
+		{`docker run img -v /a:/b`, `docker=command run=name img=text -v=remote /a:/b=remote | roams`},
+		{`docker run --name host img`, `docker=command run=name --name=path host=text img=text | roams`},
+		{`docker run --name=host img`, `docker=command run=name --name=|host=text img=text | roams`},
 		{`grep -?$x a b`, `grep=command $x=path(text) a=read b=read`},
 		{`watch -dn 1 a`, `watch=command -dn=path 1=text a=shell | roams`},
 		{`watch -nd 1 a`, `watch=command -n|d=text 1=shell a=shell | roams`},
@@ -223,7 +223,7 @@ func TestUsageOf(t *testing.T) {
 			t.Errorf("{`%s`, `%s`},\nwant %s", r.text, got, r.want)
 		}
 	}
-	for _, r := range []row{{"", "| doubt | roams"}, {"grep a b", "grep=command a=path(text) b=read | doubt | roams"}, {"echo a", "echo=command a=print | doubt | roams"}, {"env cat a", "env=command cat=path? a=path? | doubt | roams"}, {"git log a", "git=command log=text a=path | doubt | roams"}, {"ssh h ls", "ssh=command h=path(text) ls=path(remote) | doubt | roams"}} {
+	for _, r := range []row{{"", "| doubt | roams"}, {"grep a b", "grep=command a=path(text) b=read | doubt | roams"}, {"echo a", "echo=command a=print | doubt | roams"}, {"env cat a", "env=command cat=path? a=path? | doubt | roams"}, {"git log a", "git=command log=name a=read | doubt | roams"}, {"ssh h ls", "ssh=command h=path(text) ls=path(remote) | doubt | roams"}} {
 		if got := used(r.text, true); got != r.want {
 			t.Errorf("{`%s`, `%s`},\nwant %s", r.text, got, r.want)
 		}
@@ -254,7 +254,7 @@ func TestReadPrograms(t *testing.T) {
 	read := func(uses []Use) string {
 		var list []string
 		for _, u := range uses {
-			name := useName(u)
+			name := nameOf(u)
 			if u.many {
 				name += "*"
 			}
@@ -262,7 +262,7 @@ func TestReadPrograms(t *testing.T) {
 		}
 		return strings.Join(list, ",")
 	}
-	if got := read(p.operands); got != "read*,write,text,--" || p.letters != "ab" || useName(p.stdin) != "shell" || !p.here || !p.leaf || !p.filter || !p.shells || !p.Box {
+	if got := read(p.operands); got != "read*,write,text,--" || p.letters != "ab" || nameOf(p.stdin) != "shell" || !p.here || !p.leaf || !p.filter || !p.shells || !p.Box {
 		t.Errorf("%s: %+v", got, p)
 	}
 	for name, want := range map[string]string{"-x": "word,print>text,path*", "-d": ">^delete", "-h": ">^host", "--y": ">", "-z": "read>"} {

@@ -150,7 +150,10 @@ func (r *Reader) Expanded(text string) (list []string, all bool) {
 	return list[1:], true
 }
 
-const MaxDollar = 1 << 10 // of a ${...}
+const (
+	MaxDollar   = 1 << 10         // of a ${...}
+	DollarSteps = MaxDollar / 100 // what looking for its end costs
+)
 
 // DollarName reads $NAME, $env:NAME, ${NAME} or ${NAME:-default} at the start of s; n is 0 where there is none.
 func DollarName(s string) (name, fallback string, n int) {

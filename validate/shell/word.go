@@ -7,6 +7,7 @@ import (
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
+	"mcphub/validate/uri"
 )
 
 // Position is where a word of a shell string stands.
@@ -244,33 +245,89 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 	b.unknown(text, quoted)
 }
 
-// pieceEnds end a path for some program. A ${...} stays whole.
-const pieceEnds = "'\"`<>()=;|&,{}[]%"
+// readingSigns begin and end a text in a word that some program may take for a value of its own.
+var readingSigns = chars.ByteSet("=@:,;|&+'\"`<>()[]{}%")
 
-// EachPiece splits a word at whatever may end a path for another program.
-func EachPiece(token string, yield func(string)) {
-	begin := 0
-	piece := func(end int) {
-		if w := token[begin:end]; w != "" {
-			if quoted := begin > 1 && token[begin-2] == '('; IsEscape(w) || strings.Trim(w, "/") == "" && !quoted {
-				return // '/' is a character, ('/') an argument, \; no path
-			}
-			yield(w)
+// listSigns are the signs that end a URL as well.
+var listSigns = chars.ByteSet(",;|'\"`<> ")
+
+// Head is the sign that the beginnings of a word follow.
+const Head = '#'
+
+const maxHeads = 8 // beginnings of a word that are yielded
+
+// EachReading yields every text in a word that some program may take for a value of its own, and the sign that it follows. Such a text
+// begins behind a sign: --a=x, HEAD:x, @x, a,x, (x. It also begins behind the letter of a short option, -ox, and at a ".." that is glued
+// to letters, -xf../x. It goes on to the next sign, and to the end of the word. The first text follows the sign 0. What stands before a
+// line, an anchor or a query (a.go:1:2, a.go#L3) follows the sign Head. The word itself is not yielded. The parts of a URL, and what follows user@host:, belong to another machine, and a ${...} stays whole.
+func EachReading(word string, yield func(text string, sign byte)) {
+	begin, host, heads, elsewhere := 0, 0, 0, false
+	sign := byte(0)
+	part := func(from, to int, after byte) {
+		text := word[from:to]
+		if text == "" || len(text) == len(word) || IsEscape(text) {
+			return
+		}
+		if strings.IndexByte("=@:-", after) < 0 && strings.Trim(text, "/") == "" && !(from > 1 && word[from-2] == '(') {
+			return // '/' is a character, ('/') an argument
+		}
+		yield(text, after)
+	}
+	head := func(to int) {
+		if heads++; heads <= maxHeads {
+			part(0, to, Head)
 		}
 	}
-	for i := 0; i < len(token); i++ {
-		if token[i] == '$' && i+1 < len(token) && token[i+1] == '{' {
-			if _, _, n := DollarName(token[i:]); n > 0 {
-				i += n - 1
-				continue
-			}
-		}
-		if strings.IndexByte(pieceEnds, token[i]) >= 0 {
-			piece(i)
-			begin = i + 1
+	if len(word) > 2 && word[0] == '-' && (chars.IsLetter(word[1]) || chars.IsDigit(word[1])) {
+		part(2, len(word), '-')
+		if i := strings.IndexAny(word, "/~.$"); i > 2 && word[i] != '/' && strings.IndexByte(word[:i], '=') < 0 {
+			part(i, len(word), '-')
 		}
 	}
-	piece(len(token))
+	for i := 0; i < len(word); i++ {
+		c := word[i]
+		switch {
+		case c == '$' && i+1 < len(word) && word[i+1] == '{':
+			_, _, n := DollarName(word[i:])
+			i += max(0, n-1)
+		case c == '.':
+			if i > begin && startsClimb(word, i) {
+				part(i, len(word), '-')
+			}
+		case elsewhere && !listSigns[c]:
+		case c == '!' && i == 0:
+			part(1, len(word), c)
+		case c == '#', c == '?':
+			head(i)
+		case !readingSigns[c]:
+		case c == ':' && !elsewhere && (isURL(word[begin:], i-begin) || uri.IsRemote(word[host:i])):
+			elsewhere = true
+		default:
+			elsewhere = false
+			part(begin, i, sign)
+			if begin > 0 && strings.IndexByte(":(@", c) >= 0 {
+				head(i)
+			}
+			if begin, sign = i+1, c; c != '@' {
+				host = begin
+			}
+			part(begin, len(word), sign)
+		}
+	}
+}
+
+// startsClimb reports a "../" at i that is glued to what stands before it.
+func startsClimb(word string, i int) bool {
+	return strings.HasPrefix(word[i:], "../") && (chars.IsLetter(word[i-1]) || chars.IsDigit(word[i-1]))
+}
+
+// isURL reports a text with "://" at i that belongs to another machine.
+func isURL(text string, i int) bool {
+	if i == 0 || !strings.HasPrefix(text[i:], "://") {
+		return false
+	}
+	kind, _ := uri.Read(text)
+	return kind == uri.Other
 }
 
 // IsEscape reports a word that begins with an escaped character, \; or \.\./: a backslash is no separator to a shell.

@@ -28,7 +28,7 @@ func TestWords(t *testing.T) {
 		{"cat $(ls) \"$(ls)\" `pwd` $(pwd)/x $(dirname \"$PWD\")/y", `cat=command run lost; ls=command run captured lost; □=read lost; ls=command run captured lost; □=read lost; pwd=command run captured lost; ${PWD}=read lost; pwd=command run captured lost; ${PWD}/x=read lost; dirname=command run captured lost; ${PWD}=print captured lost; ../y=read lost | reads`},
 		{`cat $(( $(id) + 1 ))`, `cat=command run lost; id=command run captured lost; 0=read lost | reads`},
 		{`cat <(ls /x)`, `cat=command run lost; ls=command run captured lost; /x=read captured lost; □=read lost | reads`},
-		{`cat @(a|b) *.go -* [ "*"`, `cat=command run lost; @(a|b)=read lost; *.go=read lost; -*=path? lost; [=read lost; *=read lost`},
+		{`cat @(a|b) *.go -* [ "*"`, `cat=command run lost; @(a|b)=path lost; *.go=path lost; -*=path? lost; [=path lost; *=path lost`},
 		{`cat !$ a!b`, `cat=command run lost; !$=read lost; a!b=read lost | odd`},
 		{`cat ${1} ${10}`, `cat=command run lost; $1=read lost; ${10}=read lost`},
 		{`cat $_`, `cat=command run lost; ${_}=read lost | odd`},
@@ -83,15 +83,38 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestEachPiece: a word is cut at whatever may end a path, and ${...} stays whole.
-func TestEachPiece(t *testing.T) {
+// TestEachReading: a reading begins and ends at whatever sign a program may take for the end of a value, and ${...} stays whole.
+func TestEachReading(t *testing.T) {
 	t.Parallel()
 	for token, want := range map[string]string{
-		"": "", "/a": "/a", "f(/a)": "f /a", "x=/a;b|c&d,e": "x /a b c d e", `"/a"'/b'`: "/a /b", "{a}[b]%<c>`d`": "a b c d", "${x:-/y}/z": "${x:-/y}/z", "a=${x:-/y}=b": "a ${x:-/y} b", "a=$": "a $", "$": "$", "${x/a": "$ x/a", "$x/a=b": "$x/a b", "a/b-c_d:e": "a/b-c_d:e",
-		"'/'": "", "('/')": "/", "(/)": "", "x=//": "x", `a=\;`: "a", `a=\.\./b`: "a", `a=\b`: `a \b`, `(\\`: "",
+		"":                 "",
+		"/a":               "",
+		"f(/a)":            "f /a) /a",
+		"x=/a;b":           "x /a;b /a b",
+		"--o=k=v":          "--o k=v k v",
+		"-o/x":             "/x",
+		"-L../../x":        "../../x ../../x",
+		"-xf../x":          "f../x ../x ../x",
+		"HEAD:../x":        "HEAD ../x",
+		"a:1:2":            "a 1:2 1 a:1 2",
+		"a#L3":             "a",
+		"@x":               "x",
+		"a..b":             "",
+		"k=../a/../b":      "k ../a/../b",
+		"https://h/x?a=/b": "",
+		"u=https://h/x:/b": "u https://h/x:/b",
+		"u=https://h,/b":   "u https://h,/b https://h /b",
+		"me@h:/b":          "me h:/b",
+		"${x:-/y}/z":       "",
+		"a=${x:-/y}=b":     "a ${x:-/y}=b ${x:-/y} b",
+		"'/'":              "/'",
+		"('/')":            "'/') /') / )",
+		"x=/":              "x /",
+		`a=\.\./b`:         "a",
+		"!x":               "x",
 	} {
 		var list []string
-		EachPiece(token, func(s string) { list = append(list, s) })
+		EachReading(token, func(s string, _ byte) { list = append(list, s) })
 		if got := strings.Join(list, " "); got != want {
 			t.Errorf("%s\n got %s\nwant %s", token, got, want)
 		}

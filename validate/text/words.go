@@ -216,7 +216,7 @@ func (r Reader) pieces(token string, yield func(word string, exists bool)) (head
 		}
 		end := i
 		for end < len(token) && endLength(token[end:]) == 0 {
-			if strings.HasPrefix(token[end:], "${") && r.Work.Spend(shell.MaxDollar/100) {
+			if strings.HasPrefix(token[end:], "${") && r.Work.Spend(shell.DollarSteps) {
 				_, _, n := shell.DollarName(token[end:])
 				end += max(0, n-1)
 			}
@@ -255,7 +255,7 @@ func (r Reader) signs(s string, yield func(word string, exists bool)) {
 			if strings.HasPrefix(s[i:], "://") && i > 0 && chars.IsLetter(s[i-1]) || i == 1 && chars.IsDrive(s) {
 				return
 			}
-			if IsRemote(s[:i]) || s[i+1] == '/' && !r.Query && volume.MatchString(s[:i]) {
+			if uri.IsRemote(s[:i]) || s[i+1] == '/' && !r.Query && volume.MatchString(s[:i]) {
 				continue
 			}
 		}
@@ -270,15 +270,6 @@ func (r Reader) signs(s string, yield func(word string, exists bool)) {
 
 // volume is what stands before the path in a container: a directory, or the name of a volume.
 var volume = lazyregexp.New(`^(?:[A-Za-z0-9][\w.-]+|[~./$].*)$`)
-
-// IsRemote reports user@host, what stands before the colon of an scp-like address.
-func IsRemote(s string) bool {
-	if len(s) > 320 {
-		return false
-	}
-	i := strings.IndexByte(s, '@')
-	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !uri.IsThisHost(s)
-}
 
 // Cleaned is a path that is too long after a child has cleaned it, as some do before they open a path; any other as it is.
 func Cleaned(v string) string {

@@ -31,6 +31,15 @@ func IsThisHost(name string) bool {
 	return ownNames()[name] || strings.HasSuffix(name, ".localhost")
 }
 
+// IsRemote reports user@host, what stands before the colon of an scp-like address.
+func IsRemote(s string) bool {
+	if len(s) > 320 {
+		return false
+	}
+	i := strings.IndexByte(s, '@')
+	return i > 0 && i < len(s)-1 && !strings.ContainsAny(s, "/\\ =,;{}") && !IsThisHost(s)
+}
+
 // address reads a number as inet_aton does: 127.1, 0x7f.1, 2130706433; or an IPv6 address.
 func address(s string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddr(s); err == nil {
