@@ -50,6 +50,70 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
+// ranTest is a `go test` of a document: the packages, and what -run has.
+var ranTest = regexp.MustCompile("`(?:go test )?((?:\\./[a-z0-9_/.]+ ?)+)\\s*-run\\s+([^`]+)`")
+
+// TestEachPromiseNamesItsTest holds that each promise of docs/threat-model.md names a test, by its name or by a command that runs some, and
+// that each alternative of such a command begins the name of a test of its packages, or is a part of one.
+func TestEachPromiseNamesItsTest(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	text, err := os.ReadFile(filepath.Join(root, "docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, promised, _ := strings.Cut(string(text), "\n## What is promised\n")
+	promised, _, _ = strings.Cut(promised, "\n## ")
+	count, ran := 0, 0
+	for block := range strings.SplitSeq(promised, "\n- ") {
+		block, _, _ = strings.Cut(block, "\n\n")
+		if strings.HasPrefix(strings.TrimSpace(block), "#") {
+			continue
+		}
+		count++
+		commands := ranTest.FindAllStringSubmatch(block, -1)
+		if !namedTest.MatchString(block) && commands == nil {
+			t.Errorf("no test is named of this: %.100s", block)
+		}
+		for _, m := range commands {
+			var tests []string
+			for pkg := range strings.FieldsSeq(m[1]) {
+				tests = append(tests, testsBelow(t, filepath.Join(root, filepath.FromSlash(strings.TrimSuffix(pkg, "/..."))), strings.HasSuffix(pkg, "/..."))...)
+			}
+			for one := range strings.SplitSeq(strings.Trim(strings.Join(strings.Fields(m[2]), " "), "'"), "|") {
+				one, _, _ = strings.Cut(strings.TrimSpace(one), "/") // what follows is of a subtest
+				if ran++; !slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(name, one) }) {
+					t.Errorf("no test of %s has %q in its name", m[1], one)
+				}
+			}
+		}
+	}
+	if count < 50 || ran < 20 {
+		t.Errorf("%d promises and %d tests of commands are found; have they another shape now?", count, ran)
+	}
+}
+
+// testsBelow are the names of the tests in a folder, and of those in all folders below it if deep is set.
+func testsBelow(t *testing.T, dir string, deep bool) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if path != dir && (!deep || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		for name := range testsIn(t, path) {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // testsIn gives the tests in a folder, whatever system they are for.
 func testsIn(t *testing.T, dir string) map[string]bool {
 	t.Helper()
