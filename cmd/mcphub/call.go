@@ -32,6 +32,7 @@ type callFlags struct {
 	timeout time.Duration
 	dry     bool // nothing is called, so there is nothing to record
 	anew    bool // servers are asked, whatever is known of them
+	lists   bool // it is about what all servers offer, so that lists wait for those that start
 
 	// selectServers returns the names of the servers that may be started. A nil function, or a nil
 	// result, means all.
@@ -55,6 +56,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			useDisabled(src, cmd.ErrOrStderr(), func(_, prefix string) bool { return prefix != "" && strings.HasPrefix(args[0], prefix) })
 			f.selectServers = serversOf(args[0], f.args, args[1:])
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
@@ -135,7 +137,7 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 }
 
 // startOnly sets which servers start at once: only the selected ones, and of these only those whose
-// offer is not cached (with anew: all of them). Lists wait for them until the timeout.
+// offer is not cached (with anew: all of them). Lists wait for them until the timeout, or a little less.
 func (f *callFlags) startOnly(cfg *hub.Config) error {
 	var names []string
 	if f.selectServers != nil {
@@ -144,8 +146,11 @@ func (f *callFlags) startOnly(cfg *hub.Config) error {
 			return err
 		}
 	}
-	if names != nil {
+	switch {
+	case names != nil:
 		cfg.Limits.ListWait = f.timeout
+	case f.lists:
+		cfg.Limits.ListWait = f.timeout * 9 / 20 // twice, for tools/list and for list-tools; then there is time to show what is known
 	}
 	cfg.Children = slices.Clone(cfg.Children)
 	for i := range cfg.Children {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"slices"
 	"strings"
 
@@ -8,6 +9,9 @@ import (
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
 	"mcphub/internal/spelling"
 )
 
@@ -46,6 +50,18 @@ func hubServerNames(cfg *hub.Config) (names []string) {
 		names = append(names, b.Name)
 	}
 	return names
+}
+
+// useDisabled has a command use servers that hub.json disables, and says so: they are the ones that are to be tried before they are enabled.
+func useDisabled(src *setup.Source, say io.Writer, uses func(name, prefix string) bool) {
+	for _, name := range src.Use(uses) {
+		layout.Printf(say, "mcphub: %s is disabled in hub.json and runs for this command alone; '%s' serves it\n", printable.Escape(name, 100), src.CommandLine("enable", name))
+	}
+}
+
+// isOneOf is for useDisabled: the servers of these names.
+func isOneOf(names []string) func(name, prefix string) bool {
+	return func(name, _ string) bool { return slices.Contains(names, name) }
 }
 
 // keepNamed leaves only the servers of these names; without one, all.

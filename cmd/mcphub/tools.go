@@ -21,7 +21,7 @@ import (
 func toolsCommand() *cobra.Command {
 	src := newSource()
 	var logs logFlags
-	f := callFlags{dry: true}
+	f := callFlags{dry: true, lists: true}
 	var asJSON, cost bool
 	var find string
 	var limit int
@@ -44,6 +44,7 @@ func toolsCommand() *cobra.Command {
 				})
 			}
 			if len(args) > 0 {
+				useDisabled(src, cmd.ErrOrStderr(), isOneOf(args))
 				f.selectServers = theServer(args[0])
 			}
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
@@ -54,7 +55,10 @@ func toolsCommand() *cobra.Command {
 				found := toolsReport{all}
 				found.only(args)
 				out := cmd.OutOrStdout()
-				return output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) })
+				if err := output(out, asJSON, found, func() { found.show(out, cmd.ErrOrStderr(), cost) }); err != nil {
+					return err
+				}
+				return found.late(f.timeout)
 			})
 		},
 	}
@@ -115,6 +119,20 @@ func (o toolsReport) only(args []string) {
 	for i := range o.Servers {
 		o.Tokens += o.Servers[i].Tokens
 	}
+}
+
+// late is the error if servers are still starting, so that their tools are missing.
+func (o toolsReport) late(timeout time.Duration) error {
+	var names []string
+	for i := range o.Servers {
+		if state := o.Servers[i].State; state == children.Starting.String() || state == children.Waiting.String() {
+			names = append(names, printable.Escape(o.Servers[i].Name, 100))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return exit.Errorf(exit.Timeout, "without the tools of %s, still starting after %s; --timeout gives more", strings.Join(names, ", "), timeout)
 }
 
 // kept are the servers that were not started: what they offer is what they offered last.

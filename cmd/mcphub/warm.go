@@ -48,6 +48,7 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			useDisabled(src, cmd.ErrOrStderr(), isOneOf(args))
 			made, err := src.Read(stderr, log)
 			if err != nil {
 				return err

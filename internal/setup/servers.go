@@ -42,15 +42,20 @@ func addServers(file *config.File, cfg *hub.Config) error {
 	return nil
 }
 
+// prefixOf is what the names of a server's tools begin with towards clients.
+func prefixOf(file *config.File, s *config.Server) string {
+	switch {
+	case s.Prefix != nil:
+		return *s.Prefix
+	case file.Names.Max <= catalog.Longest: // of other clients some refuse each prompt that has a tool with a dot in its name
+		return strings.ReplaceAll(s.Name, ".", "_") + file.Names.Separator
+	}
+	return s.Name + file.Names.Separator
+}
+
 // addServer turns one entry into a child, or into a broken one with a reason.
 func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
-	prefix := s.Name + file.Names.Separator
-	if file.Names.Max <= catalog.Longest { // of other clients some refuse each prompt that has a tool with a dot in its name
-		prefix = strings.ReplaceAll(s.Name, ".", "_") + file.Names.Separator
-	}
-	if s.Prefix != nil {
-		prefix = *s.Prefix
-	}
+	prefix := prefixOf(file, s)
 	broken := func(format string, args ...any) {
 		cfg.Broken = append(cfg.Broken, hub.Broken{Name: s.Name, Prefix: prefix, Reason: fmt.Sprintf(format, args...)})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
+	"mcphub/internal/config/jsonc"
 	"mcphub/internal/config/keys"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
@@ -71,6 +72,22 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 		file, problems, err = config.Load(path, os.LookupEnv, above...)
 	}
 	return s.loaded(w, file, problems, err)
+}
+
+// Use has this Source read servers as enabled that hub.json disables, if uses is true for a name, or for the prefix of its tools. It
+// returns their names. What is wrong with the file is left to the next reading.
+func (s *Source) Use(uses func(name, prefix string) bool) (names []string) {
+	file, err := s.Load(io.Discard)
+	if err != nil {
+		return nil
+	}
+	for i := range file.Servers {
+		if one := &file.Servers[i]; one.Disabled && uses(one.Name, prefixOf(file, one)) {
+			names = append(names, one.Name)
+			s.Set = append(s.Set, jsonc.FormatKey([]string{"mcpServers", one.Key, "disabled"})+"=false")
+		}
+	}
+	return names
 }
 
 // above are the settings that count for more than the file.
