@@ -45,6 +45,7 @@ type detector struct {
 	}
 	writes  bool          // the word stands after a redirection
 	inShell bool          // it belongs to a command
+	typed   bool          // it is typed into a running program
 	cmd     shell.Use     // what that makes of it
 	refused error         // why the call is
 	own     bool          // the URI that is searched is of a server that serves its scheme
@@ -340,7 +341,7 @@ func (d *detector) str(id int32, p slot) error {
 		if p.class == names.Content && len(raw) > MaxValue && !text.MayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !text.MayBeNested(raw) {
 			return nil // neither a path nor a patch
 		}
-		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
+		if p.class == names.Other && !p.bare && !p.code && !d.isStream(p.key) && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
 			if !d.s.Guarded.isIn(raw) {
 				return nil
 			}
@@ -399,6 +400,10 @@ func (d *detector) value(id int32, s string, p slot) {
 			d.asPath(id, s, p, how, false)
 			return
 		}
+	}
+	if d.isStream(p.key) {
+		d.stream(id, s, p)
+		return
 	}
 	switch p.class {
 	case names.Content:

@@ -21,6 +21,11 @@ func (d *detector) literals(id int32, s string, p slot) {
 	if p.key >= 0 && urlWords[d.lastWord(p.key)] && dataURI.MatchString(s) {
 		return // the same; under any other key it might be code that begins with a label
 	}
+	if p.class == names.Query {
+		for _, m := range programText.FindAllStringSubmatch(s, maxPrograms) {
+			d.commands(id, strings.ReplaceAll(m[1], "''", "'"), p)
+		}
+	}
 	d.read(id, s, p)
 	if other := text.Unescaped(s); other != s {
 		d.read(id, other, p)
@@ -29,6 +34,11 @@ func (d *detector) literals(id int32, s string, p slot) {
 
 // dataURI begins a URI that holds its content itself, blanks and quotes included, and opens nothing.
 var dataURI = lazyregexp.New(`(?i)^\s*data:[a-z]+/[a-z0-9.+-]+[;,]`)
+
+// programText is a command that a database runs: COPY t FROM PROGRAM '...'.
+var programText = lazyregexp.New(`(?i)\bprogram\s*[a-z]?'((?:[^']|'')*)'`)
+
+const maxPrograms = 16
 
 // read keeps the words of a text: those that are quoted, and those of each line.
 func (d *detector) read(id int32, s string, p slot) {

@@ -8,8 +8,10 @@ import (
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
+	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
+	"mcphub/validate/text"
 	"mcphub/validate/uri"
 )
 
@@ -94,6 +96,28 @@ func (d *detector) commands(id int32, s string, p slot) {
 	}
 }
 
+// isStream reports an argument whose text is typed into a running program.
+func (d *detector) isStream(key int32) bool {
+	w := d.lastWord(key)
+	return names.StreamWords[w] || d.tool.Traits.Speaks && names.InputWords[w]
+}
+
+// stream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server
+// knows. So every word counts, and a text with a line that begins with a known program is a shell string as well.
+func (d *detector) stream(id int32, s string, p slot) {
+	p.class = names.Shell
+	d.uris(id, s, p, false)
+	for line := range text.Lines(s) {
+		if first, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " "); shell.IsKnown(first) {
+			d.commands(id, s, p)
+			break
+		}
+	}
+	d.inShell, d.typed, d.course.Lost = true, true, true
+	d.words(id, s, true, p)
+	d.inShell, d.typed, d.course.Lost = false, false, false
+}
+
 // refuse refuses a call whose shell string cannot be read to its end.
 func (d *detector) refuse(id int32, why string) {
 	if d.refused == nil {
@@ -155,7 +179,8 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 			continue
 		}
 		for _, w := range []string{token, shell.Unquote(token)} {
-			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) {
+			bare := strings.Trim(w, ";,'\"`")
+			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) || d.typed && bare != "" && bare[0] == '/' && chars.Components(bare) < 2 {
 				continue
 			}
 			if code && shell.IsName(w) && w == token { // without quotes it is a name of the language

@@ -48,7 +48,7 @@ func TestShellStrings(t *testing.T) {
 		{frob, `{"run":"sh","stdin":{"a":"/etc/x"}}`, `/stdin/a absolute w? /etc/x`},
 		{frob, `{"shell":"/bin/sh"}`, ``},
 		{writes, `{"command":"rm -rf docs/.."}`, `/command link/name w?s -rf; link/name w?s f; shell/word ds docs/..`},
-		{writes, `{"command":"wc -l","stdin":"a\nEND\nb/c\n"}`, `/command link/name w?s -l; link/name w?s a; link/name w?s END; link/link w?s b/c; /stdin link/link w? b/c`},
+		{writes, `{"command":"wc -l","stdin":"a\nEND\nb/c\n"}`, `/command link/name w?s -l; link/name w?s a; link/name w?s END; link/link w?s b/c; /stdin link/link w?sl b/c`},
 		{writes.with(`{"type":"object","properties":{"command":{"type":"string"},"timeout_ms":{"type":"number"},"shell":{"type":"string"}},"required":["command","timeout_ms"]}`), `{"command":"lsof -i :3000","timeout_ms":30000}`, `/command link/name w?sl -i; link/name w?sl :3000; link/name w?sl 3000`},
 	})
 	search(t, on(platform.Windows), []row{

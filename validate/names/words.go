@@ -71,6 +71,8 @@ var (
 	CellWords      = chars.WordSet("cell code notebook new old")
 	ProgramKeys    = chars.WordSet("shell interpreter executable program entrypoint")
 	VolumeWords    = chars.WordSet("volume volumes bind binds mount mounts")
+	StreamWords    = chars.WordSet("keys keystrokes chars stdin")
+	InputWords     = chars.WordSet("input text data line lines content") // of a tool that speaks to a running program
 	SegmentWords   = chars.WordSet("segments parts components")
 	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"
 	ReplacedWords  = chars.WordSet("search old")                              // beside NewWords
@@ -246,8 +248,9 @@ var (
 		"log blame tree lookup query exists preview parse analyze analyse explain count open browse load directory")
 	writeVerbs = chars.WordSet("write edit create put append patch update save insert modify replace set add make mkdir touch generate " +
 		"export convert download commit checkout reset init apply install build run execute exec start pack clone record upload init")
-	fromWords = chars.WordSet("source sources src srcs from old origin")
-	toWords   = chars.WordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
+	fromWords    = chars.WordSet("source sources src srcs from old origin")
+	runningWords = chars.WordSet("process terminal session pty tty repl console interact tmux stdin keystrokes")
+	toWords      = chars.WordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
 )
 
 // Traits are what a tool's name and annotations say about what it does with paths.
@@ -255,6 +258,7 @@ type Traits struct {
 	Role       access.Role // of every path, where the argument's name says nothing else
 	Move, Copy bool
 	Known      bool // by a word of the name or an annotation
+	Speaks     bool // it may speak to a running program
 }
 
 // TraitsOf takes the strictest word of the name. A child's annotation may say that a tool only reads; it does not
@@ -264,6 +268,7 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 	var b Buffer
 	known := access.None
 	for _, w := range b.Split(name) {
+		tr.Speaks = tr.Speaks || runningWords[string(w)]
 		switch {
 		case moveVerbs[string(w)]:
 			tr.Move = true

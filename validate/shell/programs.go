@@ -199,6 +199,12 @@ func programNamed(word string) (name string, p *Program) {
 	return name, p
 }
 
+// IsKnown reports the name of a program of the table.
+func IsKnown(name string) bool {
+	_, p := programNamed(name)
+	return p != unknown
+}
+
 // An Argument is one word of a command line.
 type Argument struct {
 	Text   string

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -268,8 +269,8 @@ func EachReading(word string, yield func(text string, sign byte)) {
 		if text == "" || len(text) == len(word) || IsEscape(text) {
 			return
 		}
-		if strings.IndexByte("=@:-", after) < 0 && strings.Trim(text, "/") == "" && !(from > 1 && word[from-2] == '(') {
-			return // '/' is a character, ('/') an argument
+		if strings.IndexByte("=@:-", after) < 0 && strings.Trim(text, "/") == "" && !isArgument(word, from, to) {
+			return
 		}
 		yield(text, after)
 	}
@@ -315,6 +316,19 @@ func EachReading(word string, yield func(text string, sign byte)) {
 		}
 	}
 }
+
+// isArgument reports a quoted text that a function gets first, listdir("/"), unless the function is one of texts.
+func isArgument(word string, from, to int) bool {
+	if from < 2 || word[from-2] != '(' || strings.HasPrefix(word[min(to+1, len(word)):], ".") {
+		return false
+	}
+	function := word[:from-2]
+	function = function[strings.LastIndexFunc(function, func(r rune) bool { return !unicode.IsLetter(r) })+1:]
+	return !textFunctions[strings.ToLower(function)]
+}
+
+// textFunctions take a character, and open nothing.
+var textFunctions = chars.WordSet("split rsplit join replace replaceall strip lstrip rstrip startswith endswith indexof lastindexof includes find index count partition rpartition print log puts")
 
 // startsClimb reports a "../" at i that is glued to what stands before it.
 func startsClimb(word string, i int) bool {
