@@ -116,7 +116,7 @@ func (c *child) recallManner() {
 func (c *child) sights(w want) sights { return sights{w.Roots, w.boundary, w.whose} }
 
 // recall publishes what the child offered last when it could see what it would see now, unless it
-// was listed in this instance when it could see the same. An instance that may wait for a call does so from here on. One that has stopped,
+// was listed in this instance when it could see the same. An instance that may wait for a call does so from here on. One that does not run,
 // and of which nothing is known with other roots, is listed once more.
 func (c *child) recall(w want) {
 	known := w.Known || w.assumed || c.spec.SeesNoProject()
@@ -134,11 +134,13 @@ func (c *child) recall(w want) {
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
-	case state == Stopped && c.offer == nil && !c.lazy():
+	case state == Stopped && had != nil && c.offer == nil && !c.lazy():
 		c.setState(Configured, "")
-		c.wish()
 	case c.offer != had:
 		c.publish(func(*view) {})
+	}
+	if had != nil && c.offer == nil && !c.lazy() {
+		c.wish()
 	}
 }
 
