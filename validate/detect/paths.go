@@ -231,6 +231,7 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 		return
 	case uri.Other:
 		d.uris(id, s, p, member)
+		d.wrapped(id, s, p)
 		d.urlName(id, s, p, Finding{How: HowClimbs, Member: member, Node: id})
 		if p.key < 0 || member || !urlWords[d.lastWord(p.key)] {
 			d.urlLink(id, s, p, member)

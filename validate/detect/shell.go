@@ -305,6 +305,7 @@ func (d *detector) reading(id int32, w string, at shell.Position, p slot, how st
 			d.urlLink(id, w, p, false)
 		}
 		d.hostless(id, texts, p)
+		d.wrapped(id, w, p)
 		return false
 	case uri.File:
 		d.link(id, w, p, false)

@@ -149,6 +149,26 @@ func (d *detector) urlName(id int32, s string, p slot, f Finding) {
 	}
 }
 
+// wrapped keeps the paths in a URI whose scheme may be that of any program: what stands behind a sign, or from a slash on. They count
+// if something is there.
+func (d *detector) wrapped(id int32, s string, p slot) {
+	if len(s) > MaxRaw || !uri.MayWrap(s, d.inShell || p.class == names.Shell || p.class == names.Words) {
+		return
+	}
+	for _, s := range []string{s, chars.DecodePercent(s)} {
+		for i := 1; i < len(s) && d.work.Spend(1); i++ {
+			switch {
+			case s[i] == '/' && s[i-1] != '/', strings.IndexByte(":@|/=,", s[i-1]) >= 0 && strings.HasPrefix(s[i:], "../"):
+				for _, v := range []string{s[i:], s[i : i+strings.IndexAny(s[i:]+"&", "&|,")]} {
+					if _, ok := d.broadly(v); ok {
+						d.literal(id, v, p, true)
+					}
+				}
+			}
+		}
+	}
+}
+
 // hostless keeps the paths of a URL that names no other machine. They count if something is there.
 func (d *detector) hostless(id int32, texts []string, p slot) {
 	for _, text := range texts {

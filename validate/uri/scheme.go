@@ -30,6 +30,16 @@ var editorSchemes = chars.WordSet("vscode vscode-insiders vscodium code-oss curs
 var plainSchemes = chars.WordSet("http https ws wss ftp ftps sftp ssh git svn data mailto tel sms urn about javascript magnet news " +
 	"chrome devtools ldap s3 gs gcs abfss redis rediss postgres postgresql mysql mongodb cid mid geo bitcoin ipfs oci docker spotify")
 
+// openSchemes are plain ones whose programs may open a file of this machine that stands in the rest: a socket, a key, a certificate.
+var openSchemes = chars.WordSet("postgres postgresql mysql mongodb redis rediss ldap")
+
+// MayWrap reports a URI whose program may open a file of this machine that stands anywhere in it. A scheme that is not known may be
+// that of any program if a command gets the URI; elsewhere it is mostly a server's own (repo://owner/name/etc/hosts).
+func MayWrap(s string, inCommand bool) bool {
+	name, _, ok := cutScheme(chars.TrimEdges(s))
+	return ok && (openSchemes[name] || inCommand && !plainSchemes[name] && !remoteSchemes[name] && !editorSchemes[name])
+}
+
 // remoteSchemes carry a path of the machine that they name.
 var remoteSchemes = chars.WordSet("ssh scp sftp rsync")
 
@@ -99,6 +109,9 @@ func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, 
 			return Path, []string{rest}
 		case pathSchemes[first]:
 			return carried(rest)
+		case strings.HasPrefix(rest, "//unix:/"): // http://unix:/run/x.sock:/v1
+			socket, _, _ := strings.Cut(rest[len("//unix:"):], ":")
+			return Path, []string{socket}
 		case name == "fileb", name == "netdoc":
 			return File, []string{"file:" + rest}
 		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
