@@ -1,0 +1,97 @@
+package validate
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"mcphub/internal/bounds"
+	"mcphub/internal/needs"
+	"mcphub/internal/seeds"
+	"mcphub/validate/policy"
+)
+
+// openers read or write the files that their words name, in many ways. None takes away what the others need.
+var openers = strings.Fields("cat tac head tail wc sort uniq cut nl od fold base64 md5sum sha256sum cksum b2sum cp ln stat ls touch tee truncate dd join paste comm " +
+	"shuf split csplit env xargs date realpath readlink test grep sed awk diff cmp tar gzip git bash sh python3 perl jq sqlite3 xxd file strings install mkdir chmod pr fmt expand numfmt")
+
+// wordForms are how a word names a file.
+var wordForms = strings.Fields("P P P P -fP -f=P --file=P -oP -CP -IP --files0-from=P @P -T@P f=@P if=P of=P -dP -aP -rP --reference=P -tP -sP -XP -nP +P -e{P} x:P x,P 'P' \"P\" -iP --output=P --exclude-from=P $PWD/P ./P src/../P")
+
+// places are what the words name. The first ones are inside and open to everything.
+var places = strings.Fields("a.txt src/main.go new.txt src x 1 .env token secrets secrets/f.txt ../outside/secret.txt src/../../outside/secret.txt ../project/../outside/secret.txt link/secret.txt flink ../outside {outside}/secret.txt " +
+	"s*ts .en? *")
+
+func randomCommand(r *rand.Rand) string {
+	pick := func(list []string) string { return list[r.IntN(len(list))] }
+	words := []string{pick(openers)}
+	for range 1 + r.IntN(3) {
+		words = append(words, strings.ReplaceAll(pick(wordForms), "P", pick(places)))
+	}
+	command := strings.Join(words, " ")
+	switch r.IntN(8) {
+	case 0:
+		return command + " > new.txt"
+	case 1:
+		return "X=" + pick(places) + "; " + command + " $X"
+	case 2:
+		return "bash -c '" + strings.ReplaceAll(command, "'", "") + "'"
+	case 3:
+		return "cd src; " + command
+	}
+	return command
+}
+
+// descriptor is what strace -y writes of a file that was opened.
+var descriptor = regexp.MustCompile(`= \d+<([^>]+)>`)
+
+// TestOpenedFiles: what a real shell opens outside, or of what is protected, was refused. The control is a command that opens the file.
+func TestOpenedFiles(t *testing.T) {
+	t.Parallel()
+	needs.Program(t, "strace")
+	w, fill := namedWorld(t)
+	cfg := w.config("")
+	cfg.Policy.Protected = []string{w.project + "/.env", w.project + "/token", w.project + "/secrets"}
+	c, err := NewChecker(cfg)
+	w.must(err)
+	tool := w.tool(c, "", anyTool)
+	trace := filepath.Join(t.TempDir(), "trace")
+	opened := func(command string) (list []string) {
+		ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "strace", "-f", "-y", "-e", "trace=open,openat,creat", "-o", trace, "bash", "-c", command)
+		cmd.Dir, cmd.Env = w.project, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+		_ = cmd.Run()
+		raw, err := os.ReadFile(trace)
+		w.must(err)
+		for _, m := range descriptor.FindAllStringSubmatch(string(raw), -1) {
+			if p := m[1]; strings.HasPrefix(p, w.outside) || strings.HasPrefix(p, w.project+"/secrets") || p == w.project+"/.env" || p == w.project+"/token" {
+				list = append(list, p)
+			}
+		}
+		return list
+	}
+	if len(opened("cat .env ../outside/secret.txt")) != 2 {
+		t.Fatal("a trace does not show what was opened")
+	}
+	r, allowed := seeds.Rand(t), 0
+	for range seeds.Cases(t, 200) {
+		command := fill(randomCommand(r))
+		s, err := c.Scan(tool, []byte(`{"command":`+string(quoteJSON(command))+`}`))
+		if err != nil || c.Judge(s, w.where(), w.view()).Decision != policy.Allow {
+			continue
+		}
+		allowed++
+		if list := opened(command); len(list) > 0 {
+			t.Errorf("%s: allowed, and opens %s", command, list)
+		}
+	}
+	if allowed == 0 {
+		t.Error("every command is refused")
+	}
+}
