@@ -160,6 +160,8 @@ func findingsDoc() string {
 	list("Stop words, as the last word. The name alone does not make the value a path", sorted(names.StopWords))
 	list("Shell strings, as the last word", sorted(names.ShellWords))
 	list("Argument vectors, as the last word", sorted(names.VectorWords))
+	list("Typed into a running program, as the last word", sorted(names.StreamWords))
+	list("The same, if the name of the tool speaks of a terminal, a process or the like", sorted(names.InputWords))
 	list("Keys of URIs for roots.resources, any word", sorted(names.URIWords))
 	list("The same, as the end of a word", names.URIEnds)
 	return b.String()
