@@ -51,6 +51,8 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return "", false
 	case useName:
 		return text, !IsName(text) && strings.Trim(text, "/") != ""
+	case useRef:
+		return text, !isRef.MatchString(text)
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
 	case useData:
@@ -67,6 +69,9 @@ func (u Use) Local(text string) (s string, ok bool) {
 			return host, true
 		}
 	case UseSed:
+		if addsText.MatchString(text) {
+			return "", false
+		}
 		if file, ok := sedWrites(text); ok {
 			return file, file != ""
 		}
@@ -81,6 +86,9 @@ var notName = lazyregexp.New(`^[.]|[/\\~$*?\[{\s'"` + "`" + `]|\.\.|[^=!<>~]=[^=
 
 // IsName reports a word that a program takes for the name of something that is no file, if it takes names.
 func IsName(s string) bool { return !notName.MatchString(s) }
+
+// isRef is the name of a branch or a tag, or a pattern of such: what git refuses in one is no path either (git-check-ref-format(1)).
+var isRef = lazyregexp.New(`^[\w@^+:](?:[\w@^{}*:+=~-]|[./][\w@^{}*:+=~-])*$`)
 
 // isAtHost and isInBox begin a path of another machine, and of a container.
 var (

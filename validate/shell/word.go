@@ -269,7 +269,12 @@ func EachReading(word string, yield func(text string, sign byte)) {
 		if text == "" || len(text) == len(word) || IsEscape(text) {
 			return
 		}
-		if strings.IndexByte("=@:-", after) < 0 && strings.Trim(text, "/") == "" && !isArgument(word, from, to) {
+		slashes := strings.TrimRight(text, closers) // "/" of another language
+		closed := slashes != text || to < len(word) && strings.IndexByte(closers, word[to]) >= 0
+		if (strings.IndexByte("=@:-", after) < 0 || closed) && strings.Trim(slashes, "/") == "" && !isArgument(word, from, from+len(slashes)) {
+			return
+		}
+		if (after == '(' || after == ',') && isPattern.MatchString(text) {
 			return
 		}
 		yield(text, after)
@@ -395,6 +400,15 @@ func Printed(s string) string {
 
 // separated is the sign by which a script of sed separates.
 var separated = lazyregexp.New(`s([^\w\s\\])`)
+
+// closers may follow a literal of another language.
+const closers = "\"'`)],;}"
+
+// isPattern is a regular expression between slashes that names no component: /\/+/.
+var isPattern = lazyregexp.New(`^/\\[^\pL\pN._-]*$`)
+
+// addsText is a script of sed that does nothing but add one line of text.
+var addsText = lazyregexp.New(`^(?:[0-9]+|\$|/[^/\\\n]*/)?\s*[aic]\\[^\n\\]*$`)
 
 // SplitSedScript is a script of sed cut at that sign: what it puts in the place of what it finds is among the words.
 func SplitSedScript(s string) string {
