@@ -196,7 +196,7 @@ func (c *confining) report() {
 	r.Closed = c.closed
 	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
-	words.Dirs = append(words.Dirs, c.child.Dir)
+	words.Home, words.Env, words.Dirs = c.host.home, c.child.Env.List(), append(words.Dirs, c.child.Dir)
 	for _, area := range c.host.boundary.Areas {
 		words.Dirs = append(words.Dirs, area.Path)
 	}

@@ -15,9 +15,11 @@ import (
 
 // Bounds of what is read.
 const (
-	MaxOrdinary = 16 << 10        // bytes of a result that is no error
-	maxText     = 64 << 10        // of any text
-	justNow     = 2 * time.Second // for which an error may be about what was written to stderr
+	maxWhole   = 16 << 10        // bytes of a text that is searched from end to end
+	maxEdge    = 1 << 10         // at either end of a longer one
+	maxLines   = 32              // of a text that are looked at, of those with words of a refusal
+	maxUnnamed = 4 << 10         // bytes of a text that may mean what the call or the entry names: a longer one is a document
+	justNow    = 2 * time.Second // for which an error may be about what was written to stderr
 )
 
 // A Reader reads what one run of a confined child says, and counts what it was refused.
@@ -25,6 +27,8 @@ type Reader struct {
 	Profile *sandbox.Profile
 	Named   []sandbox.Named          // the paths that its entry names
 	Dirs    []string                 // where it works: its working directory, its roots
+	Home    string                   // what ~ is in its texts
+	Env     []string                 // its variables, which name sockets
 	Never   func(path string) string // why no name opens a path; "" where one may
 	Shared  bool                     // several sessions share the run: what it writes to stderr is about none of their calls
 
@@ -39,15 +43,11 @@ type Reader struct {
 // holds reports whether there is anything that the kernel could refuse.
 func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
 
-// MayExplain reports whether an error of the child may tell of a refusal, by its own words or by
-// what was written to stderr just before. It is fast.
-func (r *Reader) MayExplain(fault []byte) bool {
-	return r.holds() && (MentionsRefusal(fault) || !r.Shared && !r.saidAt().IsZero())
-}
-
-// MayExplainResult is MayExplain for a result that is no error.
-func (r *Reader) MayExplainResult(result []byte) bool {
-	return r.holds() && len(result) <= MaxOrdinary && ResultMentionsRefusal(result)
+// MayExplain reports whether an answer of the child, or a message of its log, may tell of a refusal
+// by its own words. failed is for an answer that is an error: then what was written to stderr just before
+// counts too. It is fast.
+func (r *Reader) MayExplain(answer []byte, failed bool) bool {
+	return r.holds() && (MentionsRefusal(answer) || failed && !r.Shared && !r.saidAt().IsZero())
 }
 
 func (r *Reader) saidAt() time.Time {
@@ -66,15 +66,15 @@ func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 	return r.n, r.last
 }
 
-// ReadResponse reads an error of the child, or with ordinary another result. called are the paths
-// of the call that it answers, with what the call wants there. It is ok where the kernel
-// has refused the child something. It looks at the file system.
-func (r *Reader) ReadResponse(text string, called []sandbox.Rule, ordinary bool) (f sandbox.Refusal, ok bool) {
+// ReadResponse reads an answer of the child. called are the paths of the call that it answers, with
+// what the call wants there; failed is as in MayExplain. It is ok if the kernel has refused the child
+// something. It looks at the file system.
+func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (f sandbox.Refusal, ok bool) {
 	if !r.holds() {
 		return f, false
 	}
-	f, ok = (&reading{Reader: r, called: called, ordinary: ordinary}).read(text)
-	if !ok && !ordinary && !r.Shared && time.Since(r.saidAt()) < justNow {
+	f, ok = (&reading{Reader: r, called: called}).read(text)
+	if !ok && failed && !r.Shared && time.Since(r.saidAt()) < justNow {
 		_, f = r.Refusals()
 		return f, true // counted already
 	}
@@ -96,7 +96,7 @@ func (r *Reader) Closes(path string, a sandbox.Access) (f sandbox.Refusal, ok bo
 	if in.opens(path, a) {
 		return f, false
 	}
-	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path))
+	return in.finished(sandbox.Refusal{Path: path, By: sandbox.ByCall, Access: a}, path, a&sandbox.Write != 0 && !exists(path)), true
 }
 
 // Restricts reports whether the child gets less of a path that its entry names than it may
@@ -110,10 +110,10 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	dir := filepath.Dir(n.Path)
 	switch {
 	case n.Why != "" && n.Access&sandbox.Read == 0:
-		return in.finished(f, n.Path, !exists(n.Path))
+		return in.finished(f, n.Path, !exists(n.Path)), true
 	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.opens(dir, sandbox.Write):
 		f.Access = sandbox.Write
-		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
+		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true), true
 	}
 	return f, false
 }
@@ -121,7 +121,7 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 // maxSeen bounds how many refusals of one run are told apart.
 const maxSeen = 100
 
-// ReadStderr reads what the child has written to stderr: a line, or more. It is ok where that
+// ReadStderr reads what the child has written to stderr, or to its log: a line, or more. It is ok where that
 // tells of a refusal, and first where it had not told of it before.
 func (r *Reader) ReadStderr(text string) (f sandbox.Refusal, ok, first bool) {
 	if !r.holds() {
@@ -160,38 +160,35 @@ func (r *Reader) wrote(text string) (before []string) {
 // reading is one text that is read.
 type reading struct {
 	*Reader
-	called   []sandbox.Rule
-	ordinary bool
-	before   []string // lines that stood before it
+	called []sandbox.Rule
+	before []string // lines that stood before it
 }
 
 func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
-	text = text[:min(len(text), maxText)]
-	lines := strings.Split(text, "\n")
+	text = edges(text)
+	lines := linesOf(text)
 	all := slices.Concat(r.before, lines)
-	most, unnamed := len(words), nothing
-	if r.ordinary {
-		most = usual
-	}
+	unnamed, looked := nothing, 0
 	for i, line := range lines {
-		k := kindOf([]byte(line), most)
+		k := kindOf([]byte(line))
 		if k == nothing {
 			continue
 		}
-		if k == refused && !r.Profile.Sockets && ofSockets.MatchString(strings.Join(all[max(0, len(r.before)+i-socketLines):len(r.before)+i+1], "\n")) {
-			return sandbox.Refusal{Sockets: true, By: sandbox.ByServer}, true
+		if looked++; looked > maxLines {
+			break
 		}
-		if r.Profile.Unbounded {
+		if k == refused || k == service {
+			if f, ok = r.socket(strings.Join(all[max(0, len(r.before)+i-socketLines):len(r.before)+i+1], "\n"), k); ok {
+				return f, true
+			}
+		}
+		if r.Profile.Unbounded || k == service {
 			continue
 		}
-		paths := pathsIn(line)
+		paths := r.pathsIn(line)
 		named := len(paths) > 0
-		switch {
-		case named:
-		case k == database: // which one it is may stand on another line
-			paths = slices.DeleteFunc(pathsIn(text), func(path string) bool { return !isData(path) })
-		case k == refused && !r.ordinary:
-			paths = r.relativeIn(line)
+		if !named && k == database { // which one it is may stand on another line
+			paths = slices.DeleteFunc(r.pathsIn(strings.Join(lines, "\n")), func(path string) bool { return !isData(path) })
 		}
 		for _, path := range paths {
 			if f, ok = r.about(path, line, k); ok {
@@ -212,7 +209,7 @@ func (r *reading) read(text string) (f sandbox.Refusal, ok bool) {
 			unnamed = k
 		}
 	}
-	if unnamed == nothing {
+	if unnamed == nothing || len(text) > maxUnnamed {
 		return f, false
 	}
 	return r.unsaid(unnamed)
@@ -235,34 +232,9 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 	case k != refused && k != database && missing != nil && !makes(line), // it is not there indeed
 		k != refused && k != database && want == sandbox.Write && r.opens(path, sandbox.Read):
 		return f, false
-	case r.ordinary && own.By == sandbox.ByServer && k != database && !writes(line) && want == sandbox.Write && (missing != nil || r.opens(path, sandbox.Read)):
-		return f, false // a document speaks of a file that is not there, or that the child can read
 	}
 	own.Access = want
-	return r.finished(own, path, missing != nil && !makes(line))
-}
-
-// relativeIn are the relative paths of a line, read from where the child works and from the
-// folders that its entry names: a script may have gone to its own.
-func (r *reading) relativeIn(line string) (paths []string) {
-	said := relativePath.FindStringSubmatch(line)
-	if said == nil {
-		return nil
-	}
-	dirs := slices.Clone(r.Dirs)
-	for _, n := range r.Named {
-		dir := n.Path
-		if !sandbox.IsDir(dir) {
-			dir = filepath.Dir(dir)
-		}
-		dirs = append(dirs, dir)
-	}
-	for _, dir := range dirs {
-		if path := filepath.Join(dir, said[1]); exists(path) || sandbox.IsDir(filepath.Dir(path)) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+	return r.finished(own, path, missing != nil && !makes(line)), true
 }
 
 // owner is who names a path: the entry or the call, where the path is what one of these
@@ -286,7 +258,7 @@ func (r *reading) owner(path string) (f sandbox.Refusal, access sandbox.Access) 
 
 // finished says what has to be opened for a path, and whether anything may be. made: it
 // is a file that is not there and was to be made.
-func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.Refusal, bool) {
+func (r *reading) finished(f sandbox.Refusal, path string, made bool) sandbox.Refusal {
 	f.Opens = path
 	top, dir := moduleOf(path), filepath.Dir(path)
 	switch {
@@ -312,7 +284,7 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	for _, p := range []string{path, f.Path, sandbox.RealPath(path)} {
 		if why := r.kept(p); why != "" {
 			f.Kept, f.Opens, f.Why = true, "", why
-			return f, !r.ordinary
+			return f
 		}
 	}
 	if why := r.kept(f.Opens); why == "" && !exists(f.Opens) {
@@ -320,7 +292,7 @@ func (r *reading) finished(f sandbox.Refusal, path string, made bool) (sandbox.R
 	} else if why != "" {
 		f.Opens, f.Why = "", fmt.Sprintf("its folder %s is not offered, for %s: give the file a folder of its own", f.Opens, why)
 	}
-	return f, f.Opens != "" || !r.ordinary || f.By != sandbox.ByServer
+	return f
 }
 
 // moduleOf is the folder of the installed module of Node that a path lies in; "" for none.
@@ -389,11 +361,8 @@ func (r *reading) possible(path string, a sandbox.Access) bool {
 func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 	for _, c := range r.called {
 		if !r.opens(c.Path, c.Access&(sandbox.Read|sandbox.Write)) && r.possible(c.Path, c.Access) {
-			return r.finished(sandbox.Refusal{Path: c.Path, By: sandbox.ByCall, Access: c.Access}, c.Path, !exists(c.Path))
+			return r.finished(sandbox.Refusal{Path: c.Path, By: sandbox.ByCall, Access: c.Access}, c.Path, !exists(c.Path)), true
 		}
-	}
-	if r.ordinary {
-		return f, false
 	}
 	named := slices.Clone(r.Named)
 	for _, rule := range r.Profile.Rules {
@@ -409,10 +378,10 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 			if n.Access == 0 && k == database {
 				f.Access = sandbox.Write
 			}
-			return r.finished(f, n.Path, !exists(n.Path))
+			return r.finished(f, n.Path, !exists(n.Path)), true
 		case k == database && isData(n.Path) && !r.opens(dir, sandbox.Write) && r.possible(dir, sandbox.Write):
 			f.Access = sandbox.Write // it makes a journal beside the file
-			return r.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true)
+			return r.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true), true
 		}
 	}
 	return f, false
@@ -448,7 +417,7 @@ func (r *reading) repository() (f sandbox.Refusal, ok bool) {
 					}
 				}
 				if !r.opens(at, sandbox.Read) && r.possible(at, sandbox.Read) {
-					return r.finished(sandbox.Refusal{Path: at, By: sandbox.ByServer, Access: sandbox.Read}, at, false)
+					return r.finished(sandbox.Refusal{Path: at, By: sandbox.ByServer, Access: sandbox.Read}, at, false), true
 				}
 				break
 			}
@@ -480,7 +449,7 @@ func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
 			tries = append(tries, filepath.Join(dir, name), filepath.Join(dir, name+".py"))
 		}
 	} else {
-		for _, dir := range append(pathsIn(text), dirs...) {
+		for _, dir := range append(r.pathsIn(text), dirs...) {
 			for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 				tries = append(tries, filepath.Join(dir, "node_modules", name))
 			}
@@ -493,7 +462,7 @@ func (r *reading) module(line, text string) (f sandbox.Refusal, ok bool) {
 				own.Path = at
 			}
 			own.Access = sandbox.Read
-			return r.finished(own, at, false)
+			return r.finished(own, at, false), true
 		}
 	}
 	return f, false

@@ -17,6 +17,8 @@ const TextPrefix = "the kernel holds this server"
 func Text(f sandbox.Refusal) string {
 	what := fmt.Sprintf("'%s' is closed to it", printable.Escape(f.Path, 200))
 	switch {
+	case f.Variable != "":
+		what = "the socket of " + f.Variable + " is closed to it"
 	case f.Sockets:
 		what = "unix sockets are closed to it"
 	case f.KeepsRunning:

@@ -2,11 +2,9 @@ package hints
 
 import (
 	"bytes"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"mcphub/internal/lazyregexp"
 )
@@ -23,6 +21,7 @@ const (
 	database        // a database could not be opened: which one is not said
 	module          // a module was not found, by its name
 	repository      // a directory is in no repository
+	service         // a service could not be reached, or a key that it has not be used
 )
 
 // words are what is searched for, before anything is looked at.
@@ -34,12 +33,10 @@ var words = []struct {
 	{[]byte("peration not permitted"), refused}, {[]byte("ccess is denied"), refused}, {[]byte("AccessDenied"), refused}, {[]byte("UnauthorizedAccess"), refused},
 	{[]byte("not a git repository"), repository}, {[]byte("annot find module"), module}, {[]byte("annot find package"), module}, {[]byte("o module named"), module},
 	{[]byte("nable to open database"), database}, {[]byte("CANTOPEN"), database}, {[]byte("readonly database"), database},
+	{[]byte("publickey"), service}, {[]byte("onnecting to agent"), service}, {[]byte("authentication agent"), service}, {[]byte("onnect to the agent"), service},
+	{[]byte("ocker daemon"), service}, {[]byte("ocker API"), service}, {[]byte("essage bus"), service}, {[]byte("onnect to bus"), service},
 	{[]byte("ENOENT"), absent}, {[]byte("o such file or directory"), absent}, {[]byte("does not exist"), absent},
 }
-
-// usual is how many of words an ordinary result is searched for: the others stand in many
-// an honest one.
-const usual = 14
 
 // A clue is where a part of a word stands in it.
 type clue struct{ word, at int }
@@ -63,7 +60,15 @@ var clues = sync.OnceValue(func() (all *[512][]clue) {
 func clueKey(b []byte) int { return (int(b[0]) + int(b[1])<<2 + int(b[2])<<4) & 511 }
 
 // kindOf is what a text says first of all kinds.
-func kindOf(text []byte, most int) kind {
+func kindOf(text []byte) kind {
+	if i := firstWord(text, len(words)); i < len(words) {
+		return words[i].kind
+	}
+	return nothing
+}
+
+// firstWord is the first of all words that a text holds, or most if it holds none before that.
+func firstWord(text []byte, most int) int {
 	all, first := clues(), most
 	for i := 0; i+stride <= len(text); i += stride {
 		for _, c := range all[clueKey(text[i:])] {
@@ -72,17 +77,16 @@ func kindOf(text []byte, most int) kind {
 			}
 		}
 	}
-	if first == most {
-		return nothing
-	}
-	return words[first].kind
+	return first
 }
 
-// MentionsRefusal reports whether an error may tell of a refusal. It is fast.
-func MentionsRefusal(text []byte) bool { return kindOf(text, len(words)) != nothing }
-
-// ResultMentionsRefusal reports whether an ordinary result may. It is fast.
-func ResultMentionsRefusal(text []byte) bool { return kindOf(text, usual) != nothing }
+// MentionsRefusal reports whether a text may tell of a refusal. Of a long one it searches the edges. It is fast.
+func MentionsRefusal(text []byte) bool {
+	if len(text) <= maxWhole {
+		return kindOf(text) != nothing
+	}
+	return kindOf(text[:maxEdge]) != nothing || kindOf(text[len(text)-maxEdge:]) != nothing
+}
 
 // writing are words of a line by which something was to be changed or made.
 var writing = []string{"mkdir", "rmdir", "unlink", "rename", "write", "creat", "touch", "remove", "copyfile", "symlink", "truncate", "readonly"}
@@ -96,62 +100,8 @@ func makes(line string) bool {
 	return strings.Contains(line, "mkdir") || strings.Contains(line, "makedirs")
 }
 
-// ofSockets are calls that a socket was to be used by, as traces of errors show them.
-var ofSockets = lazyregexp.New(`\.(?:bind|connect)\(|socket\.socket\(|socket\.__init__\(|\bunix socket\b|\b(?:listen|connect|bind) E(?:ACCES|PERM)\b[^\n]* [/\x00@]|\b(?:bind|listen|connect|dial)\b[^\n]*\bunix\b|\bunix\b[^\n]*\b(?:bind|listen|connect|dial)\b`)
-
 // socketLines is how many lines before an error may show the call.
 const socketLines = 3
 
 // moduleName finds the name of a module that was not found.
 var moduleName = lazyregexp.New(`(?:annot find (?:module|package) |o module named )['"‘]?([^'"’\s;,]+)`)
-
-// relativePath finds a relative path in quotes.
-var relativePath = lazyregexp.New(`['"]((?:[^'"/\s:]+/)*[^'"/\s:]+)['"]`)
-
-// maxPaths bounds how many paths of one text are looked at.
-const maxPaths = 8
-
-// closing are the signs that end a path which begins behind another.
-var closing = map[rune]string{'\'': "'", '"': `"`, '`': "`", '‘': "’", '“': "”", '«': "»"}
-
-// pathsIn are absolute paths that stand in a text, clean.
-func pathsIn(text string) (paths []string) {
-	for i := 0; i < len(text) && len(paths) < maxPaths; i++ {
-		if text[i] != '/' || strings.HasPrefix(text[i:], "//") {
-			continue
-		}
-		if scheme := strings.TrimRight(text[:i], "/"); i-len(scheme) >= 2 && strings.HasSuffix(scheme, ":") { // of a URL without a host, as sqlite:///data/x.db
-			end := strings.IndexAny(text[i:], " \t\n'\"`)>],;’”?#")
-			if end < 0 {
-				end = len(text) - i
-			}
-			paths = append(paths, filepath.Clean(text[i:i+end]))
-			i += max(end-1, 0)
-			continue
-		}
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		quote, quoted := closing[before]
-		if i > 0 && !quoted && !strings.ContainsRune(" \t\n(<[=:,", before) {
-			continue
-		}
-		end := strings.Index(text[i:], quote)
-		if !quoted || end < 0 {
-			end = strings.IndexAny(text[i:], " \t\n'\"`)>],;’”")
-		}
-		if end < 0 {
-			end = len(text) - i
-		}
-		if path := filepath.Clean(strings.TrimRight(text[i:i+end], ".:")); path != "/" && !(i == 0 && speaker(text[end:])) {
-			paths = append(paths, path)
-		}
-		i += max(end-1, 0)
-	}
-	return paths
-}
-
-// speaker reports whether what stands before rest is the program that says it, as in
-// "/bin/sh: 1: x: Permission denied".
-func speaker(rest string) bool {
-	first, _, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
-	return more && !MentionsRefusal([]byte(first))
-}

@@ -47,6 +47,7 @@ func (d disk) reader(named ...sandbox.Named) *Reader {
 			{Path: filepath.Join(d.top, "in"), Access: whole}, {Path: filepath.Join(d.top, "read"), Access: sandbox.Read | sandbox.Execute}, {Path: "/usr", Access: sandbox.Read | sandbox.Execute},
 		})},
 		Named: named, Dirs: []string{filepath.Join(d.top, "in")},
+		Home: d.home,
 		Never: func(path string) string {
 			switch {
 			case sandbox.Contains(path, d.home):
@@ -138,39 +139,98 @@ func TestErrors(t *testing.T) {
 		"unable to open database file":         "",
 		"":                                     "",
 	} {
-		if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, false)); got != want {
+		if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 	for _, r := range []*Reader{nil, {}, {Profile: &sandbox.Profile{Unbounded: true, Sockets: true}}} {
-		if _, ok := r.ReadResponse("EACCES: permission denied, open '"+d.top+"/out/x'", nil, false); ok {
+		if _, ok := r.ReadResponse("EACCES: permission denied, open '"+d.top+"/out/x'", nil, true); ok {
 			t.Errorf("%+v refuses", r)
 		}
 	}
 }
 
-// TestOrdinaryResults: a result that is no error is read more narrowly. What a document says
-// of a file that the child can read is no refusal, nor is what lies among keys.
-func TestOrdinaryResults(t *testing.T) {
+// TestResultsAndErrorsAreReadAlike: a server may tell of a refusal in a result that is no error, and is told of it in the same way.
+func TestResultsAndErrorsAreReadAlike(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "out/x", "hub/log", "home/.ssh/id_rsa")
 	for text, want := range map[string]string{
 		"Failed to read note: EACCES: permission denied, open 'D/out/x'": "out/x read out/x server",
-		"sshd: D/read/x: Permission denied":                              "",
-		"cannot create D/read/x: Permission denied":                      "read/x write read/x server",
-		"EACCES: permission denied, open 'D/hub/log'":                    "",
-		"EACCES: permission denied, open 'D/home/.ssh/id_rsa'":           "",
-		"No such file or directory: D/out/x":                             "",
-		"unable to open database file":                                   "",
-		"/etc/shadow.none: Permission denied in /no/such/place":          "",
+		"sshd: D/read/x: Permission denied":                              "read/x write read/x server",
+		"EACCES: permission denied, open 'D/hub/log'":                    "hub/log read nothing server kept",
+		"EACCES: permission denied, open 'D/home/.ssh/id_rsa'":           "home/.ssh/id_rsa read nothing server kept",
+		"No such file or directory: D/out/x":                             "out/x read out/x server",
+		"/no/such/place: Permission denied in /neither/this":             "",
 	} {
-		if got := d.told(d.reader(sandbox.Named{Path: "out/x"}).ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)); strings.ReplaceAll(got, "entry", "server") != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		for _, failed := range []bool{true, false} {
+			if got := d.told(d.reader().ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, failed)); got != want {
+				t.Errorf("%q, an error %t: %q, want %q", text, failed, got, want)
+			}
 		}
 	}
-	r := d.reader()
-	if r.MayExplainResult([]byte("all is well")) || !r.MayExplainResult([]byte("x EACCES y")) || r.MayExplainResult([]byte(strings.Repeat("EACCES ", MaxOrdinary))) {
-		t.Error("what is read is not what is to be read")
+}
+
+// TestWhatIsSearched: of a long text the edges are, whether it is an error or not.
+func TestWhatIsSearched(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "data/test.db")
+	r := d.reader(sandbox.Named{Path: "data/test.db"})
+	pad := strings.Repeat("x ", maxWhole)
+	line := "\nopen " + d.top + "/data/test.db: permission denied\n"
+	for name, tc := range map[string]struct {
+		text string
+		want bool
+	}{
+		"all is well":          {"all is well", false},
+		"a word":               {"x EACCES y", true},
+		"at the beginning":     {line + pad, true},
+		"at the end":           {pad + line, true},
+		"in the midst of much": {pad + line + pad, false},
+	} {
+		for _, failed := range []bool{true, false} {
+			if got := r.MayExplain([]byte(tc.text), failed); got != tc.want {
+				t.Errorf("%s: it is read: %t", name, got)
+			}
+			if _, got := r.ReadResponse(tc.text, nil, failed); got != tc.want {
+				t.Errorf("%s: it is told: %t", name, got)
+			}
+		}
+	}
+	if _, ok := r.ReadResponse("Permission denied\n"+pad[:maxUnnamed], nil, true); ok {
+		t.Error("a document that names nothing is about what the entry names")
+	}
+	var none *Reader
+	if none.MayExplain([]byte("EACCES"), true) || (&Reader{}).MayExplain([]byte("EACCES"), true) {
+		t.Error("the words of a server that nothing holds are read")
+	}
+}
+
+// TestWhatIsNoPath: an error code, a word in quotes and a name alone are none, nor is what could not be there.
+func TestWhatIsNoPath(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "out/x", "out/sub/y")
+	r := d.reader(sandbox.Named{Key: "/command", Path: "out/x", Access: sandbox.Read})
+	r.Profile.Rules = append(r.Profile.Rules, sandbox.Rule{Path: d.top + "/out/x", Access: sandbox.Read}) // the program itself can be run
+	for _, text := range []string{
+		"{\n  errno: -13,\n  code: 'EACCES',\n  syscall: 'open'\n}", `{"code":"EACCES"}`, "code: 'EPERM'", "EACCES 'x' `y` \"sub\"", "PermissionError: [Errno 13] Permission denied: 'notes.txt'", "permission denied: x",
+		"cat: y: Permission denied", "/compact: permission denied", "EACCES: permission denied, open '" + d.top + "/out/no/such/place'", "EACCES: see https://host" + d.top + "/out/sub/y",
+	} {
+		if got := d.told(r.ReadResponse(text, nil, true)); got != "" {
+			t.Errorf("%s: it is about %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"cat: sub/y: Permission denied":                               "out/sub/y", // as the program calls it
+		"EACCES: permission denied, open '~/f'":                       "home/f",
+		`{"code":"EACCES","path":"D/out/sub/y"}`:                      "out/sub/y",
+		`{"error":{"message":"EACCES","at":{"path":"D/out/x"}}}`:      "",
+		`{"result":"{\"code\":\"EACCES\",\"path\":\"D/out\\/sub\"}"}`: "out/sub",
+		"open D/out/new note.md: permission denied":                   "out/new note.md",
+	} {
+		f, ok := r.ReadResponse(strings.ReplaceAll(text, "D/", d.top+"/"), nil, true)
+		if got := strings.TrimPrefix(f.Path, d.top+"/"); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: it is about %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -221,7 +281,7 @@ func TestWhoNamesIt(t *testing.T) {
 			r.Dirs = []string{filepath.Join(d.top, tc.dir)}
 			r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: r.Dirs[0], Access: whole}))
 		}
-		if got := d.told(r.ReadResponse(strings.ReplaceAll(tc.text, "D/", d.top+"/"), called, false)); got != tc.want {
+		if got := d.told(r.ReadResponse(strings.ReplaceAll(tc.text, "D/", d.top+"/"), called, true)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
@@ -264,11 +324,11 @@ func TestADatabaseThatIsAllowed(t *testing.T) {
 	d := newDisk(t, "data/test.db", "data/other")
 	r := d.reader()
 	const text = "attempt to write a readonly database"
-	if f, ok := r.ReadResponse(text, nil, false); ok {
+	if f, ok := r.ReadResponse(text, nil, true); ok {
 		t.Errorf("nothing is known of it, and it is %s", d.told(f, ok))
 	}
 	r.Profile.Rules = sandbox.Sorted(append(r.Profile.Rules, sandbox.Rule{Path: filepath.Join(d.top, "data/test.db"), Access: whole}))
-	if got, want := d.told(r.ReadResponse(text, nil, false)), "data/test.db write data entry"; got != want {
+	if got, want := d.told(r.ReadResponse(text, nil, true)), "data/test.db write data entry"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -280,7 +340,7 @@ func TestStderr(t *testing.T) {
 	t.Parallel()
 	d := newDisk(t, "out/x")
 	r := d.reader()
-	if _, ok, _ := r.ReadStderr("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`)) {
+	if _, ok, _ := r.ReadStderr("open " + d.top + "/out/x: permission denied"); !ok || r.MayExplain([]byte(`{"message":"it failed"}`), true) {
 		t.Errorf("known: %t; an error behind what the server alone names is about that", ok)
 	}
 	r = d.reader()
@@ -289,11 +349,11 @@ func TestStderr(t *testing.T) {
 			t.Errorf("%s: %+v", line, f)
 		}
 	}
-	if f, ok := r.ReadResponse("EOFError", nil, false); !ok || !f.Sockets {
+	if f, ok := r.ReadResponse("EOFError", nil, true); !ok || !f.Sockets {
 		t.Errorf("an error behind what was said of a socket is about %+v, %t", f, ok)
 	}
 	r = d.reader(sandbox.Named{Key: "/env/LOG", Path: "out/x"})
-	if r.MayExplain([]byte(`{"message":"it failed"}`)) {
+	if r.MayExplain([]byte(`{"message":"it failed"}`), true) {
 		t.Error("an error is about something before anything was said")
 	}
 	line := "open " + d.top + "/out/x: permission denied"
@@ -305,40 +365,14 @@ func TestStderr(t *testing.T) {
 	if _, ok, _ := r.ReadStderr("all is well"); ok {
 		t.Error("what is well is a refusal")
 	}
-	if !r.MayExplain([]byte(`{"message":"it failed"}`)) {
+	if !r.MayExplain([]byte(`{"message":"it failed"}`), true) {
 		t.Error("an error is not looked at")
 	}
-	if f, ok := r.ReadResponse("it failed", nil, false); !ok || f.Path != d.top+"/out/x" {
+	if f, ok := r.ReadResponse("it failed", nil, true); !ok || f.Path != d.top+"/out/x" {
 		t.Errorf("an error right behind it is about %+v, %t", f, ok)
 	}
 	if n, last := r.Refusals(); n != 1 || last.Path != d.top+"/out/x" {
 		t.Errorf("%d refusals, the last %+v", n, last)
-	}
-}
-
-// TestHonestDocuments: a thousand results that speak of refusals, of paths that the child
-// can open, that are not there, or that its user could not open either.
-func TestHonestDocuments(t *testing.T) {
-	t.Parallel()
-	d := newDisk(t, "in/log/app.log", "hub/log", "home/.ssh/id_rsa", "home/.claude.json")
-	r := d.reader()
-	phrases := []string{"%s: Permission denied", "open %s: permission denied", "EACCES: permission denied, open '%s'", "[Errno 13] Permission denied: '%s'", "Operation not permitted: `%s`", "fatal: not a git repository: %s", "Cannot find module '%s'", "No module named '%s'", "audit: EPERM on %s (uid 1000)", "mkdir %s: permission denied"}
-	subjects := []string{d.top + "/in/y", d.top + "/in/log/app.log", d.top + "/read/x", d.top + "/in/new", "/usr/bin/env", "/nowhere/at/all", "/proc/1/environ", d.top + "/hub/log", d.top + "/home/.ssh/id_rsa", d.top + "/home/.claude.json"}
-	before := []string{"", "2026-01-02T03:04:05Z sshd[12]: ", "> ", "# Troubleshooting\n\nIf you see ", "| ", "{\"error\": \"", "    at Object.open ", "W1125 12:00:00 ", "- [ ] ", "Q: what does this mean? "}
-	n := 0
-	for _, phrase := range phrases {
-		for _, subject := range subjects {
-			for _, intro := range before {
-				n++
-				text := intro + fmt.Sprintf(phrase, subject)
-				if f, ok := r.ReadResponse(text, nil, true); ok && r.Profile.AccessAt(f.Path)&sandbox.Read != 0 && !strings.Contains(phrase, "mkdir") || ok && f.Kept {
-					t.Errorf("%q: %+v", text, f)
-				}
-			}
-		}
-	}
-	if n != 1000 {
-		t.Errorf("%d documents", n)
 	}
 }
 
@@ -358,13 +392,20 @@ func TestNothingThatIsToldWidens(t *testing.T) {
 	}
 }
 
-// FuzzPathsIn: whatever a child says, no path in it is longer than the text.
-func FuzzPathsIn(f *testing.F) {
-	f.Add("'/a’/b‘/c'")
+// FuzzPathAt: whatever a child says, each reading of a path stands in the text, and the search goes on behind where it began.
+func FuzzPathAt(f *testing.F) {
+	f.Add("'/a’/b‘/c' file:///x%41 ~/y")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, p := range pathsIn(text) {
-			if len(p) > len(text) || p[0] != '/' {
-				t.Errorf("%q in %q", p, text)
+		_ = linesOf(edges(text))
+		for i := range len(text) {
+			w, ok := pathAt(text, i, "/h")
+			if ok && w.next <= i {
+				t.Fatalf("at %d of %q it goes on at %d", i, text, w.next)
+			}
+			for _, p := range w.ways {
+				if len(p) > len(text)+len("/h") || p[0] != '/' || len(w.ways) > maxEnds || w.likely >= len(w.ways) {
+					t.Errorf("%q in %q", p, text)
+				}
 			}
 		}
 	})

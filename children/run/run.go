@@ -77,6 +77,7 @@ type Run struct {
 	stale           staleLists    // which
 	offers          chan Update   // newer offers, the latest only
 	level           levelSetter
+	logReaders      atomic.Int32                    // how many messages of its log are read
 	lastPlacesCheck atomic.Int64                    // when it was seen last that nothing has moved, in nanoseconds
 	hung            atomic.Bool                     // it was stopped because it answered nothing
 	modernLink      atomic.Pointer[modernlink.Link] // set where the child is spoken to without a handshake

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"mcphub/children/hints"
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/children/servedroots"
@@ -118,8 +119,32 @@ func (r *Run) handleNotification(ctx context.Context, m *jsonrpc.Message) {
 			r.muted.Add(1)
 			return
 		}
+		r.readLog(m.Params)
 	}
 	r.instance.Notification(ctx, m)
+}
+
+// maxLogReaders bounds how many messages of its log are read at a time.
+const maxLogReaders = 8
+
+// readLog reads a message of the child's log for what the kernel has refused it. It does so on a goroutine,
+// because it looks at the file system. If too many are read already, it drops the message.
+func (r *Run) readLog(params []byte) {
+	held := r.Launch.Sandbox
+	if held == nil || !held.Words.MayExplain(params, false) {
+		return
+	}
+	if r.logReaders.Add(1) > maxLogReaders {
+		r.logReaders.Add(-1)
+		return
+	}
+	text := hints.SaidIn(params)
+	go func() {
+		defer r.logReaders.Add(-1)
+		if f, _, first := held.Words.ReadStderr(text); first && r.Launch.Refused != nil {
+			r.Launch.Refused(f)
+		}
+	}()
 }
 
 // Muted is how many log and progress notifications were dropped, because there were too

@@ -10,13 +10,17 @@ type Refusal struct {
 	Opens        string // what has to be opened for it: Path, or the folder around it; "": nothing can be
 	Why          string // why Opens is "", for a person
 	Sockets      bool   // unix sockets are closed
+	Variable     string // that names the socket which was refused; "" if that is not known
 	KeepsRunning bool   // the child runs on without what was opened later, as its entry wants
 	Kept         bool   // it lies among keys, clients' settings or what the hub protects: a client is not told the path
 }
 
 // Text is what is closed, in words.
 func (f Refusal) Text() string {
-	if f.Sockets {
+	switch {
+	case f.Variable != "":
+		return "the socket of " + f.Variable
+	case f.Sockets:
 		return "unix sockets"
 	}
 	return f.Path

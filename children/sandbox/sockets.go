@@ -80,15 +80,27 @@ func expand(pattern, run, home, uid string, env map[string]string) (path string,
 			value = run
 		case "UID":
 			value = uid
-		case "DBUS_SESSION_BUS_ADDRESS":
-			value, _, _ = strings.Cut(strings.TrimPrefix(value, "unix:path="), ",")
-		case "DOCKER_HOST", "CONTAINER_HOST":
-			value = strings.TrimPrefix(value, "unix://")
+		case "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "CONTAINER_HOST":
+			value = SocketPath(value)
 		}
 		known = known && (filepath.IsAbs(value) || name == "UID")
 		return value
 	})
 	return path, known
+}
+
+// SocketPath is the path of the socket that the value of a variable may name, as a path, as an address of D-Bus or as a URL; "" for none.
+func SocketPath(value string) string {
+	path := value
+	if address, ok := strings.CutPrefix(value, "unix:path="); ok {
+		path, _, _ = strings.Cut(address, ",")
+	} else if address, ok := strings.CutPrefix(value, "unix://"); ok {
+		path = address
+	}
+	if !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
 }
 
 // listed joins names as a sentence has them.

@@ -343,7 +343,7 @@ func (l *learnRun) recordLacks() {
 	reads := hints.Reader{Profile: held}
 	texts := append([]string{l.seen.Stderr, l.seen.Error, l.seen.LastFailure}, l.said...)
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
-		r, ok := reads.ReadResponse(line, nil, false)
+		r, ok := reads.ReadResponse(line, nil, true)
 		if !ok || r.Path == "" {
 			continue
 		}

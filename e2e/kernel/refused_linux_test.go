@@ -58,6 +58,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		closed  string // what is told to be closed
 		opens   string // what the command opens; "" there is none
 		works   string // what the command says once that is open
+		kept    bool   // it is told that a person alone opens it, and not what it is
 	}{
 		"a vault of notes": {
 			prepare: func(w *world.World) { w.Write("outside/vault/note.md", "the note") },
@@ -116,6 +117,7 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 		"a key": {
 			prepare: func(w *world.World) { w.Write("home/.aws/credentials", "the key") },
 			command: "cat HOME/.aws/credentials",
+			kept:    true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,6 +147,12 @@ func TestARefusalOfTheKernelIsToldToTheRightOne(t *testing.T) {
 				return blocks
 			}
 			got := call()
+			if tc.kept {
+				if len(got) != 2 || !strings.Contains(got[1], "closed to all servers, unless a person opens it") || strings.Contains(got[1], "aws") {
+					t.Errorf("the client is told %q", got)
+				}
+				return
+			}
 			if tc.closed == "" {
 				if len(got) != 1 {
 					t.Errorf("the client is told %q", got)

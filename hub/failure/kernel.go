@@ -1,7 +1,7 @@
 package failure
 
 import (
-	"strings"
+	"slices"
 
 	"mcphub/children"
 	"mcphub/children/hints"
@@ -22,11 +22,9 @@ import (
 func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bool {
 	switch word {
 	case audit.ResultError:
-		return lease.StderrHints().MayExplain(a.Error)
-	case audit.ResultToolError:
-		return lease.StderrHints().MayExplain(a.Result)
-	case audit.ResultOK:
-		return lease.StderrHints().MayExplainResult(a.Result)
+		return lease.StderrHints().MayExplain(a.Error, true)
+	case audit.ResultToolError, audit.ResultOK:
+		return lease.StderrHints().MayExplain(a.Result, word != audit.ResultOK)
 	}
 	return false
 }
@@ -35,23 +33,34 @@ func MayBeKernelRefusal(lease *children.Lease, word string, a jsonrpc.Answer) bo
 // The child's own words stay as they are, and so does what is no such answer. named are the
 // paths of the call. It looks at the file system.
 func ExplainKernelRefusal(records *record.Writer, what record.Subject, lease *children.Lease, word string, named []sandbox.Rule, a jsonrpc.Answer) jsonrpc.Answer {
-	text, at := answerText(a)
-	if at == nil {
+	said, end := a.Error, endOfMessage(a)
+	if a.Result != nil {
+		said, end = a.Result, endOfContent(a.Result)
+	}
+	if end == nil {
 		return a
 	}
-	f, ok := lease.StderrHints().ReadResponse(text, named, word == audit.ResultOK)
+	f, ok := lease.StderrHints().ReadResponse(hints.SaidIn(said), named, word != audit.ResultOK)
 	if !ok {
 		return a
 	}
 	_, dirs := lease.Where()
 	records.KernelRefused(what, f, dirs)
 	line := "mcphub: " + hints.Text(f) + "."
-	if a.Result == nil { // the end of the message
+	if a.Result == nil {
 		quoted := jsonrpc.AppendString(nil, "\n"+line)
-		return a.Edited(jsonrpc.Edit{Old: at, With: quoted[1:]})
+		return a.Edited(jsonrpc.Edit{Old: end, With: quoted[1:]})
 	}
-	block := jsonrpc.AppendString([]byte(`{"type":"text","text":`), line)
-	return a.Edited(jsonrpc.Edit{Old: at, With: append([]byte{','}, append(block, '}', ']')...)})
+	block := append(jsonrpc.AppendString([]byte(`{"type":"text","text":`), line), '}')
+	switch {
+	case end[0] == '{': // it has no content
+		block = slices.Concat([]byte(`{"content":[`), block, []byte("],"))
+	case isEmpty(jsonrpc.Get(a.Result, "content")):
+		block = append(block, ']')
+	default:
+		block = slices.Concat([]byte{','}, block, []byte{']'})
+	}
+	return a.Edited(jsonrpc.Edit{Old: end, With: block})
 }
 
 // NamedPaths are the paths that a verdict was about, with what the call wants there.
@@ -68,29 +77,30 @@ func NamedPaths(v *validate.Verdict) (rules []sandbox.Rule) {
 	return rules
 }
 
-// answerText is what an answer says. at is its last byte, to which more is added; nil where
-// that cannot be.
-func answerText(a jsonrpc.Answer) (text string, at []byte) {
-	if a.Result == nil {
-		raw := jsonrpc.Get(a.Error, "message")
-		text, ok := jsonrpc.String(raw)
-		if !ok {
-			return "", nil
-		}
-		if data, ok := jsonrpc.String(jsonrpc.Get(a.Error, "data")); ok {
-			text += "\n" + data
-		}
-		return text, raw[len(raw)-1:]
+// endOfMessage is the last byte of the text of an error; nil if it has none.
+func endOfMessage(a jsonrpc.Answer) []byte {
+	raw := jsonrpc.Get(a.Error, "message")
+	if _, ok := jsonrpc.String(raw); !ok {
+		return nil
 	}
-	raw := jsonrpc.Get(a.Result, "content")
-	var parts []string
-	if err := jsonrpc.Elements(raw, func(block []byte) bool {
-		if part, ok := jsonrpc.String(jsonrpc.Get(block, "text")); ok {
-			parts = append(parts, part)
-		}
-		return true
-	}); err != nil || parts == nil {
-		return "", nil
+	return raw[len(raw)-1:]
+}
+
+// endOfContent is the last byte of the content of a result, or the first one of a result that has structured
+// content alone; nil for a result that cannot have a text more.
+func endOfContent(result []byte) []byte {
+	raw := jsonrpc.Get(result, "content")
+	switch {
+	case len(raw) > 0 && raw[0] == '[':
+		return raw[len(raw)-1:]
+	case raw == nil && jsonrpc.Get(result, "structuredContent") != nil:
+		return result[:1]
 	}
-	return strings.Join(parts, "\n"), raw[len(raw)-1:]
+	return nil
+}
+
+func isEmpty(list []byte) bool {
+	empty := true
+	_ = jsonrpc.Elements(list, func([]byte) bool { empty = false; return false })
+	return empty
 }

@@ -346,6 +346,8 @@ func (s *Settings) KernelRefused(session, whose string, what Subject, f sandbox.
 			role = access.Write
 		}
 		rec.Findings = []audit.Finding{{At: f.At, Role: role.String(), Path: f.Path}}
+	} else if f.Variable != "" {
+		rec.Findings = []audit.Finding{{At: "/env/" + f.Variable}}
 	}
 	if s.Recorder == nil {
 		s.remember(audit.KindRefusal, &rec)
