@@ -82,6 +82,16 @@ func NamesRoots(s string) bool {
 	return holds(s, "${roots}") || holds(s, "${root}") || holds(s, "${root:")
 }
 
+// NameOf is the path that the entry names and that a path is or lies in, in the spelling of the entry.
+func (prog Program) NameOf(path, home string) (name string, ok bool) {
+	for _, n := range prog.Names(home) {
+		if sandbox.Contains(n.Path, path) || sandbox.Contains(sandbox.RealPath(n.Path), path) {
+			return n.Path, true
+		}
+	}
+	return "", false
+}
+
 // Names returns the paths that the entry names. A directory that roots replace is none of
 // them.
 func (prog Program) Names(home string) []entry.Name {

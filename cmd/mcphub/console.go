@@ -158,7 +158,7 @@ func (c *consoleSource) mends() func(audit.Refusal) webconsole.Mend {
 	w := whyQuery{src: c.src}
 	return func(refused audit.Refusal) webconsole.Mend {
 		r := reason{Refusal: refused}
-		w.mend(&r, err == nil && file.Server(refused.Server) != nil)
+		w.mend(&r, err == nil && file.Server(refused.Server) != nil, &opened{})
 		return webconsole.Mend{Text: strings.TrimPrefix(r.Named+"; "+r.Mend, "; "), Command: r.Command, Allows: allowanceOf(r.run)}
 	}
 }

@@ -181,6 +181,9 @@ func explain(w io.Writer, src *setup.Source, e status.Explanation) {
 		if f.Sent != "" {
 			layout.Printf(w, "    sent to the server as %q, which takes no other spelling\n", f.Sent)
 		}
+		if m := f.Mend; m != nil {
+			layout.Printf(w, "    %s\n    run: %s\n", m.Told(), src.CommandLine(m.Run...))
+		}
 		if f.Hint != "" {
 			layout.Printf(w, "    hub.json: %s\n", f.Hint)
 		}

@@ -33,15 +33,22 @@ func whyCommand() *cobra.Command {
 	w := whyQuery{src: src}
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "why",
+		Use:   "why [SERVER]",
 		Short: "Show what was refused last in this folder, and what mends it",
 		Long: "Shows the last refusals of sessions whose directories hold the working directory, or lie\n" +
 			"in it: by the monitor, which judges calls, and by the kernel, which holds servers, as far\n" +
-			"as these tell. Says of each what mends it, as a command where there is one, and changes\n" +
-			"nothing. It reads the record of decisions; where none is kept, it asks the hubs that run.",
-		Example: "  mcphub why\n  mcphub why --all --server memory\n  mcphub why --json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+			"as these tell. Leaves out what has been opened since. Says of each what mends it, as a\n" +
+			"command where there is one, and changes nothing. It reads the record of decisions; where\n" +
+			"none is kept, it asks the hubs that run.",
+		Example: "  mcphub why\n  mcphub why memory --all\n  mcphub why --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && w.server != "" {
+				return exit.Errorf(exit.Usage, "name the server once: as an argument, or by --server")
+			}
+			if len(args) == 1 {
+				w.server, w.checks = args[0], true
+			}
 			found, err := w.find(cmd.Context())
 			if err != nil {
 				return err
@@ -55,6 +62,7 @@ func whyCommand() *cobra.Command {
 	cmd.Flags().IntVarP(&w.last, "last", "n", 10, "only so many, the newest")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array; its shape is stable")
 	configFlags(cmd, src)
+	cmd.ValidArgsFunction = completeServer
 	_ = cmd.RegisterFlagCompletionFunc("server", completeServer)
 	return cmd
 }
@@ -64,6 +72,7 @@ type whyQuery struct {
 	src    *setup.Source
 	all    bool
 	server string
+	checks bool // server has to be one of hub.json
 	last   int
 	dir    string // whose refusals are shown; "" for all
 }
@@ -93,6 +102,12 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.checks {
+		if err := checkServerName(cmp.Or(w.src.Path(), "the configuration"), w.server, fileServerNames(file)); err != nil {
+			return nil, err
+		}
+	}
+	now := openedNow(w.src, file)
 	all, by, err := recorded(ctx, setup.AuditFolder(file))
 	if err != nil {
 		return nil, err
@@ -100,11 +115,11 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 	found := []reason{}
 	for _, r := range all {
 		client := by[r.Session]
-		if w.server != "" && r.Server != w.server || !w.here(r.Within, client.Folder) {
+		if w.server != "" && r.Server != w.server || !w.here(r.Within, client.Folder) || now.opens(&r) {
 			continue
 		}
 		same := func(o reason) bool {
-			return o.ClientInfo == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code
+			return o.ClientInfo == client && o.By == r.By && o.Server == r.Server && o.Path == r.Path && o.Role == r.Role && o.Code == r.Code && (r.Code != audit.CodeSockets || o.At == r.At)
 		}
 		one := reason{Refusal: r, ClientInfo: client, Times: 1}
 		if i := slices.IndexFunc(found, same); i >= 0 {
@@ -115,7 +130,7 @@ func (w *whyQuery) find(ctx context.Context) ([]reason, error) {
 	}
 	found = found[max(0, len(found)-w.last):]
 	for i := range found {
-		w.mend(&found[i], file.Server(found[i].Server) != nil)
+		w.mend(&found[i], file.Server(found[i].Server) != nil, now)
 	}
 	return found, nil
 }
@@ -157,12 +172,12 @@ func (w *whyQuery) here(within []string, folder string) bool {
 }
 
 // mend says what mends a refusal.
-func (w *whyQuery) mend(r *reason, served bool) {
+func (w *whyQuery) mend(r *reason, served bool, now *opened) {
 	var m hints.Remedy
 	if r.By == audit.ByKernel {
 		m = hints.RemedyFor(r.Server, refusedByKernel(&r.Refusal), r.Within)
 	} else {
-		m = mendOfMonitor(&r.Refusal)
+		m = mendOfMonitor(&r.Refusal, now.named(&r.Refusal))
 	}
 	r.Named, r.Mend = m.Named, m.Text
 	switch {
@@ -184,11 +199,14 @@ func refusedByKernel(r *audit.Refusal) sandbox.Refusal {
 	if r.Role == access.Write.String() {
 		f.Access = sandbox.Write
 	}
+	if f.Sockets {
+		f.Variable = strings.TrimPrefix(f.At, "/env/")
+	}
 	return f
 }
 
-// mendOfMonitor is what mends a denial.
-func mendOfMonitor(r *audit.Refusal) (m hints.Remedy) {
+// mendOfMonitor is what mends a denial. named is the folder that the entry of the server names and the path lies in; "" for none.
+func mendOfMonitor(r *audit.Refusal, named string) (m hints.Remedy) {
 	wanted := sandbox.Read
 	if r.Role != access.Read.String() {
 		wanted = sandbox.Write
@@ -212,8 +230,11 @@ func mendOfMonitor(r *audit.Refusal) (m hints.Remedy) {
 			break
 		}
 		m.Text = in + ": open its folder in the client, or let the server have it always"
-		if r.Path != "" {
-			m.Run = hints.Allow(r.Server, wanted, r.Path)
+		if named != "" {
+			m.Named = "its entry names " + printable.Escape(named, 300)
+		}
+		if path := cmp.Or(named, r.Path); path != "" {
+			m.Run = hints.Allow(r.Server, wanted, path)
 		}
 	default:
 		m.Text = "docs/findings.md says what " + cmp.Or(r.Code, "this") + " means, and what to do"
@@ -236,7 +257,7 @@ func (w *whyQuery) show(out io.Writer, found []reason, now time.Time) {
 		what := r.Path
 		switch {
 		case r.Code == audit.CodeSockets:
-			what = "unix sockets"
+			what = refusedByKernel(&r.Refusal).Text()
 		case what == "":
 			what = "the call"
 		}

@@ -124,5 +124,15 @@ func (att *attempt) denialText(at string) string {
 	if att.refusal != "" {
 		return failure.Unapproved(att.verdict, at, att.refusal)
 	}
-	return failure.Denied(att.verdict, at)
+	return failure.Denied(att.verdict, at, att.entryName())
+}
+
+// entryName is the path that the entry of the child names and that the denied one is or lies in; "" for none.
+func (att *attempt) entryName() string {
+	c, denied := att.conf.Child(att.child), att.verdict.Deciding
+	if c == nil || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
+		return ""
+	}
+	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)
+	return name
 }

@@ -24,6 +24,7 @@ type Preview struct {
 	Kernel   sandbox.Report    // what it holds of the child; the zero Report where that does not run
 	Closed   []sandbox.Refusal // what the kernel would refuse; At is the pointer of the finding
 	Refusal  string            // what the client would be told; "" where the call would be made
+	Named    string            // the path that the entry of the child names, and that the denied one is or lies in; "" for none
 }
 
 // Preview judges a call of a tool as Call.Do does, and does not make it. An error is
@@ -46,7 +47,7 @@ func (s *Sender) Preview(ctx context.Context, tool offering.Tool, args []byte) (
 		att.refusal = cmp.Or(preview.Approval.Unasked, approval.WhyDeclined)
 	}
 	if !att.allowed() {
-		preview.Refusal = att.denialText("")
+		preview.Refusal, preview.Named = att.denialText(""), att.entryName()
 	}
 	return preview, nil
 }

@@ -40,8 +40,9 @@ func SchemaText(tool *catalog.Tool, err error) string {
 const maxRoots = 20
 
 // Denied is the text for a call that was denied: the text that a model reads, then where the path stands in the arguments and
-// where it leads, which case without a boundary holds, and what would change it.
-func Denied(v *validate.Verdict, at string) string {
+// where it leads, which case without a boundary holds, and what would change it. named is the path that the entry of the server
+// names and the denied one is or lies in; "" for none.
+func Denied(v *validate.Verdict, at, named string) string {
 	first := v.Deciding
 	if first == nil {
 		first = &validate.FindingVerdict{} // a verdict that nobody reached denies all the same
@@ -77,6 +78,8 @@ func Denied(v *validate.Verdict, at string) string {
 	case first.Hint == "":
 	case first.How == detect.HowResource:
 		fmt.Fprintf(&b, "\nIf tools may name it, say so in hub.json: %s", first.Hint)
+	case named != "":
+		fmt.Fprintf(&b, "\nThe entry of the server names '%s', and that is no root. Ask your user to run `mcphub why`.", printable.Escape(named, 200))
 	default:
 		fmt.Fprintf(&b, "\nIf this is no path of this machine, declare it in hub.json: %s", first.Hint)
 	}

@@ -51,6 +51,7 @@ type Finding struct {
 	Code     string    `json:"code"`
 	Readings []Reading `json:"readings"`
 	Hint     string    `json:"hint,omitempty"`         // the line of hub.json that would change it
+	Mend     *Mend     `json:"mend,omitempty"`         // what lets the server have it, if its entry names it
 	Sent     string    `json:"sent,omitempty"`         // the spelling that the server would be sent instead
 	Closed   *Mend     `json:"kernelCloses,omitempty"` // the kernel would refuse it to the server, and what mends that
 }
@@ -72,7 +73,7 @@ type Reading struct {
 
 // Judged takes in what would become of the call.
 func (e *Explanation) Judged(f *call.Preview) {
-	v := f.Verdict
+	v, to := f.Verdict, f
 	e.Profile, e.Mode = f.Tool.Checked.ProfileName(), f.Tool.Checked.Mode().String()
 	e.Explanation, e.Refusal, e.Cwd, e.Served = f.Approval, f.Refusal, f.Cwd, f.Served
 	e.Confinement, e.ConfinementDetails = ConfinementOf(f.Kernel), ConfinementDetailsOf(e.Server, f.Kernel, f.Served, sandbox.UserBase)
@@ -99,6 +100,13 @@ func (e *Explanation) Judged(f *call.Preview) {
 		}
 		if c := closed[f.Pointer+"\x00"+f.Leads]; c.Path != "" && f.Decision == policy.Allow {
 			out.Closed = new(hints.RemedyFor(e.Server, c, nil))
+		}
+		if f.Hint != "" && to.Named != "" && sandbox.Contains(to.Named, f.Leads) {
+			access := sandbox.Read
+			if out.Role != "read" {
+				access |= sandbox.Write
+			}
+			out.Hint, out.Mend = "", &Mend{Named: "its entry names " + to.Named, Text: "to let calls name it", Run: append(hints.Allow(e.Server, access, to.Named), "--calls")}
 		}
 		for _, r := range f.Readings {
 			out.Readings = append(out.Readings, Reading{Text: r.Text, Path: r.Path, Leads: r.Leads, Root: r.Root, Code: r.Code, Error: r.Err})

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/hints"
+	"mcphub/children/sandbox"
+	"mcphub/children/spec"
+	"mcphub/internal/audit"
+	"mcphub/internal/audit/trail"
+	"mcphub/internal/config"
+	"mcphub/internal/replay"
+	"mcphub/internal/setup"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/validate/policy"
+)
+
+// An opened knows what hub.json opens now.
+type opened struct {
+	made    setup.Result
+	held    map[string]*hints.Reader // what the kernel would hold a server to, by its name and its roots
+	usable  bool                     // hub.json can be used: else nothing is known
+	servers map[string]*spec.Spec
+}
+
+// openedNow reads what hub.json opens.
+func openedNow(src *setup.Source, file *config.File) *opened {
+	o := &opened{held: map[string]*hints.Reader{}, servers: map[string]*spec.Spec{}}
+	made, err := (&setup.Source{Version: buildVersion(), Config: src.Config}).Build(file, io.Discard, zerolog.Nop())
+	if err != nil || made.Hub.Checker == nil {
+		return o
+	}
+	o.made, o.usable = made, true
+	for i := range made.Hub.Children {
+		s := &made.Hub.Children[i].Spec
+		o.servers[s.Name] = s
+	}
+	return o
+}
+
+// opens reports whether what was refused would not be refused now.
+func (o *opened) opens(r *audit.Refusal) bool {
+	s := o.servers[r.Server]
+	switch {
+	case !o.usable || s == nil:
+		return false
+	case r.By == audit.ByMonitor:
+		return r.Path != "" && o.allows(r)
+	case !s.Sandbox.Confines():
+		return true
+	}
+	held := o.confinement(s, r.Within)
+	f := refusedByKernel(r)
+	switch {
+	case held == nil || f.KeepsRunning:
+		return false
+	case f.Sockets:
+		return held.Profile.Sockets
+	case f.Path == "":
+		return false
+	case f.Opens != "":
+		f.Path = filepath.Clean(f.Opens)
+	case f.Access&sandbox.Write != 0: // it may be about a file beside it
+		f.Path = filepath.Dir(f.Path)
+	}
+	_, closed := held.Closes(f.Path, f.Access)
+	return !closed
+}
+
+// allows reports whether a rule of the policy allows now what the monitor has denied.
+func (o *opened) allows(r *audit.Refusal) bool {
+	info, _ := o.made.Hub.Checker.Policy()
+	rec := audit.Record{Principal: r.Principal, DecisionFields: audit.DecisionFields{
+		Child: r.Server, Tool: r.Tool, Decision: policy.Deny.String(), Rule: r.Rule, Code: r.Code, Findings: []audit.Finding{{At: r.At, Role: r.Role, Path: r.Path}},
+	}}
+	return replay.Judge(&info, &trail.Decision{Event: trail.Event{Record: rec}}).Decision == policy.Allow
+}
+
+// confinement is what the kernel would hold a server to, in a session with these roots.
+func (o *opened) confinement(s *spec.Spec, roots []string) *hints.Reader {
+	key := s.Name + "\x00" + strings.Join(roots, "\x00")
+	held, known := o.held[key]
+	if !known {
+		entries := make([]rootsmgr.Entry, len(roots))
+		for i, dir := range roots {
+			entries[i] = rootsmgr.Entry{URI: dir}
+		}
+		held = o.made.Hub.Host().Confinement(*s, rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, entries).Roots())
+		o.held[key] = held
+	}
+	return held
+}
+
+// named is the folder that the entry of a server names and the refused path lies in; "" for none.
+func (o *opened) named(r *audit.Refusal) string {
+	s := o.servers[r.Server]
+	if s == nil || r.Path == "" {
+		return ""
+	}
+	name, _ := s.Program().NameOf(r.Path, o.made.Hub.Home)
+	if !sandbox.IsDir(name) {
+		return ""
+	}
+	return name
+}
