@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"mcphub/children/childtest"
+	"mcphub/children/confinement"
+	"mcphub/children/hints"
+	"mcphub/children/launch"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
@@ -166,6 +170,38 @@ func TestNotificationsOfTheChild(t *testing.T) {
 			t.Errorf("their calls are known: %v", k.known)
 		}
 	})
+}
+
+// TestLogOfAConfinedChild: what a message of its log tells of a refusal is told once, and the message is handed on all the same.
+func TestLogOfAConfinedChild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	denied := `{"level":"error","data":{"err":"EACCES: permission denied, open '` + dir + `/x'"}}`
+	for name, tc := range map[string]struct {
+		held *confinement.Confinement
+		data string
+		want string
+	}{
+		"a refusal":     {&confinement.Confinement{Words: hints.Reader{Profile: &sandbox.Profile{}}}, denied, dir + "/x"},
+		"nothing":       {&confinement.Confinement{Words: hints.Reader{Profile: &sandbox.Profile{}}}, `{"data":"all is well"}`, ""},
+		"not held":      {&confinement.Confinement{}, denied, ""},
+		"not confined":  {nil, denied, ""},
+		"no parameters": {&confinement.Confinement{Words: hints.Reader{Profile: &sandbox.Profile{}}}, `"EACCES"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			l := launch.Launch{Sandbox: tc.held, Refused: func(f sandbox.Refusal) { told = append(told, f.Path) }}
+			bubble(t, run.Options{Launch: l}, onWire(newWire()), func(t *testing.T, k *kid) {
+				for range 2 {
+					k.ServeNotification(message(t, "notifications/message", tc.data))
+					synctest.Wait()
+				}
+				if got := strings.Join(told, ", "); got != tc.want || len(k.noted()) != 2 {
+					t.Errorf("told %q, want %q; handed on %d", got, tc.want, len(k.noted()))
+				}
+			})
+		})
+	}
 }
 
 // Of what a child tells beside its answers so much is handed on as a person could read. The rest is counted.
