@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -178,7 +179,8 @@ func TestMain(m *testing.M) {
 // A said is what a program has said of one of the subjects. In a recorded one the disk is @.
 type said struct{ Language, Does, Subject, Text string }
 
-// recorded is what the languages said when they were run.
+// recorded is what the languages said when they were run: TestTheLanguagesAreAsRecorded adds a line for each text to the file that
+// MCPHUB_RECORD_TEXTS names.
 const recorded = "testdata/refused.jsonl"
 
 // speak has a program of a language be refused all subjects by the kernel, as the profile of a reader says.
@@ -353,7 +355,7 @@ func TestTheLanguagesAreAsRecorded(t *testing.T) {
 					out, err := os.OpenFile(to, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 					if err == nil {
 						_, err = out.WriteString(inJSON(s) + "\n")
-						err = errorsOf(err, out.Close())
+						err = errors.Join(err, out.Close())
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -362,15 +364,6 @@ func TestTheLanguagesAreAsRecorded(t *testing.T) {
 			}
 		})
 	}
-}
-
-func errorsOf(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // mayBeTold fails unless what is told of a text is closed, is there or could be, and stands in the text.
