@@ -1,8 +1,11 @@
+//go:build unix
+
 package validate
 
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,8 +142,10 @@ func TestDeniedNames(t *testing.T) {
 	}
 	honest := linesOf(t, "everyday.txt", fill)
 	for name, c := range map[string]*Checker{"no rule": bare, "rules": c} {
-		if list := w.passing(t, c, anyTool, honest); len(honest)-len(list) > len(honest)/250 {
-			t.Errorf("%s: %d of %d honest calls are refused", name, len(honest)-len(list), len(honest))
+		list := w.passing(t, c, anyTool, honest)
+		refused := slices.DeleteFunc(slices.Clone(honest), func(args string) bool { return slices.Contains(list, args) })
+		if len(refused) > len(honest)/250 {
+			t.Errorf("%s: %d of %d honest calls are refused:\n%s", name, len(refused), len(honest), strings.Join(refused, "\n"))
 		}
 	}
 }

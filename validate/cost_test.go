@@ -69,6 +69,9 @@ func hostileShapes(w *world, size int) map[string]string {
 		"hex":          rep(`\\x2f`),
 		"wide":         rep("．"),
 		"schemes":      rep("jar:"),
+		"urls":         rep("a://,"),
+		"positions":    rep("a:"),
+		"pairs":        rep("'a'"),
 		"spaces":       rep(" "),
 		"json":         strings.Repeat(`[`, 100) + rep(`1,`) + `1` + strings.Repeat(`]`, 100),
 		"letters":      rep("a"),
@@ -80,6 +83,8 @@ func hostileShapes(w *world, size int) map[string]string {
 	calls := map[string]string{
 		"array of paths":   `{"paths":[` + strings.TrimSuffix(numbered(`"a/b%d",`), ",") + `]}`,
 		"array of outside": `{"x":[` + strings.TrimSuffix(numbered(`"`+w.outside+`/b%d",`), ",") + `]}`,
+		"array of words":   `{"args":["echo",` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("a:", 2045)+`",`, size/4090), ",") + `]}`,
+		"array of urls":    `{"content":[` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("a://,", 818)+`",`, size/4090), ",") + `]}`,
 		"many members":     `{"x":{` + strings.TrimSuffix(numbered(`"/a/k%d":1,`), ",") + `}}`,
 		"many edits":       `{"x":{` + strings.TrimSuffix(numbered(`"k%d_old":"a","k%[1]d_new":"b",`), ",") + `}}`,
 		"documents nested": `{"x":[` + strings.TrimSuffix(numbered(`"{\"a%d\":\"/x/y\"}",`), ",") + `]}`,

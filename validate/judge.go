@@ -274,7 +274,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			r.Code, candidate.Hard = code, true
 			return r, policy.Deny, true
 		}
-		if f.Text {
+		if f.Text && (escape == nil || !r.Linked) {
 			return r, policy.Allow, false
 		}
 		if j.irrelevant(f, m, &place) {

@@ -21,7 +21,7 @@ var openers = strings.Fields("cat tac head tail wc sort uniq cut nl od fold base
 	"shuf split csplit env xargs date realpath readlink test grep sed awk diff cmp tar gzip git bash sh python3 perl jq sqlite3 xxd file strings install mkdir chmod pr fmt expand numfmt")
 
 // wordForms are how a word names a file.
-var wordForms = strings.Fields("P P P P -fP -f=P --file=P -oP -CP -IP --files0-from=P @P -T@P f=@P if=P of=P -dP -aP -rP --reference=P -tP -sP -XP -nP +P -e{P} x:P x,P 'P' \"P\" -iP --output=P --exclude-from=P $PWD/P ./P src/../P")
+var wordForms = strings.Fields("% % % % -f% -f=% --file=% -o% -C% -I% --files0-from=% @% -T@% f=@% if=% of=% -d% -a% --reference=% -t% -s% -X% -n% +% -e{%} x:% x,% '%' \"%\" -i% --output=% --exclude-from=% $PWD/% ./% src/../%")
 
 // places are what the words name. The first ones are inside and open to everything.
 var places = strings.Fields("a.txt src/main.go new.txt src x 1 .env token secrets secrets/f.txt ../outside/secret.txt src/../../outside/secret.txt ../project/../outside/secret.txt link/secret.txt flink ../outside {outside}/secret.txt " +
@@ -31,7 +31,7 @@ func randomCommand(r *rand.Rand) string {
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
 	words := []string{pick(openers)}
 	for range 1 + r.IntN(3) {
-		words = append(words, strings.ReplaceAll(pick(wordForms), "P", pick(places)))
+		words = append(words, strings.ReplaceAll(pick(wordForms), "%", pick(places)))
 	}
 	command := strings.Join(words, " ")
 	switch r.IntN(8) {
@@ -47,8 +47,8 @@ func randomCommand(r *rand.Rand) string {
 	return command
 }
 
-// descriptor is what strace -y writes of a file that was opened.
-var descriptor = regexp.MustCompile(`= \d+<([^>]+)>`)
+// descriptor is what strace -y writes of a file that was opened: how, and where it lies.
+var descriptor = regexp.MustCompile(`(O_\w+)[^<\n]*= \d+<([^>]+)>`)
 
 // TestOpenedFiles: what a real shell opens outside, or of what is protected, was refused. The control is a command that opens the file.
 func TestOpenedFiles(t *testing.T) {
@@ -70,7 +70,11 @@ func TestOpenedFiles(t *testing.T) {
 		raw, err := os.ReadFile(trace)
 		w.must(err)
 		for _, m := range descriptor.FindAllStringSubmatch(string(raw), -1) {
-			if p := m[1]; strings.HasPrefix(p, w.outside) || strings.HasPrefix(p, w.project+"/secrets") || p == w.project+"/.env" || p == w.project+"/token" {
+			p := m[2]
+			if m[1] != "O_RDONLY" && !strings.HasPrefix(p, w.home+"/") && !strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/tmp/") {
+				list = append(list, p)
+			}
+			if strings.HasPrefix(p, w.outside) || strings.HasPrefix(p, w.project+"/secrets") || p == w.project+"/.env" || p == w.project+"/token" {
 				list = append(list, p)
 			}
 		}

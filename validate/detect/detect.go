@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -341,8 +342,8 @@ func (d *detector) str(id int32, p slot) error {
 		if p.class == names.Content && len(raw) > MaxValue && !text.MayBePatch(string(raw[:min(len(raw), 64)])) && !names.PatchWords[d.lastWord(p.key)] && !p.at.GoesDeeper() && !d.tool.pathFormats && !text.MayBeNested(raw) {
 			return nil // neither a path nor a patch
 		}
-		if p.class == names.Other && !p.bare && !p.code && !d.isStream(p.key) && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
-			if !d.s.Guarded.isIn(raw) {
+		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
+			if !d.s.Guarded.isIn(raw) && !(bytes.ContainsAny(raw, " .") && d.isStream(p.key)) { // cd .., cat link
 				return nil
 			}
 		}
@@ -401,7 +402,7 @@ func (d *detector) value(id int32, s string, p slot) {
 			return
 		}
 	}
-	if d.isStream(p.key) {
+	if (p.class == names.Other || p.class == names.Content) && d.isStream(p.key) {
 		d.stream(id, s, p)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
 )
@@ -48,7 +49,7 @@ func (n *Names) isIn(raw []byte) bool {
 	return signs && (n.inexact || n.occurs(raw))
 }
 
-// occurs reports whether some name stands anywhere in raw bytes.
+// occurs reports whether some name stands anywhere in raw bytes, which are spelled as the names are.
 func (n *Names) occurs(raw []byte) bool {
 	for name := range n.set {
 		if bytes.Contains(raw, []byte(name)) {
@@ -85,12 +86,22 @@ func (d *detector) gluedName(id int32, w string, p slot) {
 	}
 }
 
+// forgivenName keeps a word that the table of programs takes for a name, if a link of this name leads out. Rules are not asked about it.
+func (d *detector) forgivenName(id int32, text string, p slot) {
+	if len(text) <= maxGuarded && d.work.Spend(budget.WordSteps) {
+		d.add(Finding{Value: text, How: HowLink, Form: FormName, Text: true, Node: id}, p)
+	}
+}
+
 // guardedText keeps what is protected among the readings of a text that is no path. Rules are not asked about it.
 func (d *detector) guardedText(id int32, text string, p slot) {
-	if len(text) > chars.MaxPath {
+	if len(text) > chars.MaxPath || !d.s.Guarded.occurs([]byte(d.m.Fold(text))) {
 		return
 	}
 	keep := func(text string) {
+		if !d.work.Spend(1 + len(text)/budget.ByteSteps) {
+			return
+		}
 		text = strings.TrimFunc(text, isPartEdge)
 		for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if d.s.Guards(part) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"mcphub/validate/access"
+	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/machine"
 	"mcphub/validate/names"
@@ -259,7 +260,9 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 	if short == "" {
 		return
 	}
-	if !chars.HasBlank(v) {
+	if chars.HasBlank(v) {
+		d.headsWithBlanks(id, v, p, member)
+	} else {
 		d.tails(id, short, p, member, false)
 	}
 	d.broadList(id, short, p, member)
@@ -287,6 +290,18 @@ func (d *detector) cutAtNUL(id int32, v string, p slot, member bool) {
 	}
 	if !d.onlyRelative(before) {
 		d.add(Finding{Value: v, How: d.findings[before].How, Member: member, Node: id}, p)
+	}
+}
+
+// headsWithBlanks searches what stands before a line, an anchor or a query, in a text of one line whose names have blanks.
+func (d *detector) headsWithBlanks(id int32, v string, p slot, member bool) {
+	if len(v) > maxGuarded {
+		return
+	}
+	for i := strings.IndexByte(v, '/') + 1; i > 0 && i < len(v); i++ {
+		if strings.IndexByte(":#?(@", v[i]) >= 0 && d.work.Spend(budget.WordSteps) {
+			d.link(id, v[:i], p, member)
+		}
 	}
 }
 
@@ -351,10 +366,6 @@ func (d *detector) exempted(id int32, s string, p slot) {
 	}
 	for word := range strings.FieldsFuncSeq(v, chars.IsBlank) {
 		d.tails(id, word, p, false, false)
-		if _, ok := d.broadly(chars.TrimEdges(word)); ok {
-			d.add(Finding{Value: chars.TrimEdges(word), How: HowTail, Node: id}, p)
-		} else if word[0] != '-' {
-			d.name(id, word, p, false)
-		}
+		d.word(id, word, shell.Plain, p, HowTail)
 	}
 }

@@ -147,7 +147,12 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 			d.words(id, shell.SplitSedScript(text), false, p)
 		case !ok:
 			d.guardedText(id, whole, p)
-		case u.Kind == shell.UseQuery, u.Kind == shell.UseAssign && d.assignment(id, text, p):
+			if u.IsName() {
+				d.forgivenName(id, whole, p)
+			}
+		case u.Kind == shell.UseQuery, u.Kind == shell.UseSQL:
+			d.shellGlob(id, item.Pattern, p)
+		case u.Kind == shell.UseAssign && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)
 		case item.Whole:
@@ -183,7 +188,7 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 			if code && strings.Trim(w, "/~") == "" || shell.IsEscape(w) || d.typed && bare != "" && bare[0] == '/' && chars.Components(bare) < 2 {
 				continue
 			}
-			if code && shell.IsName(w) && w == token { // without quotes it is a name of the language
+			if code && isIdentifier.MatchString(w) && w == token { // without quotes it is a name of the language
 				d.guardedText(id, w, p)
 				continue
 			}
@@ -192,6 +197,9 @@ func (d *detector) words(id int32, s string, code bool, p slot) {
 	}
 }
 
+// isIdentifier is a name of most languages.
+var isIdentifier = lazyregexp.New(`^[\pL\pN_]+$`)
+
 // named searches the files that a program in another language names.
 func (d *detector) named(id int32, s string, u shell.Use, p slot) {
 	switch {
@@ -199,6 +207,46 @@ func (d *detector) named(id int32, s string, u shell.Use, p slot) {
 		d.sedFiles(id, s, p)
 	case u.Kind == shell.UseQuery || u.Was == shell.UseQuery:
 		d.literals(id, s, p)
+	case u.Kind == shell.UseSQL || u.Was == shell.UseSQL:
+		p.class = names.Query
+		d.literals(id, s, p)
+		d.sqlFiles(id, s, p)
+	}
+}
+
+var (
+	// isClientCommand begins a line that the client of a database obeys itself: .read x of sqlite3, \i x of psql, source x of mysql.
+	isClientCommand = lazyregexp.New(`^\s*(?:[.\\]|(?i:source|system|tee|pager|edit)\b)`)
+	// runsCommand begins one that runs a command.
+	runsCommand = lazyregexp.New(`^\s*(?:\.(?:shell|system)|\\!|(?i:system)|[.\\]?\w+\s*\|)\s*`)
+)
+
+// sqlFile is a file that a statement of SQL reads or writes.
+var sqlFile = lazyregexp.New(`(?i)\b(?:attach(?:\s+database)?|into|to|from|infile|outfile|dumpfile|(?:read|write)file\s*\()\s*'((?:[^']|'')+)'`)
+
+const maxSQLFiles = 64
+
+// sqlFiles searches the files of a query, and the commands in it that are for the client of a database. Each of their words may be a path,
+// and one that is made.
+func (d *detector) sqlFiles(id int32, s string, p slot) {
+	for _, m := range sqlFile.FindAllStringSubmatch(s, maxSQLFiles) {
+		d.word(id, strings.ReplaceAll(m[1], "''", "'"), shell.Written, p, HowShell)
+	}
+	for line := range text.Lines(s) {
+		if !isClientCommand.MatchString(line) {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(line, chars.IsBlank) {
+			if !d.work.Spend(budget.WordSteps) {
+				return
+			}
+			d.word(id, shell.Unquote(word), shell.Written, p, HowShell)
+		}
+		if begin := runsCommand.FindString(line); begin != "" {
+			course, inShell, inWords, variables, cmd := d.course, d.inShell, d.inWords, d.variables, d.cmd
+			d.commands(id, line[len(begin):], p)
+			d.course, d.inShell, d.inWords, d.variables, d.cmd = course, inShell, inWords, variables, cmd
+		}
 	}
 }
 
@@ -219,16 +267,22 @@ func (d *detector) sedFiles(id int32, s string, p slot) {
 			d.word(id, file, shell.Plain, p, HowShell)
 		}
 	}
+	if sedExecutes.MatchString(s) {
+		d.words(id, s, false, p)
+	}
 	if sedRuns.MatchString(s) {
 		d.words(id, strings.NewReplacer(`\/`, "/", "/", " ").Replace(s), false, p)
 	}
 }
 
+// sedExecutes is the command e of sed, which runs what follows.
+var sedExecutes = lazyregexp.New(`(?:^|[\s;{}/$0-9])e\s+\S`)
+
 // sedRuns is the end of s/x/y/e, which runs what it has made.
 var sedRuns = lazyregexp.New(`[^\\]/[gIiMmp\d]*e[gIiMmpw\d]*\s*(?:[;}\n]|$)`)
 
 // settingWords, as the last word of a variable, say that its value is no path if it is not written as one: NODE_ENV=test.
-var settingWords = chars.WordSet("env mode type level name user branch tag version profile target")
+var settingWords = chars.WordSet("env mode level branch version")
 
 // assignment searches NAME=VALUE where the name says what the value is; it reports whether that was all.
 func (d *detector) assignment(id int32, s string, p slot) bool {
@@ -240,6 +294,7 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 		return len(value) <= 1
 	case shell.IsName(value) && settingWords[d.keys.LastWord(name)]:
 		d.guardedText(id, value, p)
+		d.forgivenName(id, value, p)
 		return true
 	case value == "/":
 		return name != "HOME" // a separator; where it is used as a path, it is judged
@@ -284,7 +339,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 		if sign == shell.Head || blank && (strings.IndexByte("=@:-", sign) < 0 || strings.IndexByte("/~.$", text[0]) < 0) {
 			return // the words of a text are looked at by themselves
 		}
-		if d.work.Spend(budget.WordSteps / 2) {
+		if d.work.Spend(budget.WordSteps/2 + len(text)/budget.ByteSteps) {
 			d.reading(id, text, shell.Plain, p, how)
 		}
 	})

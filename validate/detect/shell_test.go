@@ -30,7 +30,7 @@ func TestShellStrings(t *testing.T) {
 		{frob, `{"command":"echo > ${PWD}/../y"}`, `/command shell/word w>+s ./../y; shell/word w>+s ${PWD}/../y; shell/glob w+s ${PWD}/../y`},
 		{frob, `{"command":"http://x/../../y"}`, ``},
 		{frob, `{"command":"jq '.a/b' a.json"}`, `/command link/link w?s .a/b; link/name rs a.json`},
-		{frob, `{"command":"npm i file:../x?y"}`, `/command link/link w?s file:../x?y; shell/word w?s ../x?y; shell/word w?s ../x; shell/glob w?s file:../x?y`},
+		{frob, `{"command":"npm i file:../x?y"}`, `/command link/name w?s i; link/link w?s file:../x?y; shell/word w?s ../x?y; shell/word w?s ../x; shell/glob w?s file:../x?y`},
 		{frob, `{"command":"perl -e '/ /etc/x ~ \\d'"}`, `/command link/name w?sl -e; shell/word w?sl / /etc/x ~ \d; shell/word w?!sl /etc/x ~ \d instead=/ ; shell/word w?sl /etc/x; shell/word w?sl \d; link/name w?sl d`},
 		{frob, `{"command":"perl -e \"$(cat /etc/x) y\""}`, `/command link/name w?sl -e; shell/word rsl /etc/x`},
 		{frob, `{"command":"sed 's/a/b/gw /etc/x' a"}`, `/command shell/word w?sl /etc/x; link/link w?sl tc/x; link/name rsl a`},

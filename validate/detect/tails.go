@@ -16,7 +16,7 @@ import (
 func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 	d.pathspec(id, s, p, member)
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
-	for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+	for _, word := range wordsAndWhole(s) {
 		word = strings.TrimLeftFunc(word, chars.IsEdge)
 		if variables := strings.Count(word, "${"); variables > 0 && !d.work.Spend(variables*shell.DollarSteps) {
 			return
@@ -44,6 +44,15 @@ func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 			d.glued(id, word, p, HowTail, member)
 		}
 	}
+}
+
+// wordsAndWhole are the words of a string, and all of it if it is short and has several, since names may have blanks.
+func wordsAndWhole(s string) []string {
+	list := strings.FieldsFunc(s, chars.IsBlank)
+	if len(list) > 1 && len(s) <= MaxRaw {
+		list = append(list, chars.TrimEdges(s))
+	}
+	return list
 }
 
 // longFlags are options of one dash whose value may follow without a blank, even a directory of one component.

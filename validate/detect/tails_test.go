@@ -29,7 +29,7 @@ func TestTails(t *testing.T) {
 		{frob, `{"zz":" --output='dangling'"}`, `/zz link/link w? dangling`},
 		{frob, `{"zz":"--output=dangling"}`, `/zz link/link w? dangling`},
 		{frob, `{"zz":":(top)../x"}`, `/zz tail w? ../x`},
-		{frob.declared("/* none"), `{"o":"-I~"}`, `/o link/name w? ~; tail w? ~`},
+		{frob.declared("/* none"), `{"o":"-I~"}`, `/o link/name w? ~; tail w? ~; link/name w? -I~`},
 		{frob.declared("/p read"), `{"p":"{\"a\":\"/etc/x\"}"}`, `/p/a absolute w? /etc/x; /p declared r {"a":"/etc/x"}; list r /etc/x; link/name r a; tail/word r! /etc/x"}; tail/word r! /etc/x`},
 		{frob, `{"path":"{,/}etc/x y"}`, `/path key w? {,/}etc/x y; list w? /}etc/x y; link/link w? ,/}etc/x; list w? /}etc/x; link/name w? y`},
 		{frob, `{"path":"x https://a/b z=/etc/w"}`, `/path key w? x https://a/b z=/etc/w; list w? //a/b z=/etc/w; link/link w? z=/etc/w; list w? //a/b; link/name w? x https; link/name w? x; link/link w? https://a/b; link/name w? https; link/name w? z; tail w? /etc/w`},

@@ -9,7 +9,6 @@ import (
 	"mcphub/validate/names"
 	"mcphub/validate/shell"
 	"mcphub/validate/strictjson"
-	"mcphub/validate/uri"
 )
 
 // vector searches one element of args, argv, flags or a command given as an array, or such an argument given as one string.
@@ -110,15 +109,7 @@ func (d *detector) element(id int32, s string, u shell.Use, p slot) {
 			return
 		}
 	}
-	if rest, ok := uri.Relative(s); ok {
-		d.link(id, s, p, false)
-		if i := strings.IndexAny(rest, "?#"); i > 0 {
-			d.broad(id, rest[:i], p, false) // a database's: file:../x?mode=ro
-		}
-		s = rest // a package's: npm i file:../x
-	} else {
-		d.uris(id, s, p, false)
-	}
+	d.uris(id, s, p, false)
 	local, ok := u.Local(s)
 	if u.Kind == shell.UseShell && chars.HasBlank(s) || p.class == names.Shell && !ok && strings.ContainsAny(s, ";&|<>`$(\n") {
 		d.commands(id, s, p)

@@ -72,7 +72,7 @@ var (
 	ProgramKeys    = chars.WordSet("shell interpreter executable program entrypoint")
 	VolumeWords    = chars.WordSet("volume volumes bind binds mount mounts")
 	StreamWords    = chars.WordSet("keys keystrokes chars stdin")
-	InputWords     = chars.WordSet("input text data line lines content") // of a tool that speaks to a running program
+	InputWords     = chars.WordSet("input text data line lines") // of a tool that speaks to a running program
 	SegmentWords   = chars.WordSet("segments parts components")
 	EditWords      = chars.WordSet("old new search find replace replacement") // before "string"
 	ReplacedWords  = chars.WordSet("search old")                              // beside NewWords
@@ -250,6 +250,7 @@ var (
 		"export convert download commit checkout reset init apply install build run execute exec start pack clone record upload init")
 	fromWords    = chars.WordSet("source sources src srcs from old origin")
 	runningWords = chars.WordSet("process terminal session pty tty repl console interact tmux stdin keystrokes")
+	sendingWords = chars.WordSet("send write input type typing interact feed keys press paste run exec execute stdin keystrokes")
 	toWords      = chars.WordSet("destination destinations dest dests dst to new output outputs out outfile outdir target save")
 )
 
@@ -267,8 +268,9 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 	var tr Traits
 	var b Buffer
 	known := access.None
+	running, sends := false, false
 	for _, w := range b.Split(name) {
-		tr.Speaks = tr.Speaks || runningWords[string(w)]
+		running, sends = running || runningWords[string(w)], sends || sendingWords[string(w)]
 		switch {
 		case moveVerbs[string(w)]:
 			tr.Move = true
@@ -284,6 +286,7 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 			known = max(known, access.Read)
 		}
 	}
+	tr.Speaks = running && sends
 	switch {
 	case known != access.None:
 		tr.Role = known

@@ -43,6 +43,9 @@ func BaseName(command string) string {
 	return command
 }
 
+// IsName reports whether a word is the name of a target, a package or a branch, as far as it is not written as a path.
+func (u Use) IsName() bool { return u.Kind == useName }
+
 // Local is what of a word names something on this machine; ok is false where nothing does.
 func (u Use) Local(text string) (s string, ok bool) {
 	text = text[min(u.At, len(text)):]
@@ -51,8 +54,6 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return "", false
 	case useName:
 		return text, !IsName(text) && strings.Trim(text, "/") != ""
-	case useRef:
-		return text, !isRef.MatchString(text)
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
 	case useData:
@@ -86,9 +87,6 @@ var notName = lazyregexp.New(`^[.]|[/\\~$*?\[{\s'"` + "`" + `]|\.\.|[^=!<>~]=[^=
 
 // IsName reports a word that a program takes for the name of something that is no file, if it takes names.
 func IsName(s string) bool { return !notName.MatchString(s) }
-
-// isRef is the name of a branch or a tag, or a pattern of such: what git refuses in one is no path either (git-check-ref-format(1)).
-var isRef = lazyregexp.New(`^[\w@^+:](?:[\w@^{}*:+=~-]|[./][\w@^{}*:+=~-])*$`)
 
 // isAtHost and isInBox begin a path of another machine, and of a container.
 var (

@@ -25,7 +25,6 @@ const (
 	UsePath Kind = iota // the zero value: a path
 	useText
 	useName
-	useRef
 	useWord
 	useData
 	UsePrint
@@ -42,6 +41,7 @@ const (
 	UseMade
 	useHosts
 	UseQuery
+	UseSQL
 	UseAssign
 	UseCommand
 	useCommands
@@ -52,8 +52,8 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": useText, "name": useName, "ref": useRef, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
-	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "assign": UseAssign,
+	"path": UsePath, "text": useText, "name": useName, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "sql": UseSQL, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
 

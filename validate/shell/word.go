@@ -249,8 +249,11 @@ func (b *wordBuilder) substitution(p *syntax.CmdSubst, quoted bool) {
 // readingSigns begin and end a text in a word that some program may take for a value of its own.
 var readingSigns = chars.ByteSet("=@:,;|&+'\"`<>()[]{}%")
 
-// listSigns are the signs that end a URL as well.
-var listSigns = chars.ByteSet(",;|'\"`<> ")
+// listSigns are the signs that end a URL as well, and remoteSigns those that end what belongs to user@host:.
+var (
+	listSigns   = chars.ByteSet(",;|'\"`<> ()[]")
+	remoteSigns = chars.ByteSet(",;|'\"`<> ()[]=")
+)
 
 // Head is the sign that the beginnings of a word follow.
 const Head = '#'
@@ -262,19 +265,15 @@ const maxHeads = 8 // beginnings of a word that are yielded
 // to letters, -xf../x. It goes on to the next sign, and to the end of the word. The first text follows the sign 0. What stands before a
 // line, an anchor or a query (a.go:1:2, a.go#L3) follows the sign Head. The word itself is not yielded. The parts of a URL, and what follows user@host:, belong to another machine, and a ${...} stays whole.
 func EachReading(word string, yield func(text string, sign byte)) {
-	begin, host, heads, elsewhere := 0, 0, 0, false
+	begin, host, heads := 0, 0, 0
+	var elsewhere *[256]bool // the signs that end what belongs to another machine; nil: nothing does
 	sign := byte(0)
 	part := func(from, to int, after byte) {
 		text := word[from:to]
 		if text == "" || len(text) == len(word) || IsEscape(text) {
 			return
 		}
-		slashes := strings.TrimRight(text, closers) // "/" of another language
-		closed := slashes != text || to < len(word) && strings.IndexByte(closers, word[to]) >= 0
-		if (strings.IndexByte("=@:-", after) < 0 || closed) && strings.Trim(slashes, "/") == "" && !isArgument(word, from, from+len(slashes)) {
-			return
-		}
-		if (after == '(' || after == ',') && isPattern.MatchString(text) {
+		if strings.Trim(text, loneSlash) == "" && !isRoot(word, from, to, after) {
 			return
 		}
 		yield(text, after)
@@ -300,16 +299,18 @@ func EachReading(word string, yield func(text string, sign byte)) {
 			if i > begin && startsClimb(word, i) {
 				part(i, len(word), '-')
 			}
-		case elsewhere && !listSigns[c]:
+		case elsewhere != nil && !elsewhere[c]:
 		case c == '!' && i == 0:
 			part(1, len(word), c)
 		case c == '#', c == '?':
 			head(i)
 		case !readingSigns[c]:
-		case c == ':' && !elsewhere && (isURL(word[begin:], i-begin) || uri.IsRemote(word[host:i])):
-			elsewhere = true
+		case c == ':' && elsewhere == nil && isURL(word[begin:], i-begin):
+			elsewhere = &listSigns
+		case c == ':' && elsewhere == nil && uri.IsRemote(word[host:i]):
+			elsewhere = &remoteSigns
 		default:
-			elsewhere = false
+			elsewhere = nil
 			part(begin, i, sign)
 			if begin > 0 && strings.IndexByte(":(@", c) >= 0 {
 				head(i)
@@ -322,8 +323,18 @@ func EachReading(word string, yield func(text string, sign byte)) {
 	}
 }
 
-// isArgument reports a quoted text that a function gets first, listdir("/"), unless the function is one of texts.
-func isArgument(word string, from, to int) bool {
+// loneSlash are the signs of a text that is nothing but a slash, and may end in those that close a quotation or a list.
+const loneSlash = "/\\\"'`)];,"
+
+// isRoot reports a slash in a word that stands for the root directory: the value of an option, or what a function gets first that is
+// none of texts, listdir("/").
+func isRoot(word string, from, to int, after byte) bool {
+	switch {
+	case strings.IndexByte("=@-", after) >= 0:
+		return true
+	case after == ':':
+		return to == len(word) || word[to] == ':'
+	}
 	if from < 2 || word[from-2] != '(' || strings.HasPrefix(word[min(to+1, len(word)):], ".") {
 		return false
 	}
@@ -340,12 +351,15 @@ func startsClimb(word string, i int) bool {
 	return strings.HasPrefix(word[i:], "../") && (chars.IsLetter(word[i-1]) || chars.IsDigit(word[i-1]))
 }
 
+// maxScheme is the longest scheme that is known to begin a URL.
+const maxScheme = 64
+
 // isURL reports a text with "://" at i that belongs to another machine.
 func isURL(text string, i int) bool {
-	if i == 0 || !strings.HasPrefix(text[i:], "://") {
+	if i == 0 || i > maxScheme || !strings.HasPrefix(text[i:], "://") {
 		return false
 	}
-	kind, _ := uri.Read(text)
+	kind, _ := uri.Read(text[:min(len(text), i+maxScheme)]) // its kind shows at its beginning
 	return kind == uri.Other
 }
 
@@ -400,12 +414,6 @@ func Printed(s string) string {
 
 // separated is the sign by which a script of sed separates.
 var separated = lazyregexp.New(`s([^\w\s\\])`)
-
-// closers may follow a literal of another language.
-const closers = "\"'`)],;}"
-
-// isPattern is a regular expression between slashes that names no component: /\/+/.
-var isPattern = lazyregexp.New(`^/\\[^\pL\pN._-]*$`)
 
 // addsText is a script of sed that does nothing but add one line of text.
 var addsText = lazyregexp.New(`^(?:[0-9]+|\$|/[^/\\\n]*/)?\s*[aic]\\[^\n\\]*$`)
