@@ -79,9 +79,14 @@ func (o *opening) openGit(child Child) {
 func (c *gitCopy) ofSystem(child Child) (tops []string) {
 	_, without := child.Env.Get(noSystemConfig)
 	_, said := child.Env.Get(systemConfig)
+	if without || said { // git does not read it
+		other := gitCopy{o: c.o, base: c.base, names: map[string]string{}}
+		other.read(c.o.h.git)
+		c.secret = append(c.secret, append(other.secret, other.closed...)...)
+		return nil
+	}
 	name := c.read(c.o.h.git)
-	if without || said || !c.incomplete {
-		c.incomplete = false
+	if !c.incomplete {
 		return nil
 	}
 	if c.folder != "" {

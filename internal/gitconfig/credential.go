@@ -23,7 +23,7 @@ var truths = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
 
 var (
 	userInfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*)://([^/\s@]*)@`)
-	commands = lazyregexp.New(`(?i)sshpass|authorization|(?:^|\s)(?:(?:-u|--user|--proxy-user)[\s=]*|-[a-z]+u\s+)[^\s:]+:\S`)
+	commands = lazyregexp.New(`(?i)sshpass|authorization|token\s*:|(?:^|\s)['"]?(?:--(?:proxy-)?user[\s=]*|-[a-z]*u\s*)['"]?[^\s:]+:\S|(?:^|\s)(?:-b|--cookie)[\s=]*\S*=|mysql\S*\s.*-p\S`)
 )
 
 // WhySecret says which line of a file holds a credential, or why that cannot be told; "" if none does.
@@ -57,7 +57,7 @@ func (l Line) Credential() bool {
 	case slices.Contains(harmlessKeys, l.Key):
 	case slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(l.Key, word) }):
 		return true
-	case strings.HasSuffix(l.Key, "pass") && l.Key != "askpass":
+	case l.Key == "oauth", strings.HasSuffix(l.Key, "pass") && l.Key != "askpass":
 		return true
 	case l.Key == "pat", strings.HasSuffix(l.Key, "-pat"): // a personal access token
 		return true

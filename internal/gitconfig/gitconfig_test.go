@@ -103,6 +103,8 @@ func TestCredentials(t *testing.T) {
 		"[alias]\nx = !echo ghp_0123456789abcdefghij", "[a]\nk = glpat-0123456789abcdefghij", "[user]\nsigningKey = \"-----BEGIN OPENSSH PRIVATE KEY-----\"", "[svn-remote \"x\"]\npassword = x", "[http]\nextraHeader = \\\n  x",
 		"# extraHeader = Authorization: Bearer 0123456789", "[a]\n; token = abc", "[a]\nk = v # https://me:pw@x.org", "[a \"token=abcdefgh\"]\nk",
 		"[x]\npwd = hunter2", "[x]\nsmtpPwd = hunter2", "[x]\npat = 0123", "[azure]\ndevops-pat = 0123", "[x]\ncookie = session=1", "[alias]\nx = !curl -su me:pw https://x", "[alias]\nx = !curl -sSfLu me:pw https://x", "[alias]\nx = !curl --proxy-user me:pw https://x",
+		"[alias]\nx = !curl -suu:pw https://x", "[alias]\nx = \"!curl '-uu:pw' https://x\"", "[alias]\nx = \"!curl -H 'PRIVATE-TOKEN: x' https://x\"", "[alias]\nx = !curl -b session=1 https://x",
+		"[alias]\nx = !mysql -u me -phunter2", "[github]\noauth = 0123",
 	} {
 		lines, comments, err := gitconfig.Parse([]byte(text))
 		if err != nil {
