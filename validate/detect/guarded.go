@@ -2,6 +2,7 @@ package detect
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"mcphub/validate/budget"
@@ -14,8 +15,9 @@ import (
 // Names are names of files and directories, without a slash.
 type Names struct {
 	set     map[string]bool
-	lengths uint64 // a bit for each length, the last for all longer ones
-	inexact bool   // names that differ in letter case are the same
+	list    [][]byte // the same
+	lengths uint64   // a bit for each length, the last for all longer ones
+	inexact bool     // names that differ in letter case are the same
 }
 
 // NamesOf returns the set of some names, as a file system spells them alike.
@@ -24,6 +26,7 @@ func NamesOf(list []string, fold func(string) string) (n Names) {
 	for _, name := range list {
 		n.inexact = fold("A") != "A"
 		n.set[fold(name)] = true
+		n.list = append(n.list, []byte(fold(name)))
 		n.lengths |= 1 << min(len(name), 63)
 	}
 	return n
@@ -51,8 +54,13 @@ func (n *Names) isIn(raw []byte) bool {
 
 // occurs reports whether some name stands anywhere in raw bytes, which are spelled as the names are.
 func (n *Names) occurs(raw []byte) bool {
+	return slices.ContainsFunc(n.list, func(name []byte) bool { return bytes.Contains(raw, name) })
+}
+
+// occursIn is occurs for a text.
+func (n *Names) occursIn(text string) bool {
 	for name := range n.set {
-		if bytes.Contains(raw, []byte(name)) {
+		if strings.Contains(text, name) {
 			return true
 		}
 	}
@@ -95,7 +103,7 @@ func (d *detector) forgivenName(id int32, text string, p slot) {
 
 // guardedText keeps what is protected among the readings of a text that is no path. Rules are not asked about it.
 func (d *detector) guardedText(id int32, text string, p slot) {
-	if len(text) > chars.MaxPath || !d.s.Guarded.occurs([]byte(d.m.Fold(text))) {
+	if len(text) > chars.MaxPath || !d.s.Guarded.occursIn(d.m.Fold(text)) {
 		return
 	}
 	keep := func(text string) {

@@ -2,6 +2,7 @@ package detect
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
@@ -98,8 +99,29 @@ func (d *detector) commands(id int32, s string, p slot) {
 
 // isStream reports an argument whose text is typed into a running program.
 func (d *detector) isStream(key int32) bool {
+	if key < 0 {
+		return false
+	}
+	if raw, _ := d.t.RawName(key); !d.tool.Traits.Speaks && !mayBeStream(raw) {
+		return false
+	}
 	w := d.lastWord(key)
 	return names.StreamWords[w] || d.tool.Traits.Speaks && names.InputWords[w]
+}
+
+// mayBeStream reports whether a raw name may have one of names.StreamWords. A false is certain, and most names are not split into words.
+func mayBeStream(raw []byte) bool {
+	for i, c := range raw {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return true
+		}
+		for _, word := range [...]string{"key", "char", "stdin"} {
+			if len(raw)-i >= len(word) && strings.EqualFold(string(raw[i:i+len(word)]), word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server

@@ -16,7 +16,7 @@ import (
 func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 	d.pathspec(id, s, p, member)
 	flag := strings.HasPrefix(strings.TrimLeftFunc(s, chars.IsEdge), "-")
-	for _, word := range wordsAndWhole(s) {
+	for word := range func(yield func(string) bool) { wordsAndWhole(s, yield) } {
 		word = strings.TrimLeftFunc(word, chars.IsEdge)
 		if variables := strings.Count(word, "${"); variables > 0 && !d.work.Spend(variables*shell.DollarSteps) {
 			return
@@ -46,13 +46,17 @@ func (d *detector) tails(id int32, s string, p slot, member, bare bool) {
 	}
 }
 
-// wordsAndWhole are the words of a string, and all of it if it is short and has several, since names may have blanks.
-func wordsAndWhole(s string) []string {
-	list := strings.FieldsFunc(s, chars.IsBlank)
-	if len(list) > 1 && len(s) <= MaxRaw {
-		list = append(list, chars.TrimEdges(s))
+// wordsAndWhole yields the words of a string, and all of it if it is short and has several, since names may have blanks.
+func wordsAndWhole(s string, yield func(string) bool) {
+	n := 0
+	for word := range strings.FieldsFuncSeq(s, chars.IsBlank) {
+		if n++; !yield(word) {
+			return
+		}
 	}
-	return list
+	if n > 1 && len(s) <= MaxRaw {
+		yield(chars.TrimEdges(s))
+	}
 }
 
 // longFlags are options of one dash whose value may follow without a blank, even a directory of one component.
