@@ -281,7 +281,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.mayBeMade(&place)) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err == nil {
 		if j.capped(&place) {
 			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
@@ -301,6 +301,12 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 		return r, policy.Allow, !f.Relative() || candidate.Known && j.rules.Touches(f.Role, &place)
 	}
 	return r, policy.Deny, true
+}
+
+// mayBeMade reports whether a file could be made at a place: there is a directory for it.
+func (j *judge) mayBeMade(place *guard.Place) bool {
+	info, err := j.machine.FS.Lstat(j.machine.Platform.Parent(place.Path))
+	return err == nil && info.IsDir()
 }
 
 // describe notes where a path leads, and the code for that.

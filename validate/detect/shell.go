@@ -174,7 +174,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 			}
 		case u.Kind == shell.UseQuery, u.Kind == shell.UseSQL:
 			d.shellGlob(id, item.Pattern, p)
-		case u.Kind == shell.UseAssign && d.assignment(id, text, p):
+		case (u.Kind == shell.UseAssign || u.IsName()) && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)
 		case item.Whole:

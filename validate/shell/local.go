@@ -56,6 +56,8 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return text, !IsName(text) && strings.Trim(text, "/") != ""
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
+	case useForm:
+		return text, strings.ContainsAny(text[strings.IndexByte(text, '=')+1:], "@<")
 	case useData:
 		return strings.CutPrefix(text, "@")
 	case useHost:

@@ -27,6 +27,7 @@ const (
 	useName
 	useWord
 	useData
+	useForm
 	UsePrint
 	useRemote
 	useRest
@@ -52,7 +53,7 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": useText, "name": useName, "word": useWord, "data": useData, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"path": UsePath, "text": useText, "name": useName, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "sql": UseSQL, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
