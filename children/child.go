@@ -448,7 +448,7 @@ func (c *child) publish(change func(v *view)) {
 	v.status.Lives = c.history.lives
 	v.status.Sandbox.Refused, v.status.Sandbox.Last = c.history.words.Refusals()
 	v.offer = c.offer
-	if v.offer != nil {
+	if v.status.Tools = 0; v.offer != nil {
 		v.status.Tools = len(v.offer.Entries[offers.Tools])
 	}
 	v.status.Protocol, v.status.Unread = "", false

@@ -124,7 +124,8 @@ func (c *child) recall(w want) {
 		return
 	}
 	c.history.recalled, c.history.recalledFor = true, w.Gen
-	if c.history.greeted && c.history.offered == c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w)) {
+	seen := c.common.seeing(c.common.digest(c.spec, c.key), c.spec, c.sights(w))
+	if c.history.greeted && c.history.offered == seen && (seen != "" || c.spec.SeesNoProject()) {
 		return
 	}
 	c.history.greeted, c.history.listed = false, false
@@ -134,7 +135,7 @@ func (c *child) recall(w want) {
 	switch {
 	case c.lazy() && (state == Configured || state == Waiting):
 		c.setState(Cold, "")
-	case state == Stopped && had != nil && c.offer == nil && !c.lazy():
+	case (state == Stopped || state == Cold) && had != nil && c.offer == nil && !c.lazy():
 		c.setState(Configured, "")
 	case c.offer != had:
 		c.publish(func(*view) {})
@@ -163,15 +164,15 @@ func (c *child) offers(o *offers.Offer) {
 	}
 	c.compare(o)
 	c.manner = o.Manner()
+	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
+		c.history.seen = "" // it is told of other roots, and its list may be of either
+	}
+	c.history.offered = c.history.seen
 	if !o.Whole() || c.history.diedOf == spec.EraLegacy {
 		c.offer = o
 		return
 	}
 	c.manner = c.common.memory.Agree(mannerOf(c.spec), mannerDigest(c.history.digest), c.manner)
-	if c.wanted().Gen != c.history.planned && !c.spec.SeesNoProject() {
-		c.history.seen = "" // it is told of other roots, and its list may be of either
-	}
-	c.history.offered = c.history.seen
 	if agreed := c.common.memory.Agree(c.spec.Name, c.history.seen, o); !c.offer.Equal(agreed) {
 		c.offer = agreed
 	}

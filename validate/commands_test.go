@@ -39,7 +39,7 @@ func commandLines(t *testing.T, w *world, name string) (lines [][2]string) {
 		if !labelled {
 			label, command = "", label
 		}
-		lines = append(lines, [2]string{label, strings.ReplaceAll(command, "/home/u/", w.home+"/")})
+		lines = append(lines, [2]string{label, strings.ReplaceAll(command, "/home/u", w.home)})
 	}
 	return lines
 }

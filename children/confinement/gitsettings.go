@@ -46,9 +46,7 @@ func (o *opening) openGit(child Child) {
 	}
 	read := gitFiles(o.h.home) // what git reads, in this order
 	if dir, _ := child.Env.Get("XDG_CONFIG_HOME"); filepath.IsAbs(dir) && filepath.Join(dir, "git", "config") != read[0] {
-		other := gitCopy{o: o, base: c.base, names: map[string]string{}}
-		other.read(read[0]) // git reads another file in its place
-		o.closed = append(o.closed, append(other.secret, other.closed...)...)
+		c.judgeAlone(read[0]) // git reads another file in its place
 		read[0] = filepath.Join(dir, "git", "config")
 	}
 	for _, path := range read {
@@ -75,14 +73,20 @@ func (o *opening) openGit(child Child) {
 	}
 }
 
+// judgeAlone judges a file that git does not read, and opens it if it is one of base and holds no credential.
+func (c *gitCopy) judgeAlone(path string) {
+	other := gitCopy{o: c.o, base: c.base, names: map[string]string{}}
+	other.read(path)
+	c.o.closed = append(c.o.closed, append(other.secret, other.closed...)...)
+}
+
 // ofSystem opens the system's configuration. If git could not read all of it, git reads none, and its copy is to be the first of the user's.
 func (c *gitCopy) ofSystem(child Child) (tops []string) {
-	_, without := child.Env.Get(noSystemConfig)
+	value, without := child.Env.Get(noSystemConfig)
+	without = without && !slices.Contains([]string{"", "0", "no", "off", "false"}, strings.ToLower(value)) // as git reads it
 	_, said := child.Env.Get(systemConfig)
 	if without || said { // git does not read it
-		other := gitCopy{o: c.o, base: c.base, names: map[string]string{}}
-		other.read(c.o.h.git)
-		c.secret = append(c.secret, append(other.secret, other.closed...)...)
+		c.judgeAlone(c.o.h.git)
 		return nil
 	}
 	name := c.read(c.o.h.git)

@@ -365,7 +365,10 @@ func lock(file string, alone bool) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
 	if _, err := try(ctx, 5*time.Millisecond); err != nil {
-		return nil, fmt.Errorf("%s is held by another hub: %w", file, err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("another hub holds it: %w", err)
+		}
+		return nil, fmt.Errorf("the lock of %s: %w", file, err)
 	}
 	return func() { _ = l.Unlock() }, nil
 }

@@ -39,8 +39,9 @@ func toolsCommand() *cobra.Command {
 				if len(args) > 0 {
 					return exit.Errorf(exit.Usage, "--find looks at the tools of all servers; leave out %s", printable.Word(args[0]))
 				}
+				f.lists = false // it waits three times
 				return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
-					return findTools(ctx, cmd, c, find, limit, asJSON)
+					return findTools(ctx, cmd, c, find, limit, asJSON, f.timeout)
 				})
 			}
 			if len(args) > 0 {
@@ -75,7 +76,7 @@ func toolsCommand() *cobra.Command {
 }
 
 // findTools prints what the hub's find-tools answers. It asks what is offered first: that waits for the servers.
-func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words string, limit int, asJSON bool) error {
+func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words string, limit int, asJSON bool, timeout time.Duration) error {
 	all, err := c.Offered(ctx)
 	if err != nil {
 		return exit.Failed(err)
@@ -85,7 +86,7 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 		return exit.Failed(err)
 	}
 	out, say := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	return output(out, asJSON, found, func() {
+	if err := output(out, asJSON, found, func() {
 		toolsReport{all}.sayWrong(say)
 		if found.Note != "" {
 			layout.Line(out, "", found.Note)
@@ -96,7 +97,10 @@ func findTools(ctx context.Context, cmd *cobra.Command, c *client.Session, words
 			t.Row(printable.Escape(tool.Name, 100), tool.ServerName, printable.Escape(tool.Description, describedMost))
 		}
 		_ = t.Flush()
-	})
+	}); err != nil {
+		return err
+	}
+	return toolsReport{all}.late(timeout)
 }
 
 // toolsReport is the result of tools; the shape of --json.

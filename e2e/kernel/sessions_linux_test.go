@@ -76,14 +76,14 @@ var leftovers = map[string]struct {
 	"configured roots behind a planted link":                 {half, plantedConfiguredRoots}, // they are asked about as roots of a client are
 	"a package with planted links and metadata":              {manners, plantedPackages},
 	"what a server lists":                                    {catalogued, listedElsewhere},
-	"a process in another control group":                     {half, otherGroup}, // each server starts in one way, whoever shares its hub
+	"a process in another control group":                     {half, otherGroup}, // each server starts in one way, also in a hub that clients share
 	"credentials of git":                                     {half, credentialsOfGit},
 	"hints that would open keys":                             {half, hintsForKeys},
 	"allow in an agent's shell":                              {half, allowInAShell}, // the sandbox is no part of the question who calls
 	"a memory full of planted links":                         {half, fullMemory},
-	"a worktree":                                             {half, inAWorktree},   // the kernel holds its server alike, whoever shares the hub
-	"more processes than any server needs":                   {half, manyProcesses}, // each server starts in one way, whoever shares its hub
-	"a denied server and a denied tool":                      {half, deniedThings},  // over HTTP nobody attaches
+	"a worktree":                                             {half, inAWorktree},       // the kernel holds its server alike, also in a hub that clients share
+	"more processes than any server needs":                   {half[:2], manyProcesses}, // each server starts in one way, also in a hub that clients share
+	"a denied server and a denied tool":                      {half, deniedThings},      // over HTTP no client attaches
 }
 
 // TestWhatOneSessionLeavesForTheNext: a server of one session leaves something by which a server of another session, a model or a person

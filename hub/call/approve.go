@@ -127,10 +127,11 @@ func (att *attempt) denialText(at string) string {
 	return failure.Denied(att.verdict, at, att.entryName())
 }
 
-// entryName is the path that the entry of the child names and that the denied one is or lies in; "" for none.
+// entryName is the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of this
+// machine is told what hub.json names.
 func (att *attempt) entryName() string {
 	c, denied := att.conf.Child(att.child), att.verdict.Deciding
-	if c == nil || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
+	if c == nil || !att.call.sender.Principal.Local || c.Spec.URL != "" || denied == nil || denied.Leads == "" {
 		return ""
 	}
 	name, _ := c.Spec.Program().NameOf(denied.Leads, att.conf.Home)

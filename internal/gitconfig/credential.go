@@ -23,7 +23,7 @@ var truths = []string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}
 
 var (
 	userInfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*)://([^/\s@]*)@`)
-	commands = lazyregexp.New(`(?i)sshpass|authorization|token\s*:|(?:^|\s)['"]?(?:--(?:proxy-)?user[\s=]*|-[a-z]*u\s*)['"]?[^\s:]+:\S|(?:^|\s)(?:-b|--cookie)[\s=]*\S*=|mysql\S*\s.*-p\S`)
+	commands = lazyregexp.New(`(?i)sshpass|authorization|token\s*:|(?:^|\s)['"]?(?:--(?:proxy-)?user[\s=]*|-[a-z]*u\s*)['"]?[^\s:/]+:[^\s/]|curl\b.*\s(?:-b|--cookie)[\s=]*\S*=|mysql\S*\s(?:.*\s)?-p[^\s=-]`)
 )
 
 // WhySecret says which line of a file holds a credential, or why that cannot be told; "" if none does.

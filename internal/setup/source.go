@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -86,6 +87,27 @@ func (s *Source) Use(uses func(name, prefix string) bool) (names []string) {
 			names = append(names, one.Name)
 			s.Set = append(s.Set, jsonc.FormatKey([]string{"mcpServers", one.Key, "disabled"})+"=false")
 		}
+	}
+	return names
+}
+
+// ServersOf returns the servers to which a tool of this name belongs, by the longest prefix, whether or not they are disabled.
+func (s *Source) ServersOf(tool string) (names []string) {
+	file, err := s.Load(io.Discard)
+	if err != nil {
+		return nil
+	}
+	longest := 1
+	for i := range file.Servers {
+		one := &file.Servers[i]
+		prefix := prefixOf(file, one)
+		if !strings.HasPrefix(tool, prefix) || len(prefix) < longest {
+			continue
+		}
+		if len(prefix) > longest {
+			longest, names = len(prefix), nil
+		}
+		names = append(names, one.Name)
 	}
 	return names
 }

@@ -29,6 +29,9 @@ func NamesOf(list []string, fold func(string) string) (n Names) {
 		n.list = append(n.list, []byte(fold(name)))
 		n.lengths |= 1 << min(len(name), 63)
 	}
+	if n.inexact { // a name may fold to one of another length
+		n.lengths = ^uint64(0)
+	}
 	return n
 }
 

@@ -130,7 +130,7 @@ func (d *detector) stream(id int32, s string, p slot) {
 	p.class = names.Shell
 	d.uris(id, s, p, false)
 	for line := range text.Lines(s) {
-		if first, _, _ := strings.Cut(strings.TrimLeft(line, " \t"), " "); shell.IsKnown(first) {
+		if first := strings.FieldsFunc(line, chars.IsBlank); len(first) > 0 && shell.IsKnown(first[0]) {
 			d.commands(id, s, p)
 			break
 		}
