@@ -72,6 +72,7 @@ func hostileShapes(w *world, size int) map[string]string {
 		"urls":         rep("a://,"),
 		"positions":    rep("a:"),
 		"pairs":        rep("'a'"),
+		"closers":      rep("]"),
 		"spaces":       rep(" "),
 		"json":         strings.Repeat(`[`, 100) + rep(`1,`) + `1` + strings.Repeat(`]`, 100),
 		"letters":      rep("a"),

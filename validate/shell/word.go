@@ -273,7 +273,7 @@ func EachReading(word string, yield func(text string, sign byte)) {
 		if text == "" || len(text) == len(word) || IsEscape(text) {
 			return
 		}
-		if strings.Trim(text, loneSlash) == "" && !isRoot(word, from, to, after) {
+		if len(text) <= maxLoneSlash && strings.Trim(text, loneSlash) == "" && !isRoot(word, from, to, after) {
 			return
 		}
 		yield(text, after)
@@ -325,6 +325,9 @@ func EachReading(word string, yield func(text string, sign byte)) {
 
 // loneSlash are the signs of a text that is nothing but a slash, and may end in those that close a quotation or a list.
 const loneSlash = "/\\\"'`)];,"
+
+// maxLoneSlash is how long such a text is at most. A long one is read like any other, which costs no second look at each of its signs.
+const maxLoneSlash = 16
 
 // isRoot reports a slash in a word that stands for the root directory: the value of an option, or what a function gets first that is
 // none of texts, listdir("/").
