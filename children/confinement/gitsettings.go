@@ -18,7 +18,7 @@ import (
 // all of its configuration, it is given a copy by GIT_CONFIG_GLOBAL, of which each line with a credential is left out. The copy lies in the
 // child's own temporary folder and goes with that. It is written from what was judged, so nothing else comes into it.
 
-// Variables by which git is told where its global configuration is, and where that of the system, or that it has none.
+// Variables that tell git the place of its global configuration and of the system's configuration, or to read no system's configuration.
 const (
 	globalConfig   = "GIT_CONFIG_GLOBAL"
 	systemConfig   = "GIT_CONFIG_SYSTEM"

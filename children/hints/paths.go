@@ -277,8 +277,8 @@ var services = []struct {
 	{"DBUS_SESSION_BUS_ADDRESS", lazyregexp.New(`(?i)d-?bus|\bbus\b`)},
 }
 
-// socket is for a line by which a socket may have been refused, with the lines before it: that of a
-// variable whose service or whose path it names, else any.
+// socket returns the socket that a line may say was refused, with the lines before it: the socket of a
+// variable whose service or path they name, else any.
 func (r *reading) socket(text string, k kind) (f sandbox.Refusal, ok bool) {
 	if r.Profile.Sockets {
 		return f, false

@@ -104,7 +104,7 @@ func (m *Memory) put(name string, r remembered) {
 	m.known[name] = all
 }
 
-// Agree returns the offer that everybody has for these bytes. It is what the next Recall returns.
+// Agree returns the one offer with these bytes, which all instances share. The next Recall returns it.
 func (m *Memory) Agree(name, digest string, o *Offer) *Offer {
 	if digest == "" {
 		return o

@@ -56,7 +56,7 @@ func callCommand() *cobra.Command {
 			"  mcphub call git__git_log --args '{\"repo_path\":\".\",\"max_count\":3}' --root .",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			useDisabled(src, cmd.ErrOrStderr(), isOneOf(src.ServersOf(args[0])))
+			useDisabled(src, cmd.ErrOrStderr(), src.ServersOf(args[0])...)
 			f.selectServers = serversOf(args[0], f.args, args[1:])
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])

@@ -48,7 +48,7 @@ func doctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			useDisabled(src, cmd.ErrOrStderr(), isOneOf(args))
+			useDisabled(src, cmd.ErrOrStderr(), args...)
 			o := doctor.Options{Source: src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
 			if o.Own, err = w.hubCommand(false); err != nil {
 				return err

@@ -107,7 +107,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 			return exit.Errorf(exit.Usage, "--call %q: after the name of the tool comes one JSON object", call)
 		}
 	}
-	useDisabled(src, cmd.ErrOrStderr(), isOneOf([]string{name}))
+	useDisabled(src, cmd.ErrOrStderr(), name)
 	made, err := src.Read(stderr, log)
 	if err != nil {
 		return err

@@ -52,16 +52,11 @@ func hubServerNames(cfg *hub.Config) (names []string) {
 	return names
 }
 
-// useDisabled has a command use servers that hub.json disables, and says so: they are the ones that are to be tried before they are enabled.
-func useDisabled(src *setup.Source, say io.Writer, uses func(name, prefix string) bool) {
-	for _, name := range src.Use(uses) {
+// useDisabled has a command use those of its servers that hub.json disables, and reports them: a person tries them before they are enabled.
+func useDisabled(src *setup.Source, say io.Writer, servers ...string) {
+	for _, name := range src.Use(servers) {
 		layout.Printf(say, "mcphub: %s is disabled in hub.json and runs for this command alone; '%s' serves it\n", printable.Escape(name, 100), src.CommandLine("enable", name))
 	}
-}
-
-// isOneOf is for useDisabled: the servers of these names.
-func isOneOf(names []string) func(name, prefix string) bool {
-	return func(name, _ string) bool { return slices.Contains(names, name) }
 }
 
 // keepNamed leaves only the servers of these names; without one, all.

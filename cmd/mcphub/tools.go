@@ -45,7 +45,7 @@ func toolsCommand() *cobra.Command {
 				})
 			}
 			if len(args) > 0 {
-				useDisabled(src, cmd.ErrOrStderr(), isOneOf(args))
+				useDisabled(src, cmd.ErrOrStderr(), args...)
 				f.selectServers = theServer(args[0])
 			}
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {

@@ -48,7 +48,7 @@ func warmCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			useDisabled(src, cmd.ErrOrStderr(), isOneOf(args))
+			useDisabled(src, cmd.ErrOrStderr(), args...)
 			made, err := src.Read(stderr, log)
 			if err != nil {
 				return err

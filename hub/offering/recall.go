@@ -70,7 +70,7 @@ func (o *Offering) takeRecalled(conf *configuration.Configuration, found []*cata
 		name := conf.Children[i].Spec.Name
 		if had := o.byChild[name]; of != nil && (had == nil || o.replacing(had)) {
 			o.byChild[name] = of
-			delete(o.told, name) // it is what is remembered for these roots
+			delete(o.told, name) // no instance has told it
 			o.hurryLists()
 			o.catalog.Store(nil)
 		}

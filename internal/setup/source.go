@@ -75,15 +75,15 @@ func (s *Source) Load(w io.Writer) (*config.File, error) {
 	return s.loaded(w, file, problems, err)
 }
 
-// Use has this Source read servers as enabled that hub.json disables, if uses is true for a name, or for the prefix of its tools. It
-// returns their names. What is wrong with the file is left to the next reading.
-func (s *Source) Use(uses func(name, prefix string) bool) (names []string) {
+// Use has this Source read those of some servers as enabled that hub.json disables, and returns their names. What is wrong with the file is
+// left to the next reading.
+func (s *Source) Use(servers []string) (names []string) {
 	file, err := s.Load(io.Discard)
 	if err != nil {
 		return nil
 	}
 	for i := range file.Servers {
-		if one := &file.Servers[i]; one.Disabled && uses(one.Name, prefixOf(file, one)) {
+		if one := &file.Servers[i]; one.Disabled && slices.Contains(servers, one.Name) {
 			names = append(names, one.Name)
 			s.Set = append(s.Set, jsonc.FormatKey([]string{"mcpServers", one.Key, "disabled"})+"=false")
 		}

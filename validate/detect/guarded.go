@@ -70,7 +70,7 @@ func (n *Names) occursIn(text string) bool {
 	return false
 }
 
-// Guards reports whether a name is that of something that is protected, or of a rule's directory.
+// Guards reports whether something that is protected, or the directory of a rule, is called so.
 func (s *Searcher) Guards(name string) bool {
 	return s.Guarded.lengths&(1<<min(len(name), 63)) != 0 && s.Guarded.set[s.Machine.Fold(name)]
 }
