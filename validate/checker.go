@@ -57,6 +57,7 @@ type Config struct {
 type Checker struct {
 	children  map[string]*child
 	protected []protectedPath
+	confined  []string                     // the directories of rules, in every spelling
 	entries   atomic.Pointer[knownEntries] // of the protected files
 	policy    *policy.Compiled             // nil: the boundary alone
 	m         machine.Machine
@@ -146,8 +147,9 @@ func NewChecker(cfg Config) (*Checker, error) {
 	if err := errors.Join(append(errs, err, c.bind(cfg))...); err != nil {
 		return nil, err
 	}
+	c.confined = c.policy.ConfiningDirs()
 	var guarded []string
-	for _, place := range append(c.policy.ConfiningDirs(), slices.Concat(c.protected...)...) {
+	for _, place := range append(slices.Concat(c.protected...), c.confined...) {
 		guarded = append(guarded, c.m.BaseName(place))
 	}
 	c.search.Guarded = detect.NamesOf(guarded, c.m.Fold)

@@ -111,6 +111,9 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		j.addReading(&out, r, d)
 	}
 	switch {
+	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "*?[`(") && j.machine.Expand(f.Value) != nil):
+	case f.Goes:
+		consider(meaning{text: f.Value, code: CodeNoBase, err: "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"})
 	case len(f.Value) > detect.MaxValue:
 		consider(meaning{code: CodeUnresolvable, err: "longer than any path"})
 	case f.Form == detect.FormURI, f.Form == detect.FormText:

@@ -103,8 +103,31 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 	for _, base := range moved {
 		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, led: true}, yield)
 	}
-	if f.Course.Lost && !f.Relative() && j.container == nil {
-		j.fromBelow(f, bases, text, yield)
+	if f.Course.Lost && j.container == nil {
+		if !f.Relative() {
+			j.fromBelow(f, bases, text, yield)
+		}
+		j.fromAbove(f, text, yield)
+	}
+}
+
+// fromAbove yields what is protected that a text names if it starts in the directory above. For a typed text it also yields what is in
+// the directories of rules.
+func (j *judge) fromAbove(f *detect.Finding, text string, yield func(meaning)) {
+	places := slices.Concat(j.c.protected...)
+	if f.Typed {
+		places = append(places, j.c.confined...)
+	}
+	for rest := path.Clean(chars.ToSlash(text)); rest != ""; {
+		name, after, _ := strings.Cut(rest, "/")
+		if j.c.search.Guards(name) {
+			for _, place := range places {
+				if j.machine.Fold(j.machine.BaseName(place)) == j.machine.Fold(name) && j.work.Spend(budget.ReadSteps) {
+					j.absolute(meaning{text: text, path: strings.TrimSuffix(j.machine.Platform.Join(place, after), "/"), base: j.machine.Platform.Parent(place)}, yield)
+				}
+			}
+		}
+		rest = after
 	}
 }
 

@@ -21,6 +21,8 @@ type CallContext struct {
 	// Approved names the rule about calls (one without a condition on paths) under which a human has allowed this very call.
 	// It opens what that rule escalates, whatever paths the call has. Grants open nothing of such a rule.
 	Approved string
+	// Held reports that the kernel holds the child to its boundary.
+	Held bool
 	// NoWait has the call judged without waiting for a disk: see Verdict.WouldBlock.
 	NoWait bool
 }

@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/run"
+	"mcphub/children/sandbox"
 	"mcphub/hub/approval"
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
@@ -296,9 +297,13 @@ func (s *Sender) callContext(att *attempt) validate.CallContext {
 		served = slices.DeleteFunc(slices.Clone(served), func(path string) bool { return slices.Contains(files, path) })
 	}
 	return validate.CallContext{
+		Held:   att.isHeld(),
 		NoWait: att.call.fast, Cwd: cwd, Served: served, Grants: s.Approvals.Grants(&att.conf.Child(att.child).Spec, att.approval), Approved: att.approval.Rule(),
 	}
 }
+
+// isHeld reports whether the kernel holds the process that would run the request to its boundary.
+func (att *attempt) isHeld() bool { return att.lease.KernelState() == sandbox.Held.String() }
 
 // checkCurrent returns nil if the attempt was judged by the policy in force. What waited, for
 // roots, for its child or for a person, and was overtaken by a reload meanwhile has

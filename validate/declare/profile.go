@@ -162,10 +162,16 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 	return p, nil
 }
 
-// parseRule reads "write" or {"role": "write", "base": "/repo_path"}.
+// typed is what a profile says of text for a running program.
+const typed = "typed"
+
+// parseRule reads "write", "typed" or {"role": "write", "base": "/repo_path"}.
 func parseRule(raw []byte) (ArgRule, error) {
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
+		if word == typed {
+			return ArgRule{Typed: true}, nil
+		}
 		role, err := access.Parse(word)
 		return ArgRule{Role: role}, err
 	}

@@ -12,8 +12,9 @@ import (
 
 // ArgRule is what an operator or a profile says about one argument.
 type ArgRule struct {
-	Role access.Role // None: it is no path
-	Base string      // JSON pointer of the argument a relative path starts from, "" for none
+	Role  access.Role // None: it is no path
+	Base  string      // JSON pointer of the argument a relative path starts from, "" for none
+	Typed bool        // it is text for a running program
 }
 
 // Rule is an ArgRule with who says it. Lower tiers win: the operator's word for the tool, for every tool, the profile's

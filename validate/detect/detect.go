@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -287,7 +286,7 @@ func (d *detector) classOf(id int32) names.Class {
 	if strings.ContainsAny(name, `/\`) {
 		return names.Other // a file name, not an argument's
 	}
-	class := d.keys.ClassOf(name)
+	class := d.tool.Traits.ClassOf(d.keys, name, "")
 	if class != names.Other && class != names.Content && class != names.Query {
 		return class
 	}
@@ -343,7 +342,7 @@ func (d *detector) str(id int32, p slot) error {
 			return nil // neither a path nor a patch
 		}
 		if p.class == names.Other && !p.bare && !p.code && !d.tool.pathFormats && !text.MayBePath(raw) && !text.MayBeNested(raw) {
-			if !d.s.Guarded.isIn(raw) && !(bytes.ContainsAny(raw, " .") && d.isStream(p.key)) { // cd .., cat link
+			if !d.s.Guarded.isIn(raw) {
 				return nil
 			}
 		}
@@ -378,11 +377,14 @@ func (d *detector) str(id int32, p slot) error {
 // value searches one string in the way that its name, declaration or schema asks for.
 func (d *detector) value(id int32, s string, p slot) {
 	if r := p.rule; r != nil {
-		if r.Role != access.None {
+		switch {
+		case r.Role != access.None:
 			d.asPath(id, s, p, r.By, false)
-			return
+		case r.Typed:
+			d.stream(id, s, p)
+		default:
+			d.exempted(id, s, p)
 		}
-		d.exempted(id, s, p)
 		return
 	}
 	if d.mode(p) == declare.ModeDeclared && !p.under {
@@ -402,11 +404,9 @@ func (d *detector) value(id int32, s string, p slot) {
 			return
 		}
 	}
-	if (p.class == names.Other || p.class == names.Content) && d.isStream(p.key) {
-		d.stream(id, s, p)
-		return
-	}
 	switch p.class {
+	case names.Typed:
+		d.stream(id, s, p)
 	case names.Content:
 		d.prose(id, s, p)
 	case names.Query:

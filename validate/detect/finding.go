@@ -62,6 +62,8 @@ type Finding struct {
 	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
 	Makes      bool         // it names something that need not exist yet
 	Text       bool         // it is certainly no path: only what is protected counts
+	Typed      bool         // it is a word of a text for a running program, which may work anywhere below
+	Goes       bool         // a typed text goes there, and perhaps only the running program can tell where that is
 	Runs       bool         // it stands where a command has its program: it is run, not read or written
 	Course     shell.Course // where cd went before it, in a shell string
 	Glob       string       // the pattern, where it is one of a shell
@@ -170,7 +172,7 @@ func (d *detector) add(f Finding, p slot) {
 		f.Role = d.role(p.key)
 		f.Assumed = !d.tool.Traits.Known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
-	f.InShell = d.inShell
+	f.InShell, f.Typed = d.inShell, d.typed
 	if d.cmd.Role != access.None && !f.Member {
 		f.Role, f.Assumed = d.cmd.Role, false
 	}

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
@@ -97,33 +96,6 @@ func (d *detector) commands(id int32, s string, p slot) {
 	}
 }
 
-// isStream reports an argument whose text is typed into a running program.
-func (d *detector) isStream(key int32) bool {
-	if key < 0 {
-		return false
-	}
-	if raw, _ := d.t.RawName(key); !d.tool.Traits.Speaks && !mayBeStream(raw) {
-		return false
-	}
-	w := d.lastWord(key)
-	return names.StreamWords[w] || d.tool.Traits.Speaks && names.InputWords[w]
-}
-
-// mayBeStream reports whether a raw name may have one of names.StreamWords. A false is certain, and most names are not split into words.
-func mayBeStream(raw []byte) bool {
-	for i, c := range raw {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return true
-		}
-		for _, word := range [...]string{"key", "char", "stdin"} {
-			if len(raw)-i >= len(word) && strings.EqualFold(string(raw[i:i+len(word)]), word) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // stream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server
 // knows. So every word counts, and a text with a line that begins with a known program is a shell string as well.
 func (d *detector) stream(id int32, s string, p slot) {
@@ -137,8 +109,18 @@ func (d *detector) stream(id int32, s string, p slot) {
 	}
 	d.inShell, d.typed, d.course.Lost = true, true, true
 	d.words(id, s, true, p)
+	for _, m := range goes.FindAllStringSubmatch(s, maxGoes) {
+		if strings.ContainsAny(m[1], "$%*?[`") {
+			d.add(Finding{Value: m[1], How: HowShell, Goes: true, Node: id}, p)
+		}
+	}
 	d.inShell, d.typed, d.course.Lost = false, false, false
 }
+
+// goes is where a typed text goes to another directory: cd x, os.chdir(x), Set-Location x, \cd x.
+var goes = lazyregexp.New(`(?im)(?:\b(?:cd|chdir|pushd)|(?:set|push)-location)(?:[ \t]+|\()([^\s;&|)]+)`)
+
+const maxGoes = 1000 // directories in a text
 
 // refuse refuses a call whose shell string cannot be read to its end.
 func (d *detector) refuse(id int32, why string) {

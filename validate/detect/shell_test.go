@@ -1,11 +1,9 @@
 package detect
 
 import (
-	"strings"
 	"testing"
 
 	"mcphub/rootsmgr/platform"
-	"mcphub/validate/names"
 )
 
 // TestShellStrings: shell strings.
@@ -56,22 +54,4 @@ func TestShellStrings(t *testing.T) {
 	search(t, on(platform.Windows), []row{
 		{frob, `{"command":"cat a*"}`, `/command link/name rs a*`},
 	})
-}
-
-// TestMayBeStream: no name of an argument that is typed into a running program is left out.
-func TestMayBeStream(t *testing.T) {
-	t.Parallel()
-	if len(names.StreamWords) == 0 {
-		t.Fatal("there are no words")
-	}
-	for word := range names.StreamWords {
-		for _, name := range []string{word, strings.ToUpper(word), "my_" + word} {
-			if !mayBeStream([]byte(name)) {
-				t.Errorf("%s is left out", name)
-			}
-		}
-	}
-	if mayBeStream([]byte("text")) {
-		t.Error("every name may be one")
-	}
 }

@@ -104,8 +104,9 @@ func (t *Tool) load(doc any) {
 	t.schema = s
 	t.pathFormats = s.DeclaresPaths()
 	t.classes, t.folded = make(map[string]names.Class), make(map[string]names.Class)
+	var keys names.Buffer
 	for p, sub := range s.Root.Properties {
-		class := names.ClassOf(p)
+		class := t.Traits.ClassOf(&keys, p, sub.Description)
 		t.classes[p] = class
 		if t.pathFormats && s.IsPathSchema(sub) {
 			class = names.Path
@@ -119,7 +120,7 @@ func (t *Tool) load(doc any) {
 	schema.Each(s.Root, func(at *jsonschema.Schema) {
 		for p := range at.Properties {
 			if folded := chars.FoldName(p); t.folded[folded] == names.Other {
-				t.folded[folded] = names.ClassOf(p)
+				t.folded[folded] = t.Traits.ClassOf(&keys, p, "")
 			}
 		}
 	})

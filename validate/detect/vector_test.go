@@ -23,7 +23,7 @@ func TestVectors(t *testing.T) {
 		{frob, `{"command":"[\"cat\",\"/etc/passwd\"]"}`, `/command/0 link/name w?ox cat; /command/1 absolute ro /etc/passwd`},
 		{frob, `{"command":"env","args":["PATH=/usr/local/bin:/usr/bin","make"]}`, `/args/1 link/name w?ol make`},
 		{frob, `{"command":"find","args":[".","-exec","cat","/etc/passwd",";"]}`, `/args/1 link/name w?ol xec; link/name w?ol -exec; /args/2 link/name w?ol cat; /args/3 absolute ro /etc/passwd; shell/word rol /etc/passwd; /args/4 link/name w?ol ;`},
-		{frob, `{"command":["a;b"],"stdin":"x"}`, `/command/0 link/name w?oxl a;b; link/name w?oxl a; link/name w?oxl b`},
+		{frob, `{"command":["a;b"],"stdin":"x"}`, `/command/0 link/name w?oxl a;b; link/name w?oxl a; link/name w?oxl b; /stdin link/name w?sl x`},
 		{frob, `{"command":["cat /etc/x"]}`, `/command/0 shell/word rs /etc/x`},
 		{frob, `{"command":["echo","x;cat /etc/passwd"]}`, `/command/0 link/name w?ox echo; /command/1 shell/word rsl /etc/passwd`},
 		{frob, `{` + members(31) + `"command":"rm","args":["x"]}`, `/args/0 link/name do x`},

@@ -70,7 +70,7 @@ func TestListsAreGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	for _, set := range []map[string]bool{ContentWords, CodeWords, MatchWords, QueryWords, ReplacedWords, NewWords, EditWords, CellWords, PatchWords, ProgramKeys, StopWords, ShellWords, VectorWords} {
+	for _, set := range []map[string]bool{ContentWords, CodeWords, MatchWords, QueryWords, ReplacedWords, NewWords, EditWords, CellWords, PatchWords, ProgramKeys, StopWords, ShellWords, VectorWords, StreamWords} {
 		for w := range set {
 			if !regexp.MustCompile("[` ]" + w + "[,`]").MatchString(text) {
 				t.Errorf("docs/findings.md does not list %q", w)
@@ -85,7 +85,7 @@ func TestListsAreGenerated(t *testing.T) {
 		t.Error("docs/threat-model.md does not name the exemption of content keys")
 	}
 	for _, class := range lastWords() {
-		if !slices.Contains([]Class{Other, Content, Query, Shell, Words, Edit}, class) {
+		if !slices.Contains([]Class{Other, Content, Query, Shell, Words, Edit, Typed}, class) {
 			t.Errorf("class %d has no list", class)
 		}
 	}

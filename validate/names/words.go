@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 )
@@ -23,6 +24,7 @@ const (
 	Shell         // a string for a shell
 	Words         // an argument vector
 	Edit          // old, new or search: prose where the object says what is replaced by what
+	Typed         // typed into a running program
 )
 
 // The lists below are part of the documentation: docs/findings.md prints them.
@@ -133,7 +135,7 @@ var lastWords = sync.OnceValue(func() map[string]Class {
 	for _, l := range []struct {
 		set   map[string]bool
 		class Class
-	}{{StopWords, Other}, {VectorWords, Words}, {ShellWords, Shell}, {ContentWords, Content}, {CodeWords, Content}, {MatchWords, Content}, {QueryWords, Query}, {editKeys, Edit}} {
+	}{{StopWords, Other}, {VectorWords, Words}, {ShellWords, Shell}, {ContentWords, Content}, {CodeWords, Content}, {MatchWords, Content}, {QueryWords, Query}, {editKeys, Edit}, {StreamWords, Typed}} {
 		for w := range l.set {
 			m[w] = l.class
 		}
@@ -300,6 +302,18 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 		tr.Role = access.Write
 	}
 	return tr
+}
+
+// describesTyping is how a schema describes text for a running program.
+var describesTyping = lazyregexp.New(`(?i)\b(?:keystrokes?|key ?presses|standard input|stdin)\b|\b(?:send|sent|types?|typed|enter|feed)\b.{0,40}\b(?:terminal|process|shell|repl|pty|tty|interpreter)\b`)
+
+// ClassOf is the class of an argument of the tool by its name and by how the schema describes it.
+func (tr Traits) ClassOf(b *Buffer, key, description string) Class {
+	class := b.ClassOf(key)
+	if (class == Other || class == Content) && (tr.Speaks && InputWords[b.LastWord(key)] || description != "" && describesTyping.MatchString(description)) {
+		return Typed
+	}
+	return class
 }
 
 // RoleOf is the role of a path found under key.
