@@ -284,7 +284,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.mayBeMade(&place)) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && !f.Spaced && j.mayBeMade(&place)) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err == nil {
 		if j.capped(&place) {
 			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true

@@ -18,7 +18,8 @@ import (
 
 // openers read or write the files that their words name, in many ways. None takes away what the others need.
 var openers = strings.Fields("cat tac head tail wc sort uniq cut nl od fold base64 md5sum sha256sum cksum b2sum cp ln stat ls touch tee truncate dd join paste comm " +
-	"shuf split csplit env xargs date realpath readlink test grep sed awk diff cmp tar gzip git bash sh python3 perl jq sqlite3 xxd file strings install mkdir chmod pr fmt expand numfmt")
+	"shuf split csplit env xargs date realpath readlink test grep sed awk diff cmp tar gzip git bash sh python3 perl jq sqlite3 xxd file strings install mkdir chmod pr fmt expand numfmt " +
+	"sha1sum sha512sum sum tsort unexpand ptx zcat egrep rev column")
 
 // wordForms are how a word names a file.
 var wordForms = strings.Fields("% % % % -f% -f=% --file=% -o% -C% -I% --files0-from=% @% -T@% f=@% if=% of=% -d% -a% --reference=% -t% -s% -X% -n% +% -e{%} x:% x,% '%' \"%\" -i% --output=% --exclude-from=% $PWD/% ./% src/../%")

@@ -45,6 +45,7 @@ type detector struct {
 	}
 	writes  bool          // the word stands after a redirection
 	inShell bool          // it belongs to a command
+	spaced  bool          // that has blanks
 	typed   bool          // it is typed into a running program
 	cmd     shell.Use     // what that makes of it
 	refused error         // why the call is

@@ -59,6 +59,7 @@ type Finding struct {
 	Written    bool         // it stands after a redirection
 	MustExist  bool         // it counts only if something exists there
 	InShell    bool         // it is a word of a command
+	Spaced     bool         // it is a word with blanks of a command, or stands in one: nothing is made by such a name
 	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
 	Makes      bool         // it names something that need not exist yet
 	Text       bool         // it is certainly no path: only what is protected counts
@@ -172,7 +173,7 @@ func (d *detector) add(f Finding, p slot) {
 		f.Role = d.role(p.key)
 		f.Assumed = !d.tool.Traits.Known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
-	f.InShell, f.Typed = d.inShell, d.typed
+	f.InShell, f.Typed, f.Spaced = d.inShell, d.typed, d.spaced
 	if d.cmd.Role != access.None && !f.Member {
 		f.Role, f.Assumed = d.cmd.Role, false
 	}

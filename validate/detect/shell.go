@@ -162,12 +162,14 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		case item.Whole:
 			d.word(id, text, item.Position, p, HowShell)
 		default:
+			d.spaced = chars.HasBlank(text)
 			d.word(id, text, item.Position, p, HowShell)
 			if text == item.Text { // what stands behind an option or a sign is not written out
 				d.shellGlob(id, item.Pattern, p)
 			}
-			if chars.HasBlank(text) {
+			if d.spaced {
 				d.words(id, text, false, p)
+				d.spaced = false
 			}
 		}
 	}

@@ -54,6 +54,8 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return "", false
 	case useName:
 		return text, !IsName(text) && strings.Trim(text, "/") != ""
+	case useExtras:
+		text = extras.ReplaceAllString(text, "")
 	case useWord:
 		return text, strings.Trim(text, "/") != ""
 	case useForm:
@@ -83,6 +85,9 @@ func (u Use) Local(text string) (s string, ok bool) {
 	}
 	return text, true
 }
+
+// extras stand behind a path that a program installs: .[dev,test].
+var extras = lazyregexp.New(`\[[\w\s,.-]*\]$`)
 
 // notName is in a word that names more than a subcommand, a target, a package or a branch: a path, a pattern, an assignment.
 var notName = lazyregexp.New(`^[.]|[/\\~$*?\[{\s'"` + "`" + `]|\.\.|[^=!<>~]=[^=]|[:@=+][.]|\b(?:file|link|portal):`)

@@ -25,6 +25,7 @@ const (
 	UsePath Kind = iota // the zero value: a path
 	useText
 	useName
+	useExtras
 	useWord
 	useData
 	useForm
@@ -53,7 +54,7 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": useText, "name": useName, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"path": UsePath, "text": useText, "name": useName, "extras": useExtras, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "sql": UseSQL, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
@@ -71,6 +72,7 @@ type Use struct {
 // option is what the table says of one.
 type option struct {
 	values  []Use
+	glued   bool // the values stand in the same word, or there is none
 	instead []Use
 	deletes bool
 	writes  bool
@@ -134,7 +136,8 @@ func readProgram(fields []string) *Program {
 			name, writes := strings.CutSuffix(name, "^write")
 			name, host := strings.CutSuffix(name, "^host")
 			name, values, _ := strings.Cut(name, "=")
-			p.options[name] = option{readUses(values), readUses(instead), deletes, writes, host}
+			name, glued := strings.CutSuffix(name, "?")
+			p.options[name] = option{readUses(values), glued, readUses(instead), deletes, writes, host}
 		case field == "@.":
 			p.here = true
 		case field == "@leaf":
@@ -429,7 +432,7 @@ func (c *commandLine) apply(o option, i, at int, joined bool) (taken int) {
 			u.At, joined = at, false
 			c.uses[i] = u
 			c.Host = c.Host || u.Kind == useHosts && c.words[i].Text[at:] == "host"
-		case i+taken+1 >= len(c.words):
+		case o.glued, i+taken+1 >= len(c.words):
 		case u.Kind == useCommands || u.Kind == UseCommand:
 			end := i + 1
 			for end < len(c.words) && c.words[end].Text != ";" && c.words[end].Text != "+" {
