@@ -49,7 +49,7 @@ func TestTypedMoves(t *testing.T) {
 	for text, unheld := range map[string]policy.Decision{
 		"cd \"$(cat where)\"": policy.Deny, "cd `cat where`": policy.Deny, `pushd ${nowhere}/x`: policy.Deny, `cd sr*`: policy.Deny, `os.chdir(f\"${d}\")`: policy.Deny,
 		`x && cd $nowhere/a`: policy.Deny, `Set-Location $env:nowhere`: policy.Deny,
-		`cd src`:              policy.Allow, `cd -`: policy.Allow, `popd`: policy.Allow, `cd $PWD`: policy.Allow, `echo $nowhere`: policy.Allow, `os.chdir('src')`: policy.Allow, `abcd $x`: policy.Allow,
+		`cd src`: policy.Allow, `cd -`: policy.Allow, `popd`: policy.Allow, `cd $PWD`: policy.Allow, `echo $nowhere`: policy.Allow, `os.chdir('src')`: policy.Allow, `abcd $x`: policy.Allow,
 	} {
 		for _, held := range []bool{false, true} {
 			s, err := c.Scan(tool, []byte(`{"payload":"`+text+`"}`))
