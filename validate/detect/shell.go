@@ -150,6 +150,9 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
 			d.words(id, shell.SplitSedScript(text), false, p)
 		case !ok:
+			if u.Kind == shell.UseText { // a shell makes several words of a pattern, and the program opens the others
+				d.shellGlob(id, item.Pattern, p)
+			}
 			d.guardedText(id, whole, p)
 			if u.IsName() {
 				d.forgivenName(id, whole, p)
@@ -159,6 +162,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		case (u.Kind == shell.UseAssign || u.IsName()) && d.assignment(id, text, p):
 		case u.Kind == shell.UseSed && text == item.Text[u.At:], u.Kind == shell.UseCode, item.Crude:
 			d.words(id, text, !item.Crude, p)
+			d.shellGlob(id, item.Pattern, p)
 		case item.Whole:
 			d.word(id, text, item.Position, p, HowShell)
 		default:

@@ -50,7 +50,7 @@ func (u Use) IsName() bool { return u.Kind == useName }
 func (u Use) Local(text string) (s string, ok bool) {
 	text = text[min(u.At, len(text)):]
 	switch u.Kind {
-	case useText, useRemote, UseWorkdir, UsePrint, useHosts:
+	case UseText, useRemote, UseWorkdir, UsePrint, useHosts:
 		return "", false
 	case useName:
 		return text, !IsName(text) && strings.Trim(text, "/") != ""

@@ -52,7 +52,7 @@ func TestLocal(t *testing.T) {
 		at         int
 		text, want string
 	}{
-		{UsePath, 0, "/a", "/a"}, {UsePath, 2, "-o/a", "/a"}, {UsePath, 9, "-o/a", ""}, {useText, 0, "/a", "-"}, {useRemote, 0, "/a", "-"}, {UseWorkdir, 0, "/a", "-"}, {UsePrint, 0, "/a", "-"}, {useHosts, 0, "/a", "-"}, {UseCode, 0, "/a", "/a"}, {useRest, 0, "/a", "/a"},
+		{UsePath, 0, "/a", "/a"}, {UsePath, 2, "-o/a", "/a"}, {UsePath, 9, "-o/a", ""}, {UseText, 0, "/a", "-"}, {useRemote, 0, "/a", "-"}, {UseWorkdir, 0, "/a", "-"}, {UsePrint, 0, "/a", "-"}, {useHosts, 0, "/a", "-"}, {UseCode, 0, "/a", "/a"}, {useRest, 0, "/a", "/a"},
 		{useWord, 0, "/a", "/a"}, {useWord, 0, "/", "-"}, {useWord, 0, "//", "-"}, {useWord, 0, "", "-"},
 		{useData, 0, "@/a", "/a"}, {useData, 0, "/a", "-"}, {useData, 0, "a@/b", "-"}, {useData, 7, "--data=@/a", "/a"},
 		{useHost, 0, "/a", "/a"}, {useHost, 0, "web:/a", "-"}, {useHost, 0, "me@web:a", "-"}, {useHost, 0, "[::2]:/a", "-"}, {useHost, 0, "localhost:/a", "localhost:/a"}, {useHost, 0, "127.0.0.1:/a", "127.0.0.1:/a"}, {useHost, 0, "./a:b", "./a:b"}, {useHost, 0, "scp://web/a", "scp://web/a"}, {useHost, 0, "a b:/c", "a b:/c"},

@@ -132,7 +132,7 @@ func (p *parser) redirect(red *syntax.Redirect, program *Program, in scope) {
 // inside is the scope of a substitution in a word of some use: what it prints becomes part of that word.
 func (in scope) inside(kind Kind) scope {
 	switch kind {
-	case useText, useRemote, UseWorkdir:
+	case UseText, useRemote, UseWorkdir:
 		return scope{}
 	case UsePrint:
 		return scope{captured: in.captured, filed: in.filed}

@@ -23,7 +23,7 @@ type Kind uint8
 
 const (
 	UsePath Kind = iota // the zero value: a path
-	useText
+	UseText
 	useName
 	useExtras
 	useWord
@@ -54,7 +54,7 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": useText, "name": useName, "extras": useExtras, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"path": UsePath, "text": UseText, "name": useName, "extras": useExtras, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "sql": UseSQL, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
@@ -282,7 +282,7 @@ func (c *commandLine) read(i int) {
 		c.doubt, c.maybe, c.loose = c.doubt || w.loose, c.maybe || w.option, c.loose || w.loose || w.option
 		if !c.dashes && len(w.Text) > 1 && w.Text[0] == '-' && !(c.next() == useRest && (!c.doubt || c.Trusted)) {
 			if w.Text == "--" {
-				c.uses[i] = Use{Kind: useText, Known: true}
+				c.uses[i] = Use{Kind: UseText, Known: true}
 				if c.dashes = true; c.next() == useDashes {
 					c.at++
 				}
