@@ -36,7 +36,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 		return place.Exists && j.machine.Matches(place.Path, m.glob)
 	case place.Exists || m.weak || f.MustExist:
 		return place.Exists && !(f.MustExist && f.Makes && f.Instead != "")
-	case strings.ContainsAny(f.Value, "*?%"):
+	case strings.ContainsAny(f.Value, "*?%") && !f.Makes:
 		return false
 	case literal:
 		return j.namesNew(place.Path)

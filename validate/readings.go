@@ -26,6 +26,9 @@ type meaning struct {
 	led  bool   // base is the directory that a cd led to
 }
 
+// oldWorkdir begins a path in a directory that the string was in before.
+const oldWorkdir = "${OLDPWD}/"
+
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	if home, rest, ok := j.machine.UserHome(text); ok {
@@ -45,6 +48,10 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		yield(meaning{text: text, code: CodeNoBase, err: "~- is the shell's previous directory, which only the child knows"})
 	case strings.HasPrefix(text, "~+/") || text == "~+":
 		j.relative(f, "."+text[2:], yield)
+	case strings.HasPrefix(text, oldWorkdir):
+		own := *f
+		own.Course.Sure = shell.SureNot
+		j.relative(&own, "./"+text[len(oldWorkdir):], yield)
 	}
 	if strings.Contains(text, "$(") && !f.Conditional() {
 		yield(meaning{text: text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
