@@ -93,7 +93,7 @@ func (s *Session) rootsReport(ctx context.Context) status.Roots {
 func (s *Session) childRoots(conf *configuration.Configuration, name string, view rootsmgr.View) status.ChildRoots {
 	child, r := conf.Child(name), status.ChildRootsOf(conf.Child(name), s.ChildStatus(name))
 	r.Sessions = s.hub.sessions.SessionCount(s.member.Assigned().Key(name))
-	if child.Spec.Share == spec.ShareAll || len(conf.ExtraDirectories(name, nil)) > 0 {
+	if child.Spec.Share == spec.ShareAll || len(child.Roots) > 0 || len(conf.ExtraDirectories(name, nil)) > 0 {
 		for _, root := range s.member.RootsFor(conf, child, view) {
 			r.Served = append(r.Served, root.URI)
 		}

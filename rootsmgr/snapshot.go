@@ -59,9 +59,10 @@ const (
 	OriginConfig                    // roots.fallback in hub.json
 	OriginProject                   // MCPHUB_PROJECT_ROOT
 	OriginCeiling                   // Settings.Ceiling alone
+	OriginEntry                     // roots of a server's entry in hub.json
 )
 
-var origins = [...]string{"none", "asked", "inline", "flag", "environment", "config", "project", "ceiling"}
+var origins = [...]string{"none", "asked", "inline", "flag", "environment", "config", "project", "ceiling", "entry"}
 
 func (o Origin) String() string {
 	if int(o) >= len(origins) {

@@ -231,6 +231,8 @@ func (v View) whyKnown() string {
 				"and where it is none of the token's, " + moreCeiling
 		}
 		return "The roots are those that the client gave: open the folder there to add it."
+	case OriginEntry:
+		return "The server has directories of its own: " + moreOfEntry
 	case OriginCeiling:
 		return v.client() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
@@ -260,6 +262,8 @@ func (v View) whyFailed() string {
 	switch {
 	case v.Snapshot == nil:
 		return "No roots are known"
+	case v.Snapshot.Origin() == OriginEntry:
+		return "None of the server's own directories can be used (get-roots says why)"
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
 		return fmt.Sprintf("%s gave %d roots, none of which can be used (get-roots says why)", v.client(), v.unusable)
 	case v.unusable > 0:
@@ -291,6 +295,8 @@ func (v View) remedy() string {
 	return ""
 }
 
+const moreOfEntry = "add the directory to roots of its entry in hub.json."
+
 const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."
 
 // setting is where an operator adds a directory of this origin.
@@ -302,6 +308,8 @@ func (o Origin) setting() string {
 		return EnvRoots
 	case OriginCeiling:
 		return "roots of the client's token in hub.json"
+	case OriginEntry:
+		return "roots of the server's entry in hub.json"
 	case OriginProject:
 		return EnvRoots + " or roots.fallback in hub.json, beside " + EnvProjectRoot
 	}

@@ -145,7 +145,7 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	out := slices.Clone(prog.Args[:min(after+1, len(prog.Args))])
 	placed := false
 	for _, w := range splitWords(prog.Args[len(out):]) {
-		if !w.positional || (!known && !looksLikePath(w.text)) {
+		if !w.isDirectory(known) {
 			out = append(out, w.text)
 			continue
 		}
@@ -160,10 +160,27 @@ func (prog Program) RewrittenArgs(paths []string) []string {
 	return out
 }
 
+// OwnDirectories returns the directory arguments of a server that is known to be filesystem-like, as they are written.
+func (prog Program) OwnDirectories() (dirs []string) {
+	after, known := recognise(prog)
+	if !known {
+		return nil
+	}
+	for _, w := range splitWords(prog.Args[min(after+1, len(prog.Args)):]) {
+		if w.isDirectory(known) {
+			dirs = append(dirs, w.text)
+		}
+	}
+	return dirs
+}
+
 type word struct {
 	text       string
 	positional bool
 }
+
+// isDirectory reports a word that roots replace. Of a program that is not known it has to look like a path.
+func (w word) isDirectory(known bool) bool { return w.positional && (known || looksLikePath(w.text)) }
 
 // splitWords tells flags and their values from positional arguments. A flag
 // without "=" takes the next word, unless the flag is one that takes none.

@@ -29,6 +29,8 @@ func (m *Member[S]) boundaryOf(conf *configuration.Configuration, c *configurati
 		return conf.CommonBoundary(c)
 	case !c.Spec.Sandbox.Confines():
 		return sandbox.Boundary{}
+	case len(c.Roots) > 0:
+		return conf.Boundary(c, conf.ViewFor(c, view).Snapshot.Roots(), roots, m.Approvals.Served(&c.Spec))
 	case m.PerRequest && view.Ceiling != nil: // every call stays within, and none makes it wider
 		return conf.Boundary(c, view.Ceiling.Roots(), nil, nil)
 	case m.PerRequest && conf.RootsOf(m.Principal).When.Denied:

@@ -129,6 +129,7 @@ func (m *Member[S]) RootsFor(conf *configuration.Configuration, c *configuration
 	if c.Spec.Share == spec.ShareAll {
 		return conf.CommonRoots()[c.Spec.Name]
 	}
+	view = conf.ViewFor(c, view)
 	return c.UsableRoots(view.Snapshot.With(conf.FS, view.Ceiling, conf.ExtraDirectories(c.Spec.Name, m.Approvals.Served(&c.Spec))))
 }
 

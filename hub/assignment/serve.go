@@ -118,7 +118,7 @@ func (m *Member[S]) serve(conf *configuration.Configuration, view rootsmgr.View,
 			m.serveChild(c, roots, m.recordWritable(c, boundary, roots), first, false)
 			continue
 		}
-		m.serveChild(c, roots, m.recordWritable(c, boundary, its.Snapshot.Roots(), roots), first, its.Assumed)
+		m.serveChild(c, roots, m.recordWritable(c, boundary, conf.ViewFor(c, its).Snapshot.Roots(), roots), first, its.Assumed)
 	}
 	for name, at := range m.assigned.Load().All() {
 		if conf.Child(name) == nil || conf.Denied(name) {

@@ -46,10 +46,14 @@ var noRoots rootsmgr.View
 
 // relevantRoots are the roots that matter to the verdict.
 func (att *attempt) relevantRoots() *rootsmgr.View {
-	if att.scan.NeedsBoundary() {
-		return &att.roots
+	if !att.scan.NeedsBoundary() {
+		return &noRoots
 	}
-	return &noRoots
+	if child := att.conf.Child(att.child); len(child.Roots) > 0 {
+		own := att.conf.ViewFor(child, att.roots)
+		return &own
+	}
+	return &att.roots
 }
 
 // maxAttempts bounds how often one call is scanned and judged, because its child

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/catalog"
 	"mcphub/internal/memo"
+	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 )
@@ -22,6 +23,7 @@ type Configuration struct {
 	Offers *catalog.Builder // reads what children offer, and makes catalogues of it
 	// CommonRoots gives by its name what each child is served that serves everybody.
 	CommonRoots func() map[string][]guard.Root
+	ownRoots    func() map[string]*rootsmgr.Snapshot // of each child that has directories of its own
 
 	children map[string]*Child // by name
 	cuts     bool              // results of some are cut
@@ -86,7 +88,7 @@ func (c *Configuration) fill(set Settings, own []catalog.HubTool, mark func(*Chi
 	set.Approval = set.Approval.WithDefaults()
 	set.Children = append([]Child(nil), set.Children...)
 	c.Settings = set
-	c.CommonRoots, c.variants = sync.OnceValue(c.readCommonRoots), sync.OnceValue(c.readVariants)
+	c.CommonRoots, c.ownRoots, c.variants = sync.OnceValue(c.readCommonRoots), sync.OnceValue(c.readOwnRoots), sync.OnceValue(c.readVariants)
 	for i := range c.Children {
 		child := &c.Children[i]
 		name := child.Spec.Name

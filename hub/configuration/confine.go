@@ -53,8 +53,8 @@ func (c *Configuration) CommonBoundary(child *Child) sandbox.Boundary {
 		return sandbox.Boundary{}
 	}
 	var roots []guard.Root
-	if !c.ownRoots().None() { // each session asks for each child: no snapshot is made of nothing
-		roots = c.commonSnapshot().Roots()
+	if len(child.Roots) > 0 || !c.fallbackOfHub().None() { // each session asks for each child: no snapshot is made of nothing
+		roots = c.commonSnapshot(child).Roots()
 	}
 	return c.ofAll().Boundary(child, roots, c.CommonRoots()[child.Spec.Name], nil)
 }

@@ -18,7 +18,7 @@ func (c *Configuration) For(who principal.Principal) *Configuration {
 	checker := c.Checker.For(who)
 	return c.views.Get(checker, func() *Configuration {
 		out := &Configuration{
-			Number: c.Number, Settings: c.Settings, Offers: c.Offers, CommonRoots: c.CommonRoots,
+			Number: c.Number, Settings: c.Settings, Offers: c.Offers, CommonRoots: c.CommonRoots, ownRoots: c.ownRoots,
 			children: c.children, cuts: c.cuts, followed: c.followed, replaced: c.replaced,
 			base: c.base, given: c.given, anew: c.anew, variants: c.variants, common: c,
 		}

@@ -25,17 +25,39 @@ func (c *Configuration) ExtraDirectories(child string, grants []policy.Grant) []
 	return out
 }
 
-// ownRoots are those that no session has a say in: those of the hub itself.
-func (c *Configuration) ownRoots() rootsmgr.Fallback {
+// ViewFor returns a view of a session as it counts for a child: one that has directories of its own is served and judged by these.
+func (c *Configuration) ViewFor(child *Child, view rootsmgr.View) rootsmgr.View {
+	if len(child.Roots) == 0 {
+		return view
+	}
+	return view.ForEntry(c.FS, c.ownRoots()[child.Spec.Name])
+}
+
+// readOwnRoots reads the directories of each child that has some, once for a Configuration.
+func (c *Configuration) readOwnRoots() map[string]*rootsmgr.Snapshot {
+	out := make(map[string]*rootsmgr.Snapshot)
+	for i := range c.Children {
+		if child := &c.Children[i]; len(child.Roots) > 0 {
+			out[child.Spec.Name] = rootsmgr.Fallback{Origin: rootsmgr.OriginEntry, Entries: child.Roots}.Snapshot(c.FS, 0, c.Checker.Rules().WritableDirs())
+		}
+	}
+	return out
+}
+
+// fallbackOfHub are the roots that no session has a say in: those of the hub itself.
+func (c *Configuration) fallbackOfHub() rootsmgr.Fallback {
 	if c.base != nil {
 		return c.base.Fallback
 	}
 	return c.Fallback
 }
 
-// commonSnapshot are the configured roots, as they are now.
-func (c *Configuration) commonSnapshot() *rootsmgr.Snapshot {
-	return c.ownRoots().Snapshot(c.FS, 0, c.Checker.Rules().WritableDirs())
+// commonSnapshot are the configured roots that count for a child, as they are now.
+func (c *Configuration) commonSnapshot(child *Child) *rootsmgr.Snapshot {
+	if own := c.ownRoots()[child.Spec.Name]; own != nil {
+		return own
+	}
+	return c.fallbackOfHub().Snapshot(c.FS, 0, c.Checker.Rules().WritableDirs())
 }
 
 // readCommonRoots reads what the children are served that serve everybody: the
@@ -47,7 +69,7 @@ func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 	if c.base != nil {
 		read = c.base.CommonRoots()
 	}
-	snap, all := c.commonSnapshot(), c.ofAll()
+	all := c.ofAll()
 	out := map[string][]guard.Root{}
 	for i := range c.Children {
 		child := &c.Children[i]
@@ -57,7 +79,7 @@ func (c *Configuration) readCommonRoots() map[string][]guard.Root {
 		case known:
 			out[server.Name] = child.UsableRoots(roots)
 		default:
-			out[server.Name] = child.UsableRoots(snap.With(c.FS, nil, all.ExtraDirectories(server.Name, nil)))
+			out[server.Name] = child.UsableRoots(c.commonSnapshot(child).With(c.FS, nil, all.ExtraDirectories(server.Name, nil)))
 		}
 	}
 	return out

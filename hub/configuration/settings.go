@@ -73,10 +73,11 @@ func (s *Settings) Host() preflight.Host {
 // A Child is one entry of mcpServers that can be run.
 type Child struct {
 	Spec    spec.Spec
-	Prefix  string   // before each tool's name, separator included; "" = unprefixed
-	Include []string // globs of tool names; empty: all
-	Exclude []string // globs of tool names, after Include
-	Always  []string // globs of tools that are listed whatever Settings.Expose says
+	Prefix  string           // before each tool's name, separator included; "" = unprefixed
+	Include []string         // globs of tool names; empty: all
+	Exclude []string         // globs of tool names, after Include
+	Always  []string         // globs of tools that are listed whatever Settings.Expose says
+	Roots   []rootsmgr.Entry // directories that count for it in the place of its client's roots; nil: those count
 
 	ResultMax int // bytes of text of a tool's result, beyond which it is cut; 0: it never is
 }

@@ -37,6 +37,9 @@ type Target struct {
 	Text []byte                      // may be empty
 	Kept func(name string) bool      // a secret of this name is kept already; nil: none
 	Env  func(string) (string, bool) // looks up variables
+
+	// Directories returns those among the arguments of a command that is a filesystem server; nil: of none.
+	Directories func(command string, args []string) []string
 }
 
 // ReadFile lists the servers in a file of any client. The file's name and what
@@ -193,6 +196,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		if secretURL(entry) {
 			im.Plain = []string{"url"}
 		}
+		entry = to.withOwnRoots(entry)
 		im.written, im.Err = entry, im.whyUnserved(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
@@ -206,6 +210,32 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		return nil, nil, err
 	}
 	return text, out, check(file, text, out, to.Env)
+}
+
+// withOwnRoots gives a filesystem-like server the directories that its arguments name for its own roots, so that it opens what it opened
+// in its client, whatever roots the clients of the hub have. A relative one means where its client works: such a server has the
+// client's roots.
+func (to Target) withOwnRoots(entry edit.Table) edit.Table {
+	if to.Directories == nil {
+		return entry
+	}
+	command, _ := entry.Get("command").(string)
+	list, _ := entry.Get("args").([]any)
+	args := make([]string, len(list))
+	for i, a := range list {
+		args[i], _ = a.(string)
+	}
+	var dirs []any
+	for _, dir := range to.Directories(command, args) {
+		if !filepath.IsAbs(dir) && dir != "~" && !strings.HasPrefix(dir, "~/") {
+			return entry
+		}
+		dirs = append(dirs, dir)
+	}
+	if dirs == nil {
+		return entry
+	}
+	return entry.With("roots", dirs)
 }
 
 // noneSet looks up variables of which none has a value, so that each default counts.

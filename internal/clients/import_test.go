@@ -1,6 +1,8 @@
 package clients
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -91,6 +93,45 @@ func TestMergeDisabled(t *testing.T) {
 	on = server(t, "cursor", "b", `{"command": "b"}`)
 	if _, imports, err := Merge(Target{File: "hub.json", Text: text, Env: none}, []Server{on}, nil); err != nil || !imports[0].DisabledInHub {
 		t.Errorf("got %+v, %v", imports, err)
+	}
+}
+
+// TestMergeOwnRoots: a filesystem server keeps the directories that it had in its client, and nothing else is given any.
+func TestMergeOwnRoots(t *testing.T) {
+	t.Parallel()
+	to := Target{File: "hub.json", Env: none, Directories: func(command string, args []string) []string {
+		if command != "files" {
+			return nil
+		}
+		return args
+	}}
+	for entry, want := range map[string]string{
+		`{"command": "files", "args": ["/data", "~/Documents"]}`: `["/data","~/Documents"]`,
+		`{"command": "files", "args": ["~"]}`:                    `["~"]`,
+		`{"command": "files", "args": ["/data", "."]}`:           `null`,
+		`{"command": "files"}`:                                   `null`,
+		`{"command": "other", "args": ["/data"]}`:                `null`,
+	} {
+		s := server(t, "claude-desktop", "a", entry)
+		text, imports, err := Merge(to, []Server{s}, nil)
+		if err != nil || imports[0].Err != "" {
+			t.Fatal(err, imports[0].Err)
+		}
+		var file struct {
+			Servers map[string]struct{ Roots json.RawMessage } `json:"mcpServers"`
+		}
+		if err := json.Unmarshal(text, &file); err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if err := json.Compact(&got, []byte(cmp.Or(string(file.Servers["a"].Roots), "null"))); err != nil || got.String() != want {
+			t.Errorf("%s: roots %s, want %s", entry, got.String(), want)
+		}
+		again := to
+		again.Text = text
+		if _, imports, err := Merge(again, []Server{s}, nil); err != nil || imports[0].Same != "a" {
+			t.Errorf("%s: it is imported twice: %+v, %v", entry, imports, err)
+		}
 	}
 }
 

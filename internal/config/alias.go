@@ -134,8 +134,8 @@ func (c *checker) normalise(at []string, raw *jsonc.Node) *jsonc.Node {
 		if keys.Entry.Find(m.Name) == nil || m.Value.Kind == 'n' || out.Get(m.Name) != nil || noLogin(m) {
 			continue
 		}
-		if m.Name == "roots" && m.Value.Kind == '[' {
-			c.report(SeverityNote, under(at, m.Name), m.Off, "a list of roots has no effect in an entry", `roots come from the client; name others under "roots.fallback"`)
+		if m.Name == "roots" && len(m.Value.Elems) > 0 && m.Value.Elems[0].Kind == '{' {
+			c.report(SeverityNote, under(at, m.Name), m.Off, "a list of objects has no effect in an entry", `directories of its own are a list of texts: ["~/Documents"]`)
 			continue
 		}
 		c.lostRedirect(at, m)

@@ -156,7 +156,7 @@ func TestAliasProblems(t *testing.T) {
 		{`{"command": {"path": "x", "arg": []}}`, `1:48: warning: mcpServers.a.command.arg: unknown key "arg"; it has no effect`},
 		{`{"url": "http://h/", "bearer_token_env_var": "NOPE"}`, `1:67: error: mcpServers.a.headers.Authorization: the variable NOPE is not set; set it for the hub, or give a default: ${NOPE:-...}`},
 		{`{"command": "x", "alwaysAllow": []}`, `1:39: note: mcpServers.a.alwaysAllow: has no effect in a hub; your client decides what it asks about`},
-		{`{"command": "x", "roots": [{"uri": "file:///a"}]}`, `1:39: note: mcpServers.a.roots: a list of roots has no effect in an entry; roots come from the client; name others under "roots.fallback"`},
+		{`{"command": "x", "roots": [{"uri": "file:///a"}]}`, `1:39: note: mcpServers.a.roots: a list of objects has no effect in an entry; directories of its own are a list of texts: ["~/Documents"]`},
 		{`{"command": "x", "env_vars": "A"}`, `1:51: error: mcpServers.a.inherit: found a string, want a list; put it in brackets, each word for itself: ["one", "two"]`},
 		{`{"url": "http://h/", "env_http_headers": []}`, `1:63: error: mcpServers.a.headers: found a list, want an object`},
 		{`{"command": "x", "timeout": false, "timeoutMs": 5000}`, `1:50: error: mcpServers.a.timeout.call: found false, want a duration such as "10s"

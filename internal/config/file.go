@@ -50,7 +50,7 @@ type Server struct {
 	Process   `koanf:",squash"`
 	Remote    `koanf:",squash"`
 	Type      string        `koanf:"type"`  // a keys.Transport constant; "" = not said: stdio for Command, HTTP and then SSE for URL
-	Roots     string        `koanf:"roots"` // args, list, none; "" = not said
+	Roots     []string      `koanf:"roots"` // args, list or none, or directories; nil = not said
 	Paths     Paths         `koanf:"paths"`
 	Arguments string        `koanf:"arguments"` // lenient, strict or off: how they are held against the tools' schemas
 	Prefix    *string       `koanf:"prefix"`    // nil = not said: name and separator; "" = none

@@ -45,7 +45,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Servers: []Server{
 			{Name: "files", Builtin: "files", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},
 			{Name: "filesystem", Process: Process{Command: "npx", Args: []string{"-y", "@modelcontextprotocol/server-filesystem"}},
-				Roots: "args", Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
+				Roots: []string{"args"}, Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: held},
 			{Name: "git.hub", Remote: Remote{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer s3cret"},
 				TLS: &ServerTLS{"ca.pem", "c.pem", "k.pem", []string{"sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}}, HeadersFrom: &HeadersFrom{"token", []string{"-x"}, 5 * time.Minute}},
 				Type: "http", Paths: Paths{Mode: "declared"}, Arguments: "lenient", Start: "lazy", Era: "auto", Timeout: usual, Sandbox: free},

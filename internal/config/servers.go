@@ -246,16 +246,30 @@ func (s *Server) sandbox(mode string, n *jsonc.Node) {
 	}
 }
 
+// rootsWords say how a server learns the roots.
+var rootsWords = []string{"args", "list", "none"}
+
+// RootsMode returns the word that says how the server learns the roots, or "" if there is none.
+func (s *Server) RootsMode() string {
+	if len(s.Roots) == 1 && slices.Contains(rootsWords, s.Roots[0]) {
+		return s.Roots[0]
+	}
+	return ""
+}
+
 // fits checks that the rest of an entry goes with its kind.
 func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == keys.TransportStdio) != (kind == "command") {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
+	if v := n.Get("roots"); v != nil && len(s.Roots) > 0 && (v.Kind == '[') == (s.RootsMode() != "") {
+		c.fail(under(at, "roots"), v.Off, fmt.Sprintf("%q is no word and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
+	}
 	useless := []string{"url", "headers", "headersFrom", "auth"}
 	c.secured(at, s, n)
 	if kind == "url" {
 		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
-		if v := n.Get("roots"); v != nil && s.Roots == "args" {
+		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
 			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
 		}
 		if bad := keys.CheckURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {

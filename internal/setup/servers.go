@@ -20,6 +20,8 @@ import (
 	"mcphub/internal/config/keys"
 	"mcphub/internal/exit"
 	"mcphub/internal/trust"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
 	"mcphub/validate/declare"
 )
 
@@ -81,7 +83,7 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	}
 	child := spec.Spec{
 		Name: s.Name, Command: resolvePath(file, s.Command, cfg.Home, true), Args: args, Env: absoluteIn(s.Env), EnvFile: resolvePath(file, s.EnvFile, cfg.Home, false), Inherit: s.Inherit,
-		Cwd: resolvePath(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.Roots], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
+		Cwd: resolvePath(file, s.Cwd, cfg.Home, false), Local: s.Local, Roots: rootsModes[s.RootsMode()], Share: shares[s.Share], Start: starts[s.Start], Era: eras[s.Era],
 		StartTimeout: s.Timeout.Start, CallTimeout: s.Timeout.Call, StopTimeout: s.Timeout.Stop,
 		FrameLimit: int(file.Limits.Frame), IDLimit: int(file.Limits.ID),
 		URL: absolute(s.URL), Headers: absoluteIn(s.Headers),
@@ -133,8 +135,25 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 	if s.Results.Max != nil {
 		resultMax = *s.Results.Max
 	}
-	cfg.Children = append(cfg.Children, hub.Child{Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax)})
+	cfg.Children = append(cfg.Children, hub.Child{
+		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax), Roots: ownRoots(file, s),
+	})
 	return nil
+}
+
+// ownRoots are the directories that a server has for itself; nil if it has the roots of its clients.
+func ownRoots(file *config.File, s *config.Server) (dirs []rootsmgr.Entry) {
+	if s.RootsMode() == "" {
+		for _, dir := range s.Roots {
+			dirs = append(dirs, rootsmgr.SettingEntry(guard.OS{}, dir, file.Dir()))
+		}
+	}
+	return dirs
+}
+
+// DirectoriesOf returns the directories among the arguments of a command that is a filesystem server.
+func DirectoriesOf(command string, args []string) []string {
+	return (&spec.Spec{Command: command, Args: args}).Program().OwnDirectories()
 }
 
 // sandboxSettings are what the kernel is to hold a server to; nothing where it runs

@@ -154,8 +154,8 @@ var Entry = object(
 			Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: &Spec{Kind: KindString, Expand: ExpandNow, Valid: checkPin}}},
 	)},
 	Key{Name: "type", Note: "stdio for command; for url HTTP, then SSE", Spec: choice(TransportStdio, TransportHTTP, TransportSSE), Text: "The transport."},
-	Key{Name: "roots", Note: "recognised, else list", Spec: choice("args", "list", "none"),
-		Text: "How it learns the roots: `args` puts them in the place of its directory arguments, `list` answers when it asks, `none` tells it nothing."},
+	Key{Name: "roots", Guard: true, Note: "recognised, else list", Spec: &Spec{Kind: KindList, Single: true, Min: 1, Elem: place()},
+		Text: "How it learns the roots: `args` puts them in the place of its directory arguments, `list` answers when it asks, `none` tells it nothing. Or a list of directories of its own, such as `[\"~/Documents\"]`: it is served these, and its calls are judged by these, whatever roots its clients give. Relative ones start at the folder of this file. Patterns too: see [roots.md](roots.md#directories-of-one-server)."},
 	Key{Name: "paths", Guard: true, Text: "How paths are found in the arguments of its tools.", Spec: guarding(
 		Key{Name: "mode", Guard: true, Note: "strict for a process or a loopback url, else declared", Spec: choice("strict", "declared", "off"),
 			Text: "`strict` looks everywhere, `declared` only where arguments are declared and at file URIs, `off` nowhere."},
