@@ -6,6 +6,7 @@
 // prints a line that repeats it.
 //
 // MCPHUB_LONG_CASES says how many cases a random test tries, in place of the few that it tries by itself; Cases reads it.
+// With the race detector a test tries a quarter of its few, since it has tried all of them without.
 //
 // State: what rapid is told stands in flags of the process. A mutex owns them, and Check holds it only until rapid has read them:
 // so tests that run beside each other have their own seeds and numbers of cases.

@@ -56,12 +56,12 @@ func series(seed uint64, name string, streams []int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// Cases is how many cases a test tries: few, or as many as MCPHUB_LONG_CASES says.
+// Cases is how many cases a test tries: few, a quarter of few with the race detector, or as many as MCPHUB_LONG_CASES says.
 func Cases(t testing.TB, few int) int {
 	t.Helper()
 	value := os.Getenv(casesVariable)
 	if value == "" {
-		return few
+		return (few + share - 1) / share
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
