@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,31 @@ func TestMoveSecrets(t *testing.T) {
 	two := server(t, "cursor", "two", `{"url": "https://host/?token[]=plain-a&token[]=plain-b"}`)
 	if text, _, err := Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{two}, nil); err != nil || !strings.Contains(string(text), `?token[]=${keyring:two/token-}&token[]=${keyring:two/token--2}`) {
 		t.Errorf("got %v: %s", err, text)
+	}
+	// A shell string keeps its command, and what is shown of it hides the secret alone.
+	for command, want := range map[string]string{
+		`OPENAI_API_KEY=sk-live-0123456789abcdef npx -y server | tee log`: `OPENAI_API_KEY=${keyring:sh/OPENAI_API_KEY} npx -y server | tee log`,
+		`export KEY=sk-live-0123456789abcdef; exec server --x 'a b'`:      `export KEY=${keyring:sh/KEY}; exec server --x 'a b'`,
+		`curl -H "Authorization: Bearer abcdef0123456789" http://h/`:      `curl -H "Authorization: Bearer ${keyring:sh/c}" http://h/`,
+	} {
+		entry, err := json.Marshal(map[string]any{"command": "bash", "args": []string{"-c", command}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, imports, err := Merge(Target{File: "hub.json", Text: nil, Env: none}, []Server{server(t, "cursor", "sh", string(entry))}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file struct {
+			Servers map[string]struct{ Args []string } `json:"mcpServers"`
+		}
+		if err := json.Unmarshal(text, &file); err != nil || !slices.Equal(file.Servers["sh"].Args, []string{"-c", want}) {
+			t.Errorf("%s: got %q, %v", command, file.Servers["sh"].Args, err)
+		}
+		shown, err := json.Marshal(imports[0].Shown())
+		if err != nil || strings.Contains(string(shown), "0123456789") || !strings.Contains(string(shown), "a secret of ") {
+			t.Errorf("%s: shown as %s, %v", command, shown, err)
+		}
 	}
 	// No reference may stand for a user's name or password.
 	user := server(t, "cursor", "user", `{"url": "https://u:plain-8@host/?token=plain-9"}`)

@@ -19,10 +19,10 @@ func (im *Import) Shown() edit.Table {
 		where = "goes to the store of secrets"
 	}
 	mask := func(value string, named bool) string {
-		if named {
+		if named && hidesNothing.MatchString(value) {
 			return masked(value, where)
 		}
-		return maskShapes(value, where)
+		return eachShape(value, func(_, secret string) string { return masked(secret, where) })
 	}
 	var out edit.Table
 	for _, m := range im.plain {
@@ -55,7 +55,7 @@ func (im *Import) Shown() edit.Table {
 				switch {
 				case option && secretAt(s) >= 0:
 					in[i] = mask(s, true)
-				case joined && named && secretAt(value) >= 0:
+				case joined && named && secretAt(value) >= 0 && hidesNothing.MatchString(value):
 					in[i] = name + "=" + mask(value, true)
 				case secretAt(s) >= 0:
 					in[i] = mask(s, false)
@@ -84,8 +84,8 @@ func masked(secret, where string) string {
 	return fmt.Sprintf("[a secret of %d characters, which %s]", len([]rune(secret)), where)
 }
 
-// maskShapes masks the parts of a text that have the form of a secret.
-func maskShapes(s, where string) string {
+// eachShape changes the parts of a text that have the form of a secret. change also gets the text before such a part.
+func eachShape(s string, change func(before, secret string) string) string {
 	parts := strings.Split(redact.Text(s), redact.Mark)
 	var b strings.Builder
 	rest := s
@@ -97,7 +97,9 @@ func maskShapes(s, where string) string {
 		if at < 0 || i == 0 && at > 0 {
 			return s
 		}
-		b.WriteString(masked(rest[:at], where))
+		if at > 0 {
+			b.WriteString(change(s[:len(s)-len(rest)], rest[:at]))
+		}
 		b.WriteString(part)
 		rest = rest[at+len(part):]
 	}

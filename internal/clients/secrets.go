@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -162,18 +163,31 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 		if texts[i] == "" || clean[i] == texts[i] || namesFile(texts[i]) || joined && namesFile(value) {
 			continue
 		}
-		if joined && strings.HasPrefix(name, "-") {
-			out[i] = name + "=" + swap("args", strings.TrimLeft(name, "-"), value)
-			continue
-		}
-		name = "arg"
+		called := "arg"
 		if i > 0 && strings.HasPrefix(texts[i-1], "-") {
-			name = strings.TrimLeft(texts[i-1], "-")
+			called = strings.TrimLeft(texts[i-1], "-")
 		}
-		out[i] = swap("args", name, texts[i])
+		part := func(before, secret string) string {
+			return swap("args", cmp.Or(strings.TrimSuffix(assigned.FindString(before), "="), called), secret)
+		}
+		moved := texts[i]
+		if !hidesNothing.MatchString(moved) { // a shell string keeps its command
+			moved = eachShape(moved, part)
+		}
+		switch {
+		case moved != texts[i]:
+			out[i] = moved
+		case joined && strings.HasPrefix(name, "-"):
+			out[i] = name + "=" + swap("args", strings.TrimLeft(name, "-"), value)
+		default:
+			out[i] = swap("args", called, texts[i])
+		}
 	}
 	return out
 }
+
+// assigned ends a text behind which the value of a variable stands.
+var assigned = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*=$`)
 
 // unnamed is what the name of a secret cannot hold.
 var unnamed = lazyregexp.New(`[^A-Za-z0-9_./-]+`)
