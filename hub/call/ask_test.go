@@ -3,6 +3,7 @@ package call_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -392,18 +393,27 @@ func TestARoundAfterTheChildWasReplaced(t *testing.T) {
 			s.instances.acquire = func() error { return errors.New("it is gone for good") }
 		}, "it is gone for good"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			on(t, kid(modernKid), func(s *stage) {
-				s.client.form = true
-				s.client.peer.answers = func(string, string) string {
-					tc.replace(s)
-					time.Sleep(time.Second)
-					return `{"action":"accept","content":{}}`
-				}
-				s.want(s.tool(`{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`), tc.want)
-				s.instances.acquire = nil
-				s.free()
+		for _, fast := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, fast path %v", name, fast), func(t *testing.T) {
+				on(t, kid(modernKid), func(s *stage) {
+					s.client.form = true
+					s.client.peer.answers = func(string, string) string {
+						tc.replace(s)
+						time.Sleep(time.Second)
+						return `{"action":"accept","content":{}}`
+					}
+					const params = `{"name":"kid__input","arguments":{"ask":{"q":{"method":"elicitation/create","params":{"message":"?"}}}}}`
+					if fast {
+						l := s.try(params)
+						time.Sleep(10 * time.Second)
+						s.want(l.only(t), tc.want)
+					} else {
+						s.want(s.tool(params), tc.want)
+					}
+					s.instances.acquire = nil
+					s.free()
+				})
 			})
-		})
+		}
 	}
 }

@@ -323,12 +323,15 @@ func (c *asyncCall) continueCall(result []byte) {
 	ctx := c.followUp.ctx
 	if tasks.IsTask(result) {
 		c.resultWord = c.ticket.Answered(jsonrpc.ResultAnswer(result))
-		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() {}), nil)
+		token := c.hubToken
+		c.hubToken = nil // the task has it until it ends
+		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() { c.s.Progress.Remove(token) }), nil)
 		return
 	}
 	from := c.inFlight.Client.Client
 	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.followUp.judged} }}
 	a, err := rounds.Continue(run.WithProgressToken(ctx, c.hubToken), e, from, methods.CallTool, result)
+	c.lease = e.Lease() // another process may have taken the child's place
 	if err != nil {
 		c.end(jsonrpc.Answer{}, err)
 		return

@@ -1,6 +1,7 @@
 package call_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
@@ -372,6 +374,32 @@ func TestAChildThatAsksByItsResult(t *testing.T) {
 			if got, ok := s.quick(`{"name":"kid__meta","arguments":` + reading(s.root) + `}`); ok {
 				t.Errorf("a call that may have to be judged once more: %s", got)
 			}
+			s.free()
+		})
+	}
+}
+
+// TestProgressOfATask: a task that a call has made keeps the call's token until the task ends, on either path.
+func TestProgressOfATask(t *testing.T) {
+	t.Parallel()
+	for _, fast := range []bool{true, false} {
+		on(t, kid(modernKid), func(s *stage) {
+			s.client.profile.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`)
+			var taskEnds func()
+			s.AdoptTask = func(_ context.Context, _ *children.Lease, _ string, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
+				taskEnds = drop
+				return a
+			}
+			params := `{"name":"kid__kind","arguments":{"type":"\"task\""},"_meta":{"progressToken":1}}`
+			if fast {
+				s.try(params).only(t)
+			} else {
+				s.tool(params)
+			}
+			if n := s.progress.Routes(); n != 1 {
+				t.Errorf("fast path %v: %d routes of progress are open while the task runs", fast, n)
+			}
+			taskEnds()
 			s.free()
 		})
 	}
