@@ -144,6 +144,9 @@ func (c *confining) openFiles() error {
 		return errors.New("command: " + o.programClosed)
 	}
 	c.profile.Rules = o.rules
+	if c.result.Kernel.Excepts() {
+		c.profile.Withheld = c.host.boundary.Withheld
+	}
 	c.profile.Watch(o.watched)
 	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Private = o.private

@@ -314,3 +314,53 @@ func TestWhatTheKernelLacks(t *testing.T) {
 		})
 	}
 }
+
+// TestSeatbelt: Seatbelt holds a server whose entry asks for it, with what is withheld inside of what is open. Where the entry says nothing, it holds
+// nothing, and nothing is tried.
+func TestSeatbelt(t *testing.T) {
+	h, home := confinedMachine(t)
+	root, kept := filepath.Join(home, "work"), filepath.Join(home, "work", "kept")
+	tried := 0
+	kernel := sandbox.Kernel{Seatbelt: func() error { tried++; return nil }}
+	try := func(k sandbox.Kernel, s sandbox.Settings) (launch.Launch, error) {
+		m := h.WithBoundary(sandbox.Boundary{Areas: []sandbox.Rule{{Path: root, Access: sandbox.Read | sandbox.Write}}, Roots: []string{root}, Withheld: []string{kept}}).WithPrivate("/t", "/c")
+		m.Host = m.WithKernel(k)
+		prog := confinedProgram("sh")
+		prog.Sandbox = s
+		return launch.Plan(prog, nil, m)
+	}
+	plan := func(k sandbox.Kernel, s sandbox.Settings) launch.Launch {
+		t.Helper()
+		l, err := try(k, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := plan(kernel, sandbox.Settings{Mode: sandbox.Auto, Default: true})
+	if l.Sandbox.Profile != nil || tried != 0 || !strings.Contains(strings.Join(l.Sandbox.Report.Lacks, "; "), "only if hub.json says") {
+		t.Errorf("by default: %+v, tried %d times", l.Sandbox.Report, tried)
+	}
+	for _, mode := range []sandbox.Mode{sandbox.Auto, sandbox.Required} {
+		l = plan(kernel, sandbox.Settings{Mode: mode})
+		p := l.Sandbox.Profile
+		if p == nil || !slices.Equal(p.Withheld, []string{kept}) || p.AccessAt(kept) != 0 || p.AccessAt(root)&sandbox.Write == 0 || l.Sandbox.Report.State != sandbox.Partial {
+			t.Errorf("%s: %+v", mode, l.Sandbox.Report)
+		}
+		if strings.Contains(strings.Join(l.Sandbox.Report.Lacks, "; "), kept) || tried == 0 {
+			t.Errorf("%s: what is withheld is not held: %q", mode, l.Sandbox.Report.Lacks)
+		}
+	}
+	escaped := sandbox.Kernel{Seatbelt: func() error { return errors.New("a way out") }}
+	const why = "no kernel enforcement here: Seatbelt is not used: a way out"
+	if l = plan(escaped, sandbox.Settings{Mode: sandbox.Auto}); l.Sandbox.Profile != nil || !slices.Contains(l.Sandbox.Report.Lacks, why) {
+		t.Errorf("after a way out, auto: %+v", l.Sandbox.Report)
+	}
+	if _, err := try(escaped, sandbox.Settings{Mode: sandbox.Required}); err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("after a way out, required: %v", err)
+	}
+	l = plan(wholeKernel, sandbox.Settings{Mode: sandbox.Auto}) // the control: Landlock cannot except it
+	if l.Sandbox.Profile.Withheld != nil || !strings.Contains(strings.Join(l.Sandbox.Report.Lacks, "; "), kept) {
+		t.Errorf("control: %q", l.Sandbox.Report.Lacks)
+	}
+}

@@ -23,8 +23,13 @@ func (*descendants) forget()                                    {}
 
 func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// fork starts cmd. Nothing is confined here.
-func fork(cmd *exec.Cmd, _ *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
+// fork starts cmd, by the program that confines it, if there is one. Who is confined has a session of its own, and so no terminal.
+func fork(cmd *exec.Cmd, box *sandbox.Ruleset, _ *bounds) (exited <-chan struct{}, err error) {
+	if box != nil {
+		argv := box.Wrap(append([]string{cmd.Path}, cmd.Args[1:]...))
+		cmd.Path, cmd.Args = argv[0], argv
+		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
+	}
 	return nil, cmd.Start()
 }
 

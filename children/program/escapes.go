@@ -11,8 +11,11 @@ func (prog Program) Unheld(k sandbox.Kernel) string {
 	if why := prog.Escapes(); why != "" {
 		return why
 	}
-	if k.ABI == 0 {
-		return "no kernel enforcement here: " + k.Why
+	if k.Seatbelt != nil && prog.Sandbox.Default {
+		return NotByDefault
+	}
+	if why := k.WhyNothing(); why != "" {
+		return "no kernel enforcement here: " + why
 	}
 	return ""
 }
@@ -34,6 +37,7 @@ const (
 	byAnotherProcess = "it has another process start the server, which no sandbox of this one holds"
 	onAnotherMachine = "it starts the server on another machine, where nothing here holds it"
 	AsAnotherUser    = "it starts the server with the rights of another user, which nobody gets in a sandbox"
+	NotByDefault     = "on macOS the kernel holds a server only if hub.json says \"sandbox\": \"auto\" or \"required\": it is not proved yet that servers work so"
 	InItsOwnSandbox  = "it starts the server in a sandbox of its own, which does not work inside of another"
 )
 

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,13 @@ func (n Need) PathsIn(home string) (paths []string) {
 // Base is what every confined child may open beside its own program and the boundary.
 // It holds no keys, no credential files, and of the user's folders those alone in which
 // programs are installed.
-func Base() []Need {
+func Base() []Need { return BaseOf(runtime.GOOS) }
+
+// BaseOf is Base on a system, as runtime.GOOS names it.
+func BaseOf(system string) []Need {
+	if system == "darwin" {
+		return baseOfMac
+	}
 	return []Need{
 		{"Programs and shared libraries of the system", []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/run/current-system/sw", "/etc/alternatives"}, Read | Execute},
 		{"Programs and packages that the user has installed", []string{"~/.local/bin", "~/.local/lib", "~/.local/pipx", "~/.local/share/pipx", "~/.local/share/uv/python", "~/.local/share/uv/tools"}, Read | Execute},
@@ -66,9 +73,17 @@ func IsFile(path, home string) bool {
 // there. No rule can tell the one from the other, because both are made later, by any
 // name. So it is opened only for those that cannot do without.
 var (
-	Terminals = Rule{"/dev/pts", Read | Write | Device}
+	Terminals = Rule{terminals(), Read | Write | Device}
 	Memory    = Rule{"/dev/shm", Read | Write}
 )
+
+// terminals is where the terminals of a user are. On macOS they have names of their own in /dev, and /dev/tty stands for them.
+func terminals() string {
+	if runtime.GOOS == "darwin" {
+		return "/dev/tty"
+	}
+	return "/dev/pts"
+}
 
 // BaseRules are the rules of Base; those of the home folder only where there is one.
 func BaseRules(home string) (rules []Rule) {

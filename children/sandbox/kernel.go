@@ -12,7 +12,28 @@ type Kernel struct {
 	Filters     bool   // system calls can be filtered (seccomp)
 	Drops       bool   // this process has no capabilities, or can give them all up
 	WhyNoNotify string // why it does not ask the hub about system calls; "": it does
+
+	// Seatbelt tries whether that of macOS holds what it is told, and says why not; nil where there is none. It starts
+	// programs when it is called for the first time.
+	Seatbelt func() error
 }
+
+// WhyNothing says why this system holds nothing; "" if it holds something.
+func (k Kernel) WhyNothing() string {
+	switch {
+	case k.ABI > 0:
+		return ""
+	case k.Seatbelt == nil:
+		return k.Why
+	}
+	if err := k.Seatbelt(); err != nil {
+		return "Seatbelt is not used: " + err.Error()
+	}
+	return ""
+}
+
+// Excepts reports whether the kernel holds what is withheld inside of what is open.
+func (k Kernel) Excepts() bool { return k.Seatbelt != nil }
 
 // CurrentKernel is the kernel that this process runs on. It is looked at once.
 var CurrentKernel = sync.OnceValue(func() Kernel { return Look(landlockVersion) })
@@ -34,8 +55,18 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 	lack := func(serious bool, format string, args ...any) {
 		lacks, required = append(lacks, fmt.Sprintf(format, args...)), required || serious
 	}
-	if k.ABI == 0 {
-		lack(true, "no kernel enforcement here: %s", k.Why)
+	if why := k.WhyNothing(); why != "" {
+		lack(true, "no kernel enforcement here: %s", why)
+		return lacks, required
+	}
+	if k.Seatbelt != nil {
+		lack(false, "Seatbelt holds it as far as the hub's own attempts to get out show; it is not proved")
+		if len(p.Network.Ports) > 0 && !p.Network.On {
+			lack(false, "which host is spoken to is not held")
+		}
+		if p.Sockets {
+			lack(false, "unix sockets are on: %s", whatReaches(reach()))
+		}
 		return lacks, required
 	}
 	if !k.Drops {
@@ -64,11 +95,15 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 		lack(true, "modes, owners, times and attributes of files outside are not held: %s", k.WhyNoNotify)
 	}
 	if p.Sockets || !k.Filters && k.ABI < abiSockets {
-		what := "it can reach what listens on one, and nothing is known to"
-		if names := reach(); len(names) > 0 {
-			what = "it can reach " + listed(names) + ", and through them everything"
-		}
-		lack(false, "unix sockets are on: %s", what)
+		lack(false, "unix sockets are on: %s", whatReaches(reach()))
 	}
 	return lacks, required
+}
+
+// whatReaches says what the services on unix sockets do for whoever connects.
+func whatReaches(services []string) string {
+	if len(services) == 0 {
+		return "it can reach what listens on one, and nothing is known to"
+	}
+	return "it can reach " + listed(services) + ", and through them everything"
 }

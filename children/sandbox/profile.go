@@ -41,10 +41,11 @@ type Rule struct {
 // A Profile is what a confined process may do. The zero Profile lets nothing be
 // opened.
 type Profile struct {
-	Rules     []Rule  // sorted by path, one for each: see Sorted
-	Places    []Place // sorted by path: see Watch
-	Except    string  // is opened by no rule around it; "": nothing is excepted. See the package
-	Unbounded bool    // files are not confined; then Rules mean nothing
+	Rules     []Rule   // sorted by path, one for each: see Sorted
+	Places    []Place  // sorted by path: see Watch
+	Except    string   // is opened by no rule around it; "": nothing is excepted. See the package
+	Withheld  []string // likewise, where the kernel can except more than one: see Kernel.Excepts
+	Unbounded bool     // files are not confined; then Rules mean nothing
 	Network   Network
 	Sockets   bool // unix sockets other than connected pairs
 
@@ -58,7 +59,7 @@ func (p *Profile) Equal(o *Profile) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Except == o.Except && p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
+	return p.Except == o.Except && slices.Equal(p.Withheld, o.Withheld) && p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
 		slices.EqualFunc(p.Places, o.Places, func(a, b Place) bool { return a.Path == b.Path && a.inode == b.inode })
 }
 
@@ -103,7 +104,9 @@ func (p *Profile) AccessAt(path string) (a Access) {
 }
 
 // excepts reports whether a path is what no rule opens, or lies below.
-func (p *Profile) excepts(path string) bool { return p.Except != "" && Contains(p.Except, path) }
+func (p *Profile) excepts(path string) bool {
+	return p.Except != "" && Contains(p.Except, path) || slices.ContainsFunc(p.Withheld, func(w string) bool { return Contains(w, path) })
+}
 
 // RulesAroundExcept are the rules of directories that what is excepted lies in.
 func (p *Profile) RulesAroundExcept() (list []Rule) {
@@ -123,6 +126,8 @@ func (p *Profile) Covers(o *Profile) bool {
 		return false
 	case p.Unbounded || o.Unbounded:
 		return p.Unbounded
+	case slices.ContainsFunc(p.Withheld, func(w string) bool { return !o.excepts(w) }):
+		return false
 	}
 	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })
 }

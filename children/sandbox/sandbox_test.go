@@ -17,6 +17,7 @@ import (
 
 func TestLacks(t *testing.T) {
 	t.Parallel()
+	holds, fails := func() error { return nil }, func() error { return errors.New("a way out") }
 	on, ports, off := sandbox.Network{On: true}, sandbox.Network{Ports: []uint16{443}}, sandbox.Network{}
 	for _, tc := range []struct {
 		name     string
@@ -38,6 +39,10 @@ func TestLacks(t *testing.T) {
 		{"no filters, and sockets on", sandbox.Kernel{ABI: 7, Drops: true}, sandbox.Profile{Network: on, Sockets: true}, "mounts, setuid programs|unix sockets are on", true},
 		{"nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "nobody listens"}, sandbox.Profile{Network: on}, "", false},
 		{"attributes, and nobody can be asked", sandbox.Kernel{ABI: 7, Filters: true, Drops: true, WhyNoNotify: "nobody listens"}, sandbox.Profile{Network: on, Attributes: true}, "modes, owners, times and attributes of files outside are not held: nobody listens", true},
+		{"Seatbelt that holds", sandbox.Kernel{Seatbelt: holds}, sandbox.Profile{Network: on}, "not proved", false},
+		{"Seatbelt that does not hold", sandbox.Kernel{Seatbelt: fails}, sandbox.Profile{Network: on}, "no kernel enforcement here: Seatbelt is not used: a way out", true},
+		{"Seatbelt and ports", sandbox.Kernel{Seatbelt: holds}, sandbox.Profile{Network: ports}, "not proved|which host", false},
+		{"Seatbelt and sockets", sandbox.Kernel{Seatbelt: holds}, sandbox.Profile{Network: on, Sockets: true, Attributes: true}, "not proved|it can reach D-Bus", false},
 		{"capabilities that stay", sandbox.Kernel{ABI: 7, Filters: true}, sandbox.Profile{Network: on}, "capabilities", true},
 	} {
 		lacks, required := tc.kernel.Lacks(&tc.profile, func() []string { return []string{"D-Bus", "docker", "ssh-agent"} })
@@ -246,7 +251,7 @@ func BenchmarkMoved(b *testing.B) {
 
 var update = flag.Bool("update", false, "write docs/sandbox.md anew")
 
-// TestBaseIsDocumented: the page has the list that is enforced.
+// TestBaseIsDocumented: the page has the lists that are enforced.
 //
 //	go test ./children/sandbox -run Documented -update
 func TestBaseIsDocumented(t *testing.T) {
@@ -257,17 +262,7 @@ func TestBaseIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := strings.ReplaceAll(string(text), "\r\n", "\n")
-	before, rest, ok := strings.Cut(have, "<!-- generated: base -->\n")
-	_, after, more := strings.Cut(rest, "<!-- end -->")
-	if !ok || !more {
-		t.Fatal(page, "has no generated part")
-	}
-	var b strings.Builder
-	b.WriteString("\n| for | allowed | paths |\n|---|---|---|\n")
-	for _, need := range sandbox.Base() {
-		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", need.For, need.Access, strings.Join(need.Paths, "`, `"))
-	}
-	want := before + "<!-- generated: base -->\n" + b.String() + "\n<!-- end -->" + after
+	want := withBase(t, withBase(t, have, "base", "linux"), "base of macOS", "darwin")
 	switch {
 	case have == want:
 	case !*update:
@@ -277,4 +272,21 @@ func TestBaseIsDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// withBase is a page with the table of a system's base in its generated part.
+func withBase(t *testing.T, page, part, system string) string {
+	t.Helper()
+	begin := "<!-- generated: " + part + " -->\n"
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, more := strings.Cut(rest, "<!-- end -->")
+	if !ok || !more {
+		t.Fatal("the page has no generated part ", part)
+	}
+	var b strings.Builder
+	b.WriteString("\n| for | allowed | paths |\n|---|---|---|\n")
+	for _, need := range sandbox.BaseOf(system) {
+		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", need.For, need.Access, strings.Join(need.Paths, "`, `"))
+	}
+	return before + begin + b.String() + "\n<!-- end -->" + after
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/sandbox/proof"
 	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
 	"mcphub/internal/layout"
@@ -22,6 +23,9 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
+	if proof.IsChild(args) {
+		return proof.Child()
+	}
 	withoutCore()
 	service.TuneCollector()
 	substituteFolders()

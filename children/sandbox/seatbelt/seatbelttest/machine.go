@@ -91,6 +91,14 @@ func (m *Machine) requests(c Call) (all []Request) {
 		all = append(all, Request{Operation: "network-outbound", Socket: "tcp", Port: port})
 	case "send by UDP":
 		all = append(all, Request{Operation: "network-outbound", Socket: "ip"})
+	case "read below":
+		ask("file-read-data", path.Join(c.Path, c.To), true)
+	case "process arguments":
+		all = append(all, Request{Operation: "sysctl-read", Name: "kern.procargs2"})
+	case "signal":
+		all = append(all, Request{Operation: "signal", Others: true})
+	case "trace", "task":
+		all = append(all, Request{Operation: "mach-priv-task-port", Others: true})
 	case "look up":
 		all = append(all, Request{Operation: "mach-lookup", Name: c.Path})
 	case "sysctl":
