@@ -111,7 +111,7 @@ func (p *Profile) Opens(path string, a Access) bool {
 		return false
 	}
 	for _, r := range p.Rules {
-		if Contains(r.Path, path) && !p.moved(r.Path) {
+		if p.applies(r, path) && !p.moved(r.Path) {
 			a &^= r.Access
 		}
 	}

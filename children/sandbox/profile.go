@@ -44,7 +44,7 @@ type Profile struct {
 	Rules     []Rule   // sorted by path, one for each: see Sorted
 	Places    []Place  // sorted by path: see Watch
 	Except    string   // is opened by no rule around it; "": nothing is excepted. See the package
-	Withheld  []string // likewise, where the kernel can except more than one: see Kernel.Excepts
+	Withheld  []string // no rule around one opens it, nor what lies in it; for a kernel that can hold that: see Kernel.Excepts
 	Unbounded bool     // files are not confined; then Rules mean nothing
 	Network   Network
 	Sockets   bool // unix sockets other than connected pairs
@@ -96,7 +96,7 @@ func (p *Profile) AccessAt(path string) (a Access) {
 		return 0
 	}
 	for _, r := range p.Rules {
-		if Contains(r.Path, path) {
+		if p.applies(r, path) {
 			a |= r.Access
 		}
 	}
@@ -104,8 +104,11 @@ func (p *Profile) AccessAt(path string) (a Access) {
 }
 
 // excepts reports whether a path is what no rule opens, or lies below.
-func (p *Profile) excepts(path string) bool {
-	return p.Except != "" && Contains(p.Except, path) || slices.ContainsFunc(p.Withheld, func(w string) bool { return Contains(w, path) })
+func (p *Profile) excepts(path string) bool { return p.Except != "" && Contains(p.Except, path) }
+
+// applies reports whether a rule is about a path.
+func (p *Profile) applies(r Rule, path string) bool {
+	return Contains(r.Path, path) && !slices.ContainsFunc(p.Withheld, func(w string) bool { return Contains(r.Path, w) && Contains(w, path) })
 }
 
 // RulesAroundExcept are the rules of directories that what is excepted lies in.
@@ -126,7 +129,7 @@ func (p *Profile) Covers(o *Profile) bool {
 		return false
 	case p.Unbounded || o.Unbounded:
 		return p.Unbounded
-	case slices.ContainsFunc(p.Withheld, func(w string) bool { return !o.excepts(w) }):
+	case slices.ContainsFunc(p.Withheld, func(w string) bool { return !slices.Contains(o.Withheld, w) }):
 		return false
 	}
 	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })

@@ -9,7 +9,7 @@ func (p *Profile) seatbelt(find func(path string) (at seatbelt.Name, dir bool)) 
 	for _, r := range p.Rules {
 		at, dir := find(r.Path)
 		switch {
-		case p.moved(r.Path) || at.Missing != "":
+		case p.excepts(r.Path) || p.moved(r.Path) || at.Missing != "":
 		case r.Path == Terminals.Path:
 			policy.Terminals = true
 		default:

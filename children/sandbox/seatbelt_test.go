@@ -12,7 +12,7 @@ import (
 func TestProfileInSeatbelt(t *testing.T) {
 	t.Parallel()
 	d := seatbelttest.NewDisk()
-	d.Add("REGULAR-FILE", "/Users/me/p/file", "/Users/me/p/kept", "/Users/me/p/state/x", "/Users/me/note", "/Users/me/tool/run", "/Users/me/.ssh/id")
+	d.Add("REGULAR-FILE", "/Users/me/p/file", "/Users/me/p/kept/x", "/Users/me/p/kept/own", "/Users/me/p/state/x", "/Users/me/p/state/own", "/Users/me/note", "/Users/me/tool/run", "/Users/me/.ssh/id")
 	d.Add("CHARACTER-DEVICE", "/dev/null", Terminals.Path, "/dev/ttys004")
 	find := func(path string) (seatbelt.Name, bool) {
 		switch path {
@@ -24,7 +24,7 @@ func TestProfileInSeatbelt(t *testing.T) {
 		return seatbelt.Name{Path: path}, d.Kind(path) == "DIRECTORY"
 	}
 	p := &Profile{
-		Rules:    []Rule{{"/Users/me/gone", Read | Write}, {"/Users/me/note", Read | Write}, {"/Users/me/p", Read | Write | Execute}, {"/Users/me/tool", Read | Execute}, {"/dev/null", Read | Write | Device}, Terminals},
+		Rules:    []Rule{{"/Users/me/gone", Read | Write}, {"/Users/me/note", Read | Write}, {"/Users/me/p", Read | Write | Execute}, {"/Users/me/p/kept/own", Read}, {"/Users/me/p/state/own", Read}, {"/Users/me/tool", Read | Execute}, {"/dev/null", Read | Write | Device}, Terminals},
 		Withheld: []string{"/Users/me/p/kept", "/Users/me/p/later"}, Except: "/Users/me/p/state", Network: Network{Ports: []uint16{443}},
 	}
 	text, err := p.seatbelt(find)
@@ -43,7 +43,7 @@ func TestProfileInSeatbelt(t *testing.T) {
 		{"read", "/Users/me/p/file", true}, {"write", "/Users/me/p/file", true}, {"run", "/Users/me/p/file", true}, {"create", "/Users/me/p/new", true},
 		{"read", "/Users/me/note", true}, {"write", "/Users/me/note", true}, {"remove", "/Users/me/note", false}, {"run", "/Users/me/note", false},
 		{"run", "/Users/me/tool/run", true}, {"write", "/Users/me/tool/run", false}, {"ioctl", "/dev/null", true}, {"write", "/dev/ttys004", true}, {"connect", "443", true}, {"connect", "80", false},
-		{"read", "/Users/me/p/kept", false}, {"create", "/Users/me/p/Later", false}, {"read", "/Users/me/p/state/x", false}, {"read", "/Users/me/.ssh/id", false}, {"create", "/Users/me/gone", false}, {"list", "/Users/me", false},
+		{"list", "/Users/me/p/kept", false}, {"read", "/Users/me/p/kept/x", false}, {"read", "/Users/me/p/kept/own", true}, {"write", "/Users/me/p/kept/own", false}, {"read", "/Users/me/p/state/own", false}, {"create", "/Users/me/p/Later", false}, {"read", "/Users/me/p/state/x", false}, {"read", "/Users/me/.ssh/id", false}, {"create", "/Users/me/gone", false}, {"list", "/Users/me", false},
 	} {
 		if got := m.Allows(seatbelttest.Call{Do: tc.do, Path: tc.path}); got != tc.want {
 			t.Errorf("%s %s: %t", tc.do, tc.path, got)
@@ -55,9 +55,8 @@ func TestProfileInSeatbelt(t *testing.T) {
 	if text, err := (&Profile{Rules: []Rule{{"/" + strings.Repeat("x", 1024), Read}}}).seatbelt(find); err == nil {
 		t.Errorf("a path that cannot be written made %q", text)
 	}
-	wider := *p
-	wider.Withheld = nil
-	if p.Covers(&wider) || !wider.Covers(p) || p.Equal(&wider) {
+	wider := &Profile{Rules: []Rule{{"/Users/me/p", Read}}}
+	if p = (&Profile{Rules: wider.Rules, Withheld: []string{"/Users/me/p/kept"}}); p.Covers(wider) || !wider.Covers(p) || p.Equal(wider) {
 		t.Error("a Profile that withholds less is not wider")
 	}
 }

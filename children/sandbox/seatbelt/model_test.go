@@ -242,19 +242,21 @@ func TestWhatEachPartHolds(t *testing.T) {
 		with, without policy
 		does          call
 	}{
-		"ports":             {policy{Ports: []uint16{443}}, policy{Ports: []uint16{80}}, call{"connect", "443", ""}},
-		"the network":       {policy{Network: true}, policy{Ports: []uint16{80}}, call{"send by UDP", "", ""}},
-		"names of hosts":    {policy{Network: true}, policy{}, call{"connect socket", "/var/run/mDNSResponder", ""}},
-		"one socket":        {policy{Sockets: []string{"/tmp/agent.sock"}}, policy{Sockets: []string{"/tmp/agent"}}, call{"connect socket", "/tmp/agent.sock", ""}},
-		"all sockets":       {policy{AllSockets: true}, policy{Network: true}, call{"connect socket", "/tmp/agent.sock", ""}},
-		"terminals":         {policy{Terminals: true}, policy{}, call{"write", "/dev/ttys001", ""}},
-		"new terminals":     {policy{Terminals: true}, policy{}, call{"ask", "pseudo-tty", ""}},
-		"all files":         {policy{Unbounded: true}, policy{}, call{"write", "/Users/me/.ssh/id_ed25519", ""}},
-		"what is closed":    {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me/.ssh"}}}, call{"read", "/Users/me/.ssh/id_ed25519", ""}},
-		"what holds it":     {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me/.ssh"}}}, call{"rename", "/Users/me", "/Users/you"}},
-		"what may come":     {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me", Missing: "new"}}}, call{"create", "/Users/me/NEW", ""}},
-		"the system":        {policy{Areas: []area{read("/")}}, policy{Areas: []area{read("/System")}}, call{"read", "/System/Volumes/Data/Users/me/.ssh/id_ed25519", ""}},
-		"in what is closed": {policy{Areas: []area{all("/Users/me")}}, policy{Areas: []area{all("/Users/me/project")}, Closed: []name{{Path: "/Users/me"}}}, call{"read", "/Users/me/project/main.go", ""}},
+		"ports":                       {policy{Ports: []uint16{443}}, policy{Ports: []uint16{80}}, call{"connect", "443", ""}},
+		"the network":                 {policy{Network: true}, policy{Ports: []uint16{80}}, call{"send by UDP", "", ""}},
+		"names of hosts":              {policy{Network: true}, policy{}, call{"connect socket", "/var/run/mDNSResponder", ""}},
+		"one socket":                  {policy{Sockets: []string{"/tmp/agent.sock"}}, policy{Sockets: []string{"/tmp/agent"}}, call{"connect socket", "/tmp/agent.sock", ""}},
+		"all sockets":                 {policy{AllSockets: true}, policy{Network: true}, call{"connect socket", "/tmp/agent.sock", ""}},
+		"terminals":                   {policy{Terminals: true}, policy{}, call{"write", "/dev/ttys001", ""}},
+		"new terminals":               {policy{Terminals: true}, policy{}, call{"ask", "pseudo-tty", ""}},
+		"all files":                   {policy{Unbounded: true}, policy{}, call{"write", "/Users/me/.ssh/id_ed25519", ""}},
+		"what is closed":              {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me/.ssh"}}}, call{"read", "/Users/me/.ssh/id_ed25519", ""}},
+		"what holds it":               {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me/.ssh"}}}, call{"rename", "/Users/me", "/Users/you"}},
+		"what may come":               {policy{Areas: []area{all("/")}}, policy{Areas: []area{all("/")}, Closed: []name{{Path: "/Users/me", Missing: "new"}}}, call{"create", "/Users/me/NEW", ""}},
+		"the system":                  {policy{Areas: []area{read("/")}}, policy{Areas: []area{read("/System")}}, call{"read", "/System/Volumes/Data/Users/me/.ssh/id_ed25519", ""}},
+		"what is closed itself":       {policy{Areas: []area{all("/Users/me/project")}}, policy{Areas: []area{all("/Users/me/project")}, Closed: []name{{Path: "/Users/me/project"}}}, call{"read", "/Users/me/project/main.go", ""}},
+		"an area in what is closed":   {policy{Areas: []area{all("/Users/me"), all("/Users/me/project")}, Closed: []name{{Path: "/Users/me/project"}, {Path: "/Users/me/outside"}}, Network: true}, policy{}, call{"write", "/Users/me/project-two/x", ""}},
+		"what lies in what is closed": {policy{Areas: []area{all("/Users/me"), all("/Users/me/project/src")}, Closed: []name{{Path: "/Users/me/project"}}}, policy{Areas: []area{all("/Users/me")}, Closed: []name{{Path: "/Users/me/project"}}}, call{"write", "/Users/me/project/src/a.go", ""}},
 	} {
 		for _, m := range machines(t, tc.with, disk()) {
 			if !m.Allows(seatbelttest.Call(tc.does)) {
@@ -312,11 +314,10 @@ func TestPoliciesAtRandom(t *testing.T) {
 			if !below(a, at) {
 				continue
 			}
-			read, write, move = true, write || a.Write, move || a.Write && a.Dir && a.Path != at
-		}
-		for _, c := range p.Closed {
-			if c.Path == at || strings.HasPrefix(at, c.Path+"/") {
-				read, write, move = false, false, false
+			if !slices.ContainsFunc(p.Closed, func(c seatbelt.Name) bool {
+				return below(a, c.Path) && (c.Path == at || strings.HasPrefix(at, c.Path+"/"))
+			}) {
+				read, write, move = true, write || a.Write, move || a.Write && a.Dir && a.Path != at
 			}
 		}
 		for _, m := range machines(t, p, d) {
@@ -326,7 +327,9 @@ func TestPoliciesAtRandom(t *testing.T) {
 				}
 			}
 			dir := path.Dir(at)
-			if m.Allows(seatbelttest.Call(call{"rename", dir, dir + " moved"})) && slices.ContainsFunc(p.Closed, func(c seatbelt.Name) bool { return c.Path == dir || strings.HasPrefix(c.Path, dir+"/") }) {
+			if !slices.ContainsFunc(p.Areas, func(a area) bool {
+				return a.Dir && slices.ContainsFunc(p.Closed, func(c seatbelt.Name) bool { return strings.HasPrefix(a.Path, c.Path+"/") })
+			}) && m.Allows(seatbelttest.Call(call{"rename", dir, dir + " moved"})) && slices.ContainsFunc(p.Closed, func(c seatbelt.Name) bool { return c.Path == dir || strings.HasPrefix(c.Path, dir+"/") }) {
 				t.Fatalf("%s is moved, and what is closed lies there: %+v", dir, p)
 			}
 		}

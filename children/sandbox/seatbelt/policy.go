@@ -11,7 +11,7 @@ import (
 // A Policy is what a process may do. The zero Policy opens nothing.
 type Policy struct {
 	Areas     []Area
-	Closed    []Name // no area opens one, nor what lies in it; and no directory on the way to it is moved or removed
+	Closed    []Name // no area opens one that it holds or is, nor what lies in it; and no directory on the way to it is moved or removed
 	Unbounded bool   // files are not held; then Areas and Closed mean nothing
 
 	Network    bool     // all addresses
@@ -202,13 +202,13 @@ func (p Policy) files(w *writer) {
 	w.allow(moves, move)
 }
 
-// within are the closed names in an area; nil if the area lies in one of them.
+// within are the closed names in an area; nil if the area is one of them. An area that lies in one opens: it was meant to.
 func (p Policy) within(a Area) []Name {
 	found := []Name{}
 	for _, c := range p.Closed {
 		for _, c.Path = range spellings(c.Path) {
 			switch {
-			case c.Missing == "" && contains(c.Path, a.Path):
+			case c.Missing == "" && c.Path == a.Path:
 				return nil
 			case a.Dir && contains(a.Path, c.Path):
 				found = append(found, c)
