@@ -3,9 +3,10 @@
 // A [Profile] says what a confined process and all that it starts may do: paths with
 // an [Access], the network, unix sockets. [Base] is what every program needs. A
 // [Kernel] tells what this system can enforce, and [Kernel.Lacks] what it cannot.
-// [Prepare] makes a [Ruleset] of a Profile, and [Ruleset.Enter] confines the calling
+// [Prepare] makes a [Ruleset] of a Profile. On Linux Ruleset.Enter confines the calling
 // thread: whoever starts a process there has confined it. There is no other program in
-// between, no setuid and no container.
+// between, no setuid and no container. On macOS Ruleset.Wrap returns the command line that
+// starts a program confined.
 //
 // # How it is enforced
 //
@@ -13,7 +14,8 @@
 // NO_NEW_PRIVS, by a seccomp filter that everybody has who is confined (mounts, setuid
 // bits, flags of files, clone3, unix sockets, what passes by Landlock's rules on ports, what
 // programs share without a path, limits of other processes), and by giving up every
-// capability. Elsewhere nothing is enforced, and Kernel says so. Package process
+// capability. On macOS by Seatbelt: package seatbelt writes the profile, and package proof
+// has tried before whether it holds. Elsewhere nothing is enforced, and Kernel says so. Package process
 // gives who is confined a session of its own, without a terminal.
 //
 // Rules are added and never taken away: Landlock cannot except a directory from one
