@@ -37,8 +37,8 @@ var Bin struct {
 	hubError error // why there is no mcphub binary
 }
 
-// root is the folder of the module.
-var root string
+// root is the folder of the module: go test starts the tests in e2e/PACKAGE.
+var root, errRoot = filepath.Abs(filepath.Join("..", ".."))
 
 // Source is the path of something in the source tree.
 func Source(elem ...string) string { return filepath.Join(append([]string{root}, elem...)...) }
@@ -76,8 +76,8 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	var err error
-	if root, err = filepath.Abs(filepath.Join("..", "..")); err != nil { // go test starts them in e2e/PACKAGE
+	err := errRoot
+	if err != nil {
 		return fail(err)
 	}
 	if Bin.Dir = os.Getenv(programsVariable); Bin.Dir == "" {
