@@ -130,9 +130,12 @@ func WithAs(ctx context.Context, cfg hub.Config, log zerolog.Logger, name string
 			result = do(ctx, s)
 		}
 		outcome <- result
+		// Each side reads the end of what the other writes. Windows may not wake a Read of a pipe that is closed under it.
+		_ = fromClient.Close()
+		err := <-served
 		stop()
 		<-clientDone
-		return <-served
+		return err
 	})
 	select {
 	case result := <-outcome:
