@@ -86,12 +86,11 @@ func tell(t *testing.T, what string, of int, all []outcome) {
 func (m *machine) judge(t *testing.T, name string, attacks, honest []call) (bad, good []outcome) {
 	t.Helper()
 	p := projects[name]
-	args := []string{"serve", "--log-level", "error", "--config", m.configure(t, name)}
 	var roots ide.Roots
 	if p.uri != "" {
 		roots = ide.Result(fmt.Sprintf(`{"roots":[{"uri":%q,"name":%q}]}`, p.uri, name))
 	}
-	c := m.start(t, p.root, roots, `C:\tools\mcphub.exe`, args...)
+	c := m.serve(t, p.root, roots, m.configure(t, name))
 	defer func() {
 		if e := c.Close(bounds.Patience); e.Code != 0 || e.Killed || e.Held {
 			t.Errorf("%s: the hub ends with %+v: %s", name, e, c.Stderr())

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,8 @@ type machine struct {
 	dir  string   // the scratch, which ends with the tests
 	wine string   // the program
 	env  []string // of each process
+
+	keeper *exec.Cmd // runs for as long as the tests
 }
 
 // made is the machine of all tests, or the error that keeps it from being made.
@@ -87,15 +90,25 @@ func (m *machine) make(wine, linker, dlltool string) (err error) {
 			return fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
 		}
 	}
-	return nil
+	// While one program runs, Wine keeps its services: each start is faster, and a test starts no process but its own.
+	m.keeper = exec.Command(wine, `C:\tools\witness.exe`, "hold")
+	m.keeper.Dir, m.keeper.Env = m.dir, m.env
+	return errors.Join(m.keeper.Start(), m.linux(wine, "cmd", "/c", "ver"))
 }
 
-// linux runs a program of Linux to its end.
+// linux runs a program of Linux to its end. It writes to a file and not to a pipe, which the services of Wine would keep open.
 func (m *machine) linux(name string, args ...string) error {
+	file := filepath.Join(m.dir, "said")
+	said, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer said.Close()
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env = m.dir, m.env
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %q: %w\n%s", name, args, err, said)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = m.dir, m.env, said, said
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(file)
+		return fmt.Errorf("%s %q: %w\n%s", name, args, err, text)
 	}
 	return nil
 }
@@ -175,10 +188,14 @@ func (m *machine) write(windows, text string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
-// start runs a program of Windows in a directory, with streams of a client.
-func (m *machine) start(t *testing.T, dir string, roots ide.Roots, program string, args ...string) *ide.Client {
+// hub is the program under test.
+const hub = `C:\tools\mcphub.exe`
+
+// serve starts a hub in a directory, as a client whose roots these are; nil is a client that gives none. more is laid over the environment.
+func (m *machine) serve(t *testing.T, dir string, roots ide.Roots, config string, more ...string) *ide.Client {
 	t.Helper()
-	o := ide.Options{Command: m.wine, Args: append([]string{program}, args...), Dir: m.path(dir), Env: m.env, Roots: roots}
+	o := ide.Options{Command: m.wine, Args: []string{hub, "serve", "--log-level", "error", "--config", config},
+		Dir: m.path(dir), Env: append(slices.Clip(m.env), more...), Roots: roots}
 	if roots == nil {
 		o.Capabilities = `{}`
 	}
@@ -194,10 +211,11 @@ func end() error {
 	if made.dir == "" {
 		return nil
 	}
-	stop := exec.Command("wineserver", "-k")
+	stop := exec.Command("wineserver", "-k") // it waits until all have ended
 	stop.Env = made.env
 	_ = stop.Run() // it fails if nothing runs
-	wait := exec.Command("wineserver", "-w")
-	wait.Env = made.env
-	return errors.Join(wait.Run(), os.RemoveAll(made.dir))
+	if made.keeper != nil {
+		_ = made.keeper.Wait() // it was killed
+	}
+	return os.RemoveAll(made.dir)
 }
