@@ -33,6 +33,7 @@ type place struct {
 	config string // hub.json
 	root   string
 	mark   string // in the environment of each process
+	log    string // what Wine writes of files, for tests that have it do so
 }
 
 // at gives a test its place, whose hub.json has these servers. The state folder is cleared first.

@@ -71,6 +71,7 @@ type call struct {
 	arguments string // JSON
 	class     string
 	opens     string // what an attack would open
+	may       bool   // it may reach the server
 }
 
 func (c call) String() string {
