@@ -111,7 +111,7 @@ func looksIn(t *testing.T, log string) (looks []string, files int) {
 // foreignArguments sends calls that name shares.
 func foreignArguments(p *place, s *spelling, n int) {
 	c := p.client(ide.Result(`{"roots":[{"uri":"file:///c%3A/starts/` + p.name + `"}]}`))
-	defer p.ends(c)
+	defer p.ends(c, bounds.Patience)
 	ctx, cancel := context.WithTimeout(context.Background(), bounds.Patience)
 	defer cancel()
 	if _, err := c.Initialize(ctx); err != nil {
@@ -153,7 +153,7 @@ func foreignRoots(p *place, s *spelling, n int) {
 	text, err := json.Marshal(map[string]any{"roots": roots})
 	world.Must(p.t, err)
 	c := p.client(ide.Result(string(text)))
-	defer p.ends(c)
+	defer p.ends(c, bounds.Patience)
 	ctx, cancel := context.WithTimeout(context.Background(), bounds.Patience)
 	defer cancel()
 	if _, err := c.Initialize(ctx); err != nil {
@@ -213,7 +213,7 @@ func (p *place) validateAndServe(config map[string]any, serves bool) {
 	if serves {
 		p.call(c, "witness")
 	}
-	if e := c.Close(bounds.Of(atMost)); e.Killed || serves && e.Code != 0 {
+	if e := c.Close(bounds.Patience); e.Killed || serves && e.Code != 0 {
 		p.t.Errorf("it ends with %+v", e)
 	}
 }

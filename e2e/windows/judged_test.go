@@ -36,6 +36,7 @@ type outcome struct {
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	m := onWindows(t)
+	m.forget(t) // a server of an earlier test may write in a project, so that hub.json there would wait for a person
 	attacks, honest := m.table(t, "attacks.tsv", 5), m.table(t, "honest.tsv", 4)
 	if len(attacks) < 400 || len(honest) < 300 {
 		t.Errorf("%d attacks and %d honest calls", len(attacks), len(honest))
@@ -49,8 +50,8 @@ func TestCalls(t *testing.T) {
 		passed = append(passed, slices.DeleteFunc(bad, func(o outcome) bool { return !o.passed })...)
 		refused = append(refused, slices.DeleteFunc(good, func(o outcome) bool { return o.passed })...)
 	}
-	tell(t, "attacks pass", len(attacks), passed)
-	tell(t, "honest calls are refused", len(honest), refused)
+	t.Logf("%d of %d attacks pass: %v", len(passed), len(attacks), classes(passed))
+	t.Logf("%d of %d honest calls are refused: %v", len(refused), len(honest), classes(refused))
 	seen := map[string]bool{}
 	for _, o := range passed {
 		seen[o.arguments] = true
@@ -66,20 +67,21 @@ func TestCalls(t *testing.T) {
 	if len(tolerated) > 3 {
 		t.Errorf("%d attacks are tolerated", len(tolerated))
 	}
+	for _, o := range refused {
+		t.Logf("an honest call is refused: %s\n\t%s: %s", o.call, o.class, strings.ReplaceAll(o.answer, "\n", "\n\t"))
+	}
 	if len(refused)*100 > len(honest)*refusedOfHundred {
 		t.Errorf("%d of %d honest calls are refused", len(refused), len(honest))
 	}
 }
 
-// tell logs the outcomes, with a count of each class.
-func tell(t *testing.T, what string, of int, all []outcome) {
+// classes counts outcomes by class.
+func classes(all []outcome) map[string]int {
 	count := map[string]int{}
-	var text strings.Builder
 	for _, o := range all {
 		count[o.class]++
-		fmt.Fprintf(&text, "\n%s\t%s\t%s\n\t%s", o.call, o.class, o.opens, strings.ReplaceAll(o.answer, "\n", "\n\t"))
 	}
-	t.Logf("%d of %d %s: %v%s", len(all), of, what, count, text.String())
+	return count
 }
 
 // judge sends the attacks and the honest calls of one project through one hub.

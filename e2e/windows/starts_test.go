@@ -40,7 +40,7 @@ type place struct {
 func at(t *testing.T, name string, servers map[string]any) *place {
 	t.Helper()
 	m := onWindows(t)
-	world.Must(t, os.RemoveAll(m.path(state)))
+	m.forget(t)
 	p := &place{machine: m, t: t, name: name, config: `C:\config\` + name + `\hub.json`, root: `C:\starts\` + name, mark: "MCPHUB_TEST_PLACE=" + name}
 	text, err := json.MarshalIndent(map[string]any{"mcpServers": servers}, "", "  ")
 	world.Must(t, errors.Join(err, m.write(p.config, string(text)), m.write(p.root+`\README.md`, "text\n")))
@@ -50,6 +50,12 @@ func at(t *testing.T, name string, servers map[string]any) *place {
 		}
 	})
 	return p
+}
+
+// forget clears the state folder.
+func (m *machine) forget(t *testing.T) {
+	t.Helper()
+	world.Must(t, os.RemoveAll(m.path(state)))
 }
 
 // server is an entry for the witness, which records its calls under a name.
@@ -86,10 +92,10 @@ func (p *place) call(c *ide.Client, server string) {
 	}
 }
 
-// ends wants a hub to end by the end of its input, and nothing to be left.
-func (p *place) ends(c *ide.Client) {
+// ends wants a hub to end well by the end of its input, in some time.
+func (p *place) ends(c *ide.Client, within time.Duration) {
 	p.t.Helper()
-	if e := c.Close(bounds.Of(atMost)); e.Code != 0 || e.Killed || e.Held {
+	if e := c.Close(within); e.Code != 0 || e.Killed || e.Held {
 		p.t.Errorf("it ends with %+v: %s", e, c.Stderr())
 	}
 }
@@ -97,7 +103,7 @@ func (p *place) ends(c *ide.Client) {
 // leaves wants nothing to run that was started from this place.
 func (p *place) leaves() {
 	p.t.Helper()
-	if !bounds.Within(bounds.Of(atMost), func() bool { return len(p.processes("")) == 0 }) {
+	if !bounds.Within(bounds.Patience, func() bool { return len(p.processes("")) == 0 }) {
 		p.t.Errorf("it leaves %v", p.processes(""))
 	}
 }
@@ -132,7 +138,7 @@ func TestAHubEndsWithItsInput(t *testing.T) {
 	if kept, err := filepath.Glob(p.path(state + `\*`)); len(kept) == 0 || err != nil {
 		t.Errorf("the state folder: %v %v", kept, err)
 	}
-	p.ends(c)
+	p.ends(c, bounds.Of(atMost))
 	p.leaves()
 }
 
@@ -150,7 +156,7 @@ func TestAHubEndsThoughAServerHangs(t *testing.T) {
 	if n := len(p.processes("witness.exe")); n != 3 {
 		t.Errorf("%d servers run, want 2 and what one has started", n)
 	}
-	p.ends(c)
+	p.ends(c, bounds.Of(atMost))
 	p.leaves()
 }
 
@@ -180,7 +186,7 @@ func TestAServerThatIsKilledIsStartedAgain(t *testing.T) {
 	if n := p.recorded(t, "killed"); n != 2 {
 		t.Errorf("the servers have %d calls", n)
 	}
-	p.ends(c)
+	p.ends(c, bounds.Patience)
 	p.leaves()
 }
 
@@ -206,9 +212,9 @@ func TestTwoHubsAtATime(t *testing.T) {
 	one, other := p.serve(), p.serve()
 	p.call(one, "witness")
 	p.call(other, "witness")
-	p.ends(one)
+	p.ends(one, bounds.Patience)
 	p.call(other, "witness")
-	p.ends(other)
+	p.ends(other, bounds.Patience)
 	p.leaves()
 	if n := p.recorded(t, "two"); n != 3 {
 		t.Errorf("the servers have %d calls", n)
@@ -238,7 +244,7 @@ func TestServersOfEachKindStart(t *testing.T) {
 	if n := p.recorded(t, "kinds"); n != len(servers) {
 		t.Errorf("the servers have %d calls", n)
 	}
-	p.ends(c)
+	p.ends(c, bounds.Patience)
 	p.leaves()
 }
 

@@ -4,5 +4,7 @@
 // Its first argument gives it one bad habit: hang answers no call, and outlives the end of its input; spawn starts a process that never ends
 // by itself.
 //
+// After look it prints what kind of file each path is, and ends.
+//
 // The record has one writer: the goroutine that reads the input.
 package main

@@ -39,9 +39,25 @@ func main() {
 	if len(os.Args) > 1 {
 		habit = os.Args[1]
 	}
+	if habit == "look" {
+		look(os.Args[2:])
+		return
+	}
 	if err := run(habit); err != nil {
 		fmt.Fprintln(os.Stderr, "witness:", err)
 		os.Exit(1)
+	}
+}
+
+// look prints what kind of file each path is.
+func look(paths []string) {
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil {
+			fmt.Println(path, err)
+			continue
+		}
+		fmt.Println(path, info.Mode().Type())
 	}
 }
 
