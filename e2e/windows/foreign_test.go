@@ -84,10 +84,10 @@ func (p *place) client(roots ide.Roots, more ...string) *ide.Client {
 	return c
 }
 
-// look is a share in the log, whose backslashes are doubled there.
-var look = regexp.MustCompile(`(?i)\\\\\?\?\\\\UNC\\\\`)
+// look is a share in the log, by its plain name or by that of the device. Backslashes are doubled there.
+var look = regexp.MustCompile(`(?i)\\\\(\?\?\\\\UNC|Device\\\\(Mup|LanmanRedirector))\\\\`)
 
-// looksIn gives the lines of a log that name a share, and the number of lines that name a file.
+// looksIn gives the lines of a log that name a share of a server that no root names, and the number of lines that name a file.
 func looksIn(t *testing.T, log string) (looks []string, files int) {
 	t.Helper()
 	f, err := os.Open(log)
@@ -100,7 +100,7 @@ func looksIn(t *testing.T, log string) (looks []string, files int) {
 		if strings.Contains(line, `\\??\\`) {
 			files++
 		}
-		if look.MatchString(line) {
+		if look.MatchString(line) && !strings.Contains(line, named) {
 			looks = append(looks, line)
 		}
 	}
@@ -140,13 +140,20 @@ func foreignCalls(t *testing.T, c *ide.Client, s *spelling, n int) {
 	}
 }
 
-// foreignRoots answers with roots that are shares, beside one that is none, and makes calls below each.
+// named is a server that a root names. The hub looks at it.
+const named = "named.foreign.example"
+
+// namesServer fits a root that is a share: the hub takes it, and looks at its server.
+var namesServer = regexp.MustCompile(`(?i)^file://[^/\\@:?%\[ ]+(/|$)`)
+
+// foreignRoots answers with roots that are no shares for the hub but may be for others, beside two that it takes, one of which is a share. It
+// makes calls that name other servers.
 func foreignRoots(p *place, s *spelling, n int) {
-	roots := []map[string]string{{"uri": "file:///c%3A/starts/" + p.name}}
+	roots := []map[string]string{{"uri": "file:///c%3A/starts/" + p.name}, {"uri": "file://" + named + "/share"}}
 	for range n {
-		uri := s.uri()
-		if s.IntN(4) == 0 {
-			uri = s.share()
+		uri := s.one(s.uri(), s.uri(), s.share())
+		for namesServer.MatchString(uri) {
+			uri = s.uri()
 		}
 		roots = append(roots, map[string]string{"uri": uri, "name": "x"})
 	}
@@ -160,6 +167,7 @@ func foreignRoots(p *place, s *spelling, n int) {
 		p.t.Fatal(err)
 	}
 	p.call(c, "witness")
+	foreignCalls(p.t, c, s, 50)
 }
 
 // foreignConfiguration names shares at each place of hub.json that takes a path, and has validate and serve read it. With a policy that names
