@@ -311,7 +311,7 @@ func (m *memory) look() error {
 	if now == m.read {
 		return nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := atomicfile.Read(file)
 	if err != nil {
 		return err
 	}
@@ -423,7 +423,7 @@ func (m *memory) sweep(file string) bool {
 		return false
 	}
 	m.swept = time.Now()
-	text, err := os.ReadFile(file)
+	text, err := atomicfile.Read(file)
 	if err != nil {
 		return false
 	}
@@ -448,7 +448,7 @@ func without(file string, gone map[string]bool) error {
 		return err
 	}
 	defer unlock()
-	text, err := os.ReadFile(file)
+	text, err := atomicfile.Read(file)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ func scratch(host confinement.Host) (shelter, error) {
 		return shelter{dir, ""}, nil
 	}
 	shell := filepath.Join(base, "npm-shell")
-	if old, err := os.ReadFile(shell); err == nil && string(old) == npmShell && host.IsProgram(shell) {
+	if old, err := atomicfile.Read(shell); err == nil && string(old) == npmShell && host.IsProgram(shell) {
 		return shelter{dir, shell}, nil
 	}
 	if err := atomicfile.Write(shell, []byte(npmShell), 0o700); err != nil {

@@ -93,7 +93,7 @@ func (c cache) readFile(path string) ([]byte, error) {
 	} else if !fi.Mode().IsRegular() {
 		return nil, errors.New("it is no regular file")
 	}
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/config/keys"
@@ -248,7 +249,7 @@ func (l *serverLog) news(path string, each func(line []byte)) error {
 		_ = end.file.Close()
 		delete(l.read, path)
 	}
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/exit"
@@ -25,7 +26,7 @@ func hubFile(named string) (path string, text []byte, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return "", nil, exit.Failed(err)
 	}
-	text, err = os.ReadFile(path)
+	text, err = atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}

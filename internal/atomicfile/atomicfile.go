@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,6 +31,17 @@ func WriteHint(path string, data []byte, mode fs.FileMode) error {
 	return write(path, data, mode, false)
 }
 
+// Read reads a whole file, and lets others replace the file meanwhile.
+func Read(path string) ([]byte, error) {
+	defer holdOff()()
+	f, err := Open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(f)
+}
+
 func write(path string, data []byte, mode fs.FileMode, sync bool) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, Prefix+"*") // mode 0600
@@ -44,7 +56,7 @@ func write(path string, data []byte, mode fs.FileMode, sync bool) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())

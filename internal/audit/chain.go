@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"mcphub/internal/atomicfile"
 )
 
 // KindRecovered is the line of chain.jsonl for a log whose process ended
@@ -182,7 +184,7 @@ func (c *chain) logEnd(id string, file *os.File) (ending, error) {
 	}
 	paths := all[id]
 	for i := len(paths) - 2; i >= 0 && end.number == 0; i-- {
-		before, err := os.Open(paths[i])
+		before, err := atomicfile.Open(paths[i], 0)
 		if err != nil {
 			return end, err
 		}

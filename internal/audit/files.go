@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"mcphub/internal/atomicfile"
 )
 
 // LogFiles lists the paths of the files of each log, in the order written.
@@ -44,7 +46,7 @@ func LogFiles(dir string) (map[string][]string, error) {
 // firstNumber reads the number of the first whole line of a file. The times in
 // the names do not tell the order: the clock may have been set back.
 func firstNumber(path string) (uint64, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/ownership"
 )
 
@@ -114,7 +115,7 @@ func (c *chain) resumable(id string) (link, bool) {
 	if err != nil {
 		return link{}, false
 	}
-	file, err := os.Open(filepath.Join(c.dir, id+LogEnding))
+	file, err := atomicfile.Open(filepath.Join(c.dir, id+LogEnding), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return link{head: zeros}, known == nil
 	}

@@ -91,7 +91,7 @@ func (p Place) Read() (string, error) {
 	if !info.Mode().IsRegular() { // a pipe would wait for somebody to write
 		return "", p.bad("is no regular file")
 	}
-	f, err := os.Open(p.file)
+	f, err := atomicfile.Open(p.file, 0)
 	if err != nil {
 		return "", err
 	}

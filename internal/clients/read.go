@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 )
@@ -96,7 +97,7 @@ func Read(c *Profile, e Env) (Inventory, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path, 0)
 	if err != nil {
 		return nil, err
 	}

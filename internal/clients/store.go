@@ -136,7 +136,7 @@ func (s *Store) apply(c *Profile, f *FileEdit) error {
 func (s *Store) load(client, file string) (record, error) {
 	r := record{Client: client, File: file}
 	path := s.recordPath(client, file)
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, nil
 	}
@@ -205,7 +205,7 @@ func (s *Store) changed() ([]recordedFile, error) {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(s.Dir, e.Name()))
+		data, err := atomicfile.Read(filepath.Join(s.Dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}

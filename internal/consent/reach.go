@@ -281,7 +281,7 @@ const maxRecord = 16 << 20
 // readRecord reads the file of a Reach. A server that is served the home folder may put something else in the
 // place of a copy: a pipe without a writer, or a file without an end.
 func readRecord(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := atomicfile.Open(path, syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}

@@ -235,7 +235,7 @@ func missing(err error) bool {
 }
 
 func readItem(path string) (*storedItem, error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/admin"
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -218,7 +219,7 @@ func (e *examination) access() {
 		return
 	}
 	abs := e.absoluteConfig()
-	text, _ := os.ReadFile(path) // what cannot be read shows no secret
+	text, _ := atomicfile.Read(path) // what cannot be read shows no secret
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o022 != 0:

@@ -198,7 +198,7 @@ func asked(path string, open fs.FileInfo, leads func(real string) error) error {
 // readRegular reads a file of bounded size, and nothing that would make it wait. leads
 // may refuse it by where it lies; nil does not.
 func readRegular(path string, most int, leads func(real string) error) ([]byte, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody to write
+	f, err := atomicfile.Open(path, syscall.O_NONBLOCK) // a pipe would wait for somebody to write
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/audit"
 )
 
@@ -85,7 +86,7 @@ func (f *follower) read(id string, files []string, first bool) error {
 		if !first { // it may have been rotated already
 			from = files[0]
 		}
-		file, err := os.Open(from)
+		file, err := atomicfile.Open(from, 0)
 		if err != nil {
 			return err
 		}
@@ -127,10 +128,10 @@ func (f *follower) behind(id string, had os.FileInfo) (*os.File, error) {
 	files := all[id]
 	for i := range len(files) - 1 {
 		if fi, err := os.Stat(files[i]); err == nil && os.SameFile(had, fi) {
-			return os.Open(files[i+1])
+			return atomicfile.Open(files[i+1], 0)
 		}
 	}
-	return os.Open(filepath.Join(f.dir, id+audit.LogEnding))
+	return atomicfile.Open(filepath.Join(f.dir, id+audit.LogEnding), 0)
 }
 
 // drain reads to the end of a file.

@@ -4,7 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"os"
+
+	"mcphub/internal/atomicfile"
 )
 
 // eachLine hands out the lines of files as if they were one: a line that a
@@ -13,7 +14,7 @@ import (
 func eachLine(paths []string, each func(path string, n int, b []byte, whole bool) bool) error {
 	var rest []byte
 	for i, path := range paths {
-		f, err := os.Open(path)
+		f, err := atomicfile.Open(path, 0)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"sort"
 	"time"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/audit"
 )
 
@@ -218,7 +219,7 @@ func (b *backward) older() (bool, error) {
 	if len(b.paths) == 0 {
 		return false, nil
 	}
-	file, err := os.Open(b.paths[len(b.paths)-1])
+	file, err := atomicfile.Open(b.paths[len(b.paths)-1], 0)
 	if err != nil {
 		return false, err
 	}

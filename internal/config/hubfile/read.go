@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"mcphub/internal/atomicfile"
 )
 
 // MaxSize bounds a configuration, in bytes.
@@ -24,7 +26,7 @@ func ReadRegular(path string) ([]byte, error) {
 
 // Read reads a file, or what a pipe brings.
 func Read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path, 0)
 	if err != nil {
 		return nil, err
 	}
