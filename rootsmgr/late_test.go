@@ -120,7 +120,7 @@ func TestLateRoot(t *testing.T) {
 					var names []string
 					for _, r := range d.View().Snapshot.Paths() {
 						rel, _ := filepath.Rel(dir, r)
-						names = append(names, rel)
+						names = append(names, filepath.ToSlash(rel))
 					}
 					return strings.Join(names, " ")
 				}

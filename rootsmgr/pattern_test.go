@@ -68,7 +68,7 @@ func TestPatterns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got = append(got, rel)
+				got = append(got, filepath.ToSlash(rel))
 			}
 			slices.Sort(got)
 			if strings.Join(got, " ") != want.paths {

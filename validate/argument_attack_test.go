@@ -113,7 +113,7 @@ func TestArgumentAttacks(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	for class, list := range argumentAttacks {
 		for _, args := range list {
-			s, err := c.Scan(tool, []byte(w.fill(args)))
+			s, err := c.Scan(tool, w.json(args))
 			if err != nil {
 				t.Errorf("%s: %s: %v", class, args, err)
 				continue
@@ -121,7 +121,7 @@ func TestArgumentAttacks(t *testing.T) {
 			if v := c.Judge(s, w.where(), w.view()); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
-			if !naive(w, w.fill(args)) {
+			if !naive(w, string(w.json(args))) {
 				t.Errorf("%s: the naive check refuses it too", args)
 			}
 		}
@@ -137,7 +137,7 @@ func TestArgumentAttacks(t *testing.T) {
 		`{"run":true,"cli":"x","note":"- see the list"}`, `{"cache":"redis://h/0","img":"ipc","x":"glob:*.go"}`,
 		`{"zz":"{not: json, 'a': 1}","yy":"// a comment {","xx":"[1,2] and [3]","ww":"{\"a\":NaN}"}`,
 	} {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
@@ -294,7 +294,7 @@ func TestCallAttacks(t *testing.T) {
 			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
-			if !naive(w, w.fill(args)) {
+			if !naive(w, string(w.json(args))) {
 				t.Errorf("%s: the naive check refuses it too", args)
 			}
 		}
@@ -384,7 +384,7 @@ func TestOperandsOutside(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	judge := func(cwd, args string) policy.Decision {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		w.must(err)
 		return c.Judge(s, CallContext{Cwd: cwd, Served: w.roots}, w.view()).Decision
 	}
@@ -415,7 +415,7 @@ func TestVectorsThatDelete(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", anyTool)
 	judge := func(args string) *Verdict {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		w.must(err)
 		return c.Judge(s, CallContext{Cwd: w.home, Served: w.roots}, w.view())
 	}

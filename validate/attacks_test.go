@@ -258,7 +258,7 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("code %q is not explained", v.Deciding.Code)
 			}
 		})
-		if naive(w, w.fill(a.args)) {
+		if naive(w, string(w.json(a.args))) {
 			through++
 		}
 	}

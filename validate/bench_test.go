@@ -17,7 +17,7 @@ func benchScan(b *testing.B, def, args string) {
 	w := newWorld(b)
 	c := w.checker()
 	t := w.tool(c, "", def)
-	raw := []byte(w.fill(args))
+	raw := w.json(args)
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -81,7 +81,7 @@ func benchUnder(b *testing.B, roots int, rules []policy.Rule) {
 	}
 	c := w.rules("", rules...)
 	t := w.tool(c, "secure-filesystem-server", `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}}`)
-	raw := []byte(w.fill(`{"path":"{project}/src/main.go"}`))
+	raw := w.json(`{"path":"{project}/src/main.go"}`)
 	var entries []rootsmgr.Entry
 	for i := range roots - 1 {
 		dir := fmt.Sprintf("%s/r%d", w.outside, i)
@@ -140,7 +140,7 @@ func BenchmarkRewrite(b *testing.B) {
 	c := w.checker()
 	t := w.tool(c, fsServer, officialTool)
 	w.roots = []string{w.home + "/given"}
-	raw := []byte(w.fill(`{"path":"file://{home}/given/src/main.go"}`))
+	raw := w.json(`{"path":"file://{home}/given/src/main.go"}`)
 	v, where := w.view(), w.where()
 	b.ReportAllocs()
 	for b.Loop() {

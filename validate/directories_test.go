@@ -100,7 +100,7 @@ func TestServedBeside(t *testing.T) {
 		{`{"name":"run_command","annotations":{"readOnlyHint":true}}`, `{"command":"cd {outside} && touch new.txt"}`, policy.Escalate}, // where it has gone
 		{shellTool, `{"command":"touch new.txt","cwd":"{outside}"}`, policy.Escalate},
 	} {
-		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
+		s, err := c.Scan(w.tool(c, "", e.tool), w.json(e.args))
 		w.must(err)
 		if v := c.Judge(s, where, w.view()); v.Decision != e.want {
 			t.Errorf("%s %s: %v by %q, want %v: %+v", e.tool, e.args, v.Decision, v.Rule, e.want, v.Deciding)
@@ -153,7 +153,7 @@ func TestServedBesideOfAKnownServer(t *testing.T) {
 			if where.Served = e.served; e.served == nil {
 				where.Served = []string{w.project, w.outside}
 			}
-			s, err := c.Scan(w.tool(c, of.server, e.tool), []byte(w.fill(e.args)))
+			s, err := c.Scan(w.tool(c, of.server, e.tool), w.json(e.args))
 			w.must(err)
 			if v := c.Judge(s, where, w.view()); v.Decision != of.want {
 				t.Errorf("%s: %v %q: %v by %q, want %v: %+v", e.name, of.command, of.server, v.Decision, v.Rule, of.want, v.Deciding)

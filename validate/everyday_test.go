@@ -150,7 +150,7 @@ func TestEverydayCalls(t *testing.T) {
 		{"", "json", `{"items":"[1,2,3]","expr":"[a-z]+/[0-9]"}`},
 	} {
 		tool := w.tool(c, e.server, fmt.Sprintf(`{"name":%q}`, e.tool))
-		s, err := c.Scan(tool, []byte(w.fill(e.args)))
+		s, err := c.Scan(tool, w.json(e.args))
 		if err != nil {
 			t.Errorf("%s %s %s: %v", e.server, e.tool, e.args, err)
 			continue

@@ -57,7 +57,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, home: home, project: home + "/project", outside: home + "/outside", hub: home + "/config/hub.json"}
+	w := &world{t: t, home: home, project: filepath.Join(home, "project"), outside: filepath.Join(home, "outside"), hub: filepath.Join(home, "config", "hub.json")}
 	w.roots = []string{w.project}
 	for _, d := range []string{"project/src", "project/docs", "project/[id]", "project/bin", "projects", "outside/sub", "config"} {
 		w.must(os.MkdirAll(filepath.Join(home, d), 0o755))
@@ -69,7 +69,7 @@ func newWorld(t testing.TB) *world {
 		w.must(os.WriteFile(filepath.Join(home, name), []byte(name), mode))
 	}
 	for name, target := range map[string]string{
-		"project/link": w.outside, "project/inner": w.project + "/src", "project/dangling": w.outside + "/new.txt",
+		"project/link": w.outside, "project/inner": filepath.Join(w.project, "src"), "project/dangling": filepath.Join(w.outside, "new.txt"),
 		"project/loop": w.project + "/loop", "project/passwd": w.outside + "/secret.txt", "project/bin/tool": w.outside + "/tool",
 	} {
 		w.must(os.Symlink(target, filepath.Join(home, name)))
@@ -87,6 +87,12 @@ func (w *world) must(err error) {
 // fill writes the world's directories into a text.
 func (w *world) fill(s string) string {
 	return strings.NewReplacer("{project}", w.project, "{outside}", w.outside, "{home}", w.home, "{hub}", w.hub).Replace(s)
+}
+
+// json writes the world's directories into the strings of a JSON text.
+func (w *world) json(text string) []byte {
+	quoted := func(s string) string { b := quoteJSON(s); return string(b[1 : len(b)-1]) }
+	return []byte(strings.NewReplacer("{project}", quoted(w.project), "{outside}", quoted(w.outside), "{home}", quoted(w.home), "{hub}", quoted(w.hub)).Replace(text))
 }
 
 func (w *world) checker(children ...ChildConfig) *Checker {
@@ -132,7 +138,7 @@ func (w *world) tool(c *Checker, server, def string) *Tool {
 // call scans and judges one call.
 func (w *world) call(c *Checker, t *Tool, args string) (*Scan, *Verdict) {
 	w.t.Helper()
-	s, err := c.Scan(t, []byte(w.fill(args)))
+	s, err := c.Scan(t, w.json(args))
 	if err != nil {
 		w.t.Fatalf("scan of %s: %v", args, err)
 	}

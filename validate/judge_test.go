@@ -181,7 +181,7 @@ func TestProtected(t *testing.T) {
 		{"write_file", `{"path":"{home}/config/hub.json.bak"}`, ""},
 	} {
 		tool := w.tool(c, "", fmt.Sprintf(`{"name":%q}`, e.tool))
-		s, err := c.Scan(tool, []byte(w.fill(e.args)))
+		s, err := c.Scan(tool, w.json(e.args))
 		w.must(err)
 		for _, open := range []bool{false, true} {
 			v := w.view()
@@ -261,7 +261,7 @@ func TestSeveralRoots(t *testing.T) {
 		`{"path":"{project}/src"}`:     policy.Allow,
 		`{"path":"{project}/src/./x"}`: policy.Allow,
 	} {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		w.must(err)
 		if v := c.Judge(s, CallContext{Cwd: w.roots[0], Served: w.roots}, w.view()); v.Decision != want {
 			t.Errorf("%s: %v, want %v", args, v.Decision, want)
@@ -367,7 +367,7 @@ func TestFindingsOfACall(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if v.Decision != policy.Deny || v.Deciding.Pointer != "/list/1" || v.Deciding.Code != CodeOutsideLink || v.Deciding.Leads != w.outside+"/secret.txt" {
+	if v.Decision != policy.Deny || v.Deciding == nil || v.Deciding.Pointer != "/list/1" || v.Deciding.Code != CodeOutsideLink || v.Deciding.Leads != w.outside+"/secret.txt" {
 		t.Errorf("verdict %+v", v.Deciding)
 	}
 	if want := `"mcpServers": { "child": { "paths": { "args": { "read_thing": { "/list/*": "none" } } } } }`; v.Deciding.Hint != want {

@@ -71,14 +71,14 @@ func TestLenientAttacks(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)
 	c := w.demanding(declare.DemandLenient, declare.ModeStrict, nil)
-	tool, strict := w.tool(c, "", w.fill(lenientTool)), w.demanding(declare.DemandStrict, declare.ModeStrict, nil)
-	strictTool := w.tool(strict, "", w.fill(lenientTool))
+	tool, strict := w.tool(c, "", string(w.json(lenientTool))), w.demanding(declare.DemandStrict, declare.ModeStrict, nil)
+	strictTool := w.tool(strict, "", string(w.json(lenientTool)))
 	off := w.demanding(declare.DemandNothing, declare.ModeDeclared, nil)
-	offTool := w.tool(off, "", w.fill(lenientTool))
+	offTool := w.tool(off, "", string(w.json(lenientTool)))
 	for name, pair := range lenientCalls {
 		for i, args := range pair {
 			want := []policy.Decision{policy.Deny, policy.Allow}[i]
-			if _, err := strict.Scan(strictTool, []byte(w.fill(args))); err == nil {
+			if _, err := strict.Scan(strictTool, w.json(args)); err == nil {
 				t.Errorf("%s: %s fits strictly: this shows nothing", name, args)
 			} else if _, ok := errors.AsType[*schema.Error](err); !ok {
 				t.Errorf("%s: %v", name, err)
@@ -128,7 +128,7 @@ func TestLenientMembersUnderDeclaredMode(t *testing.T) {
 		"beside one":                          {`{"query":"{outside}/secret.txt","target":"a"}`, policy.Allow, 0},
 	} {
 		c := w.demanding(declare.DemandLenient, declare.ModeDeclared, declared)
-		def := strings.ReplaceAll(w.fill(lenientTool), `,"default":"`+w.outside+`/new"`, "")
+		def := strings.ReplaceAll(string(w.json(lenientTool)), `,"default":"`+w.outside+`/new"`, "")
 		_, v := w.call(c, w.tool(c, "", def), tc.args)
 		if v.Decision != tc.want || tc.want == policy.Deny && v.Deciding.Role != tc.role {
 			t.Errorf("%s: %s: %v %+v", name, tc.args, v.Decision, v.Deciding)
@@ -179,7 +179,7 @@ func TestLenientRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c, strict := w.demanding(declare.DemandLenient, declare.ModeStrict, nil), w.demanding(declare.DemandStrict, declare.ModeStrict, nil)
-	tool, strictTool := w.tool(c, "", w.fill(lenientTool)), w.tool(strict, "", w.fill(lenientTool))
+	tool, strictTool := w.tool(c, "", string(w.json(lenientTool))), w.tool(strict, "", string(w.json(lenientTool)))
 	for _, args := range []string{
 		`{"files":"[\"a.txt\",\"a.txt\",5]"}`, `{"options":"{\"target_path\":\"a\",\"target_path\":\"b\"}"}`, `{"options":"{\"target_path\":\"a\",\"target_p\\u0061th\":\"b\"}"}`, `{"options":"{\"other\":1}"}`,
 		`{"options":"{\"target_path\":null}"}`, `{"files":"\"[]\""}`, `{"options":"\"{}\""}`, `{"files":"['a']"}`, `{"files":"[\"a\",]"}`, `{"files":"a.txt"}`, `{"n":"5 "}`, `{"n":"0x5"}`, `{"n":"five"}`, `{"n":5.5}`,
@@ -217,7 +217,7 @@ func TestLenientKeepsBothReadings(t *testing.T) {
 	t.Parallel()
 	w := lenientWorld(t)
 	c := w.demanding(declare.DemandLenient, declare.ModeStrict, nil)
-	tool := w.tool(c, "", w.fill(lenientTool))
+	tool := w.tool(c, "", string(w.json(lenientTool)))
 	s, v := w.call(c, tool, `{"query":"{project}/a.txt","files":"[\"{project}/src\"]","out_dir":"src","more":1,"n":null}`)
 	if v.Decision != policy.Allow || v.Lenient != 3 {
 		t.Fatalf("%v, lenient %d", v.Decision, v.Lenient)

@@ -125,7 +125,7 @@ func (w *world) filled(t *rapid.T, v any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.fill(string(raw))
+	return string(w.json(string(raw)))
 }
 
 // TestLenientAllowsWhatBothReadingsAllow: if a call passes by a lenient reading, the arguments as they are read pass the strict check,
@@ -209,7 +209,7 @@ func FuzzLenient(f *testing.F) {
 	}
 	w := lenientWorld(f)
 	lenient, strict := w.demanding(declare.DemandLenient, declare.ModeStrict, nil), w.demanding(declare.DemandStrict, declare.ModeStrict, nil)
-	def := w.fill(lenientTool)
+	def := string(w.json(lenientTool))
 	tool, strictTool := w.tool(lenient, "", def), w.tool(strict, "", def)
 	var doc struct {
 		InputSchema map[string]any `json:"inputSchema"`
@@ -219,7 +219,7 @@ func FuzzLenient(f *testing.F) {
 	}
 	view, where := w.view(), w.where()
 	f.Fuzz(func(t *testing.T, args string) {
-		raw := []byte(w.fill(args))
+		raw := w.json(args)
 		_, strictly := strict.Scan(strictTool, raw)
 		s, err := lenient.Scan(tool, raw)
 		if _, misfit := errors.AsType[*schema.Error](strictly); !misfit {

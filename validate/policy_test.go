@@ -236,7 +236,7 @@ func TestRulesWithoutBoundary(t *testing.T) {
 		{"a view that nobody made", "{home}/sandbox", nil, rootsmgr.View{}, `{"path":"{home}/sandbox/x"}`, policy.Deny},
 	} {
 		c := w.rules(e.sandbox, e.rules...)
-		s, err := c.Scan(w.tool(c, "", anyTool), []byte(w.fill(e.args)))
+		s, err := c.Scan(w.tool(c, "", anyTool), w.json(e.args))
 		w.must(err)
 		if v := c.Judge(s, CallContext{Cwd: w.project}, e.View); v.Decision != e.want {
 			t.Errorf("%s: %v by %q, want %v: %+v", e.name, v.Decision, v.Rule, e.want, v.Deciding)
@@ -303,7 +303,7 @@ func TestRulesOfRequests(t *testing.T) {
 		c := w.rules("", e.rules...)
 		byURI, err := c.ScanURI("child", "file://"+w.project+"/src/main.go")
 		w.must(err)
-		byPrompt, err := c.ScanPrompt("child", "review", []byte(w.fill(`{"path":"{project}/src/main.go"}`)))
+		byPrompt, err := c.ScanPrompt("child", "review", w.json(`{"path":"{project}/src/main.go"}`))
 		w.must(err)
 		byCompletion, err := c.ScanCompletion("child", "", "path", w.project+"/src/ma", nil)
 		w.must(err)
@@ -355,7 +355,7 @@ func TestGrants(t *testing.T) {
 		{"one of two paths", readTool, `{"path":"{outside}/secret.txt","p2":"{home}/projects/sibling.txt"}`, []policy.Grant{dir}, policy.Escalate},
 	} {
 		c := w.rules("", rules...)
-		s, err := c.Scan(w.tool(c, "", e.tool), []byte(w.fill(e.args)))
+		s, err := c.Scan(w.tool(c, "", e.tool), w.json(e.args))
 		w.must(err)
 		where := w.where()
 		where.Grants = e.grants
@@ -366,7 +366,7 @@ func TestGrants(t *testing.T) {
 	// A rule about calls is approved call by call: what a grant covers may stand beside anything.
 	shell := w.rules("", policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"run_*"}})
 	for approved, want := range map[string]policy.Decision{"": policy.Escalate, "ask": policy.Allow, "other": policy.Escalate} {
-		s, err := shell.Scan(w.tool(shell, "", shellTool), []byte(w.fill(`{"command":"cat {project}/a.txt; make everything"}`)))
+		s, err := shell.Scan(w.tool(shell, "", shellTool), w.json(`{"command":"cat {project}/a.txt; make everything"}`))
 		w.must(err)
 		where := w.where()
 		where.Grants, where.Approved = []policy.Grant{{Path: w.project, Roles: policy.AnyRole}}, approved
@@ -376,7 +376,7 @@ func TestGrants(t *testing.T) {
 	}
 	// Readings say what a grant is missing for.
 	asked := w.rules("", rules...)
-	s, err := asked.Scan(w.tool(asked, "", readTool), []byte(w.fill(`{"path":"../projects/sibling.txt"}`)))
+	s, err := asked.Scan(w.tool(asked, "", readTool), w.json(`{"path":"../projects/sibling.txt"}`))
 	w.must(err)
 	wide := w.where()
 	wide.Served = append(slices.Clone(w.roots), w.outside) // from there it is inside nothing, and asked about as well
@@ -388,7 +388,7 @@ func TestGrants(t *testing.T) {
 	}
 	// Where nothing is escalated a grant is worth nothing.
 	c := w.rules("", policy.Rule{Then: policy.Allow, Paths: within("{outside}/sub")})
-	s, err = c.Scan(w.tool(c, "", readTool), []byte(w.fill(`{"path":"{outside}/secret.txt"}`)))
+	s, err = c.Scan(w.tool(c, "", readTool), w.json(`{"path":"{outside}/secret.txt"}`))
 	w.must(err)
 	where := w.where()
 	where.Grants = []policy.Grant{dir, file, {Path: "/", Roles: policy.AnyRole}}
@@ -406,7 +406,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 	tool := w.tool(c, "", anyTool)
 	ceiling := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginCeiling, []rootsmgr.Entry{{URI: w.project}, {URI: w.home + "/projects"}}).Guard()
 	for _, path := range []string{"{outside}/x", "{outside}/sub/x", "{home}/sandbox/x", "{project}/link/x", "/etc/passwd"} {
-		s, err := c.Scan(tool, []byte(w.fill(`{"path":"`+path+`"}`)))
+		s, err := c.Scan(tool, w.json(`{"path":"`+path+`"}`))
 		w.must(err)
 		where := w.where()
 		where.Grants = []policy.Grant{{Path: w.outside, Roles: policy.AnyRole}}
@@ -419,7 +419,7 @@ func TestCeilingBeforeRules(t *testing.T) {
 			t.Errorf("%s: %v by %q under a ceiling", path, v.Decision, v.Rule)
 		}
 	}
-	s, err := c.Scan(tool, []byte(w.fill(`{"path":"{home}/projects/sibling.txt"}`)))
+	s, err := c.Scan(tool, w.json(`{"path":"{home}/projects/sibling.txt"}`))
 	w.must(err)
 	view := w.view()
 	view.Ceiling = ceiling

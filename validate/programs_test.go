@@ -142,7 +142,7 @@ func TestPrograms(t *testing.T) {
 		if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 			t.Errorf("%s: allowed", args)
 		}
-		if !naive(w, w.fill(args)) {
+		if !naive(w, string(w.json(args))) {
 			t.Errorf("%s: the naive check refuses it too", args)
 		}
 	}

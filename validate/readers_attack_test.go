@@ -81,7 +81,7 @@ func TestReaderAttacks(t *testing.T) {
 			if _, v := w.call(c, tool, args); v.Decision != policy.Deny {
 				t.Errorf("%s: %s: allowed", class, args)
 			}
-			if all++; naive(w, w.fill(args)) {
+			if all++; naive(w, string(w.json(args))) {
 				through++
 			}
 		}

@@ -46,7 +46,7 @@ func TestRewriteFitsSchema(t *testing.T) {
 	}
 	// The control: the schema alone, applied to what would have been sent, refuses it.
 	tool := w.tool(c, fsServer, `{"name":"read_text_file","inputSchema":{"type":"object","properties":{"path":{"type":"string","pattern":"/given/"}}}}`)
-	if _, err := c.Scan(tool, []byte(w.fill(`{"path":"{project}/a.txt"}`))); err == nil {
+	if _, err := c.Scan(tool, w.json(`{"path":"{project}/a.txt"}`)); err == nil {
 		t.Error("the resolved spelling fits: the test shows nothing")
 	}
 }

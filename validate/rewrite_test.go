@@ -220,7 +220,7 @@ func TestRewrite(t *testing.T) {
 			for _, r := range e.roots {
 				w.roots = append(w.roots, w.fill(r))
 			}
-			v := judgeAndResend(t, c, tool, []byte(w.fill(e.args)), w.where(), w.view())
+			v := judgeAndResend(t, c, tool, w.json(e.args), w.where(), w.view())
 			if _, isCode := explain(e.want); isCode {
 				if v.Decision != policy.Deny || v.Deciding == nil || v.Deciding.Code != e.want || len(v.Rewrites) != 0 {
 					t.Fatalf("%v %+v %+v, want %s", v.Decision, v.Deciding, v.Rewrites, e.want)
@@ -260,7 +260,7 @@ func TestRewriteNewTextOutside(t *testing.T) {
 		`{"paths":["file://{home}/fine/a.txt","{home}/fine/a.txt"]}`:         "/paths/0>{home}/fine/a.txt>" + declare.RewriteFileURI,
 		`{"paths":["file://{home}/fine/a:{outside}/x","{home}/fine/a.txt"]}`: CodeOutside,
 	} {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		w.must(err)
 		v := c.Judge(s, w.where(), w.view())
 		var got string
@@ -284,7 +284,7 @@ func TestRewriteSwappedRoot(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, fsServer, officialTool)
 	v := w.view()
-	raw := []byte(w.fill(`{"path":"{home}/given/a.txt"}`))
+	raw := w.json(`{"path":"{home}/given/a.txt"}`)
 	if got := judgeAndResend(t, c, tool, raw, w.where(), v); len(got.Rewrites) != 1 {
 		t.Fatalf("control: %+v", got)
 	}
@@ -324,7 +324,7 @@ func TestRewriteWho(t *testing.T) {
 	} {
 		e.child.Name = "child"
 		c := w.checker(e.child)
-		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), []byte(w.fill(args)), w.where(), e.View)
+		v := judgeAndResend(t, c, w.tool(c, e.server, officialTool), w.json(args), w.where(), e.View)
 		var got []string
 		for _, r := range v.Rewrites {
 			got = append(got, r.Pointer)
@@ -337,7 +337,7 @@ func TestRewriteWho(t *testing.T) {
 	c := w.checker(ChildConfig{Name: "child", Command: "npx", CommandArgs: package_})
 	for name, scan := range map[string]func() (*Scan, error){
 		"resource":   func() (*Scan, error) { return c.ScanURI("child", "file://"+w.project+"/a.txt") },
-		"prompt":     func() (*Scan, error) { return c.ScanPrompt("child", "p", []byte(w.fill(args))) },
+		"prompt":     func() (*Scan, error) { return c.ScanPrompt("child", "p", w.json(args)) },
 		"completion": func() (*Scan, error) { return c.ScanCompletion("child", "", "path", "file://"+w.project+"/a.txt", nil) },
 	} {
 		s, err := scan()
@@ -349,7 +349,7 @@ func TestRewriteWho(t *testing.T) {
 	// A container has paths of its own; a file URI of one is still no path.
 	c = w.checker(ChildConfig{Name: "child", Command: "docker",
 		CommandArgs: strings.Fields(w.fill("run -i -v {project}:{home}/given -v {project}:/projects mcp/filesystem /projects"))})
-	v := judgeAndResend(t, c, w.tool(c, "", officialTool), []byte(w.fill(`{"paths":["{home}/given/a.txt","file:///projects/a.txt"]}`)), w.where(), w.view())
+	v := judgeAndResend(t, c, w.tool(c, "", officialTool), w.json(`{"paths":["{home}/given/a.txt","file:///projects/a.txt"]}`), w.where(), w.view())
 	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != "/projects/a.txt" {
 		t.Errorf("container: %v %+v %+v", v.Decision, v.Deciding, v.Rewrites)
 	}
@@ -364,14 +364,14 @@ func TestRewriteBase(t *testing.T) {
 	c := w.checker(ChildConfig{Name: "child", Command: "x", Args: map[string]map[string]declare.ArgRule{"*": {
 		"/dir": {Role: access.Read}, "/name": {Role: access.Read, Base: "/dir"}}}})
 	tool := w.tool(c, fsServer, officialTool)
-	v := judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/given/src","name":"../a.txt"}`)), w.where(), w.view())
+	v := judgeAndResend(t, c, tool, w.json(`{"dir":"{home}/given/src","name":"../a.txt"}`), w.where(), w.view())
 	if v.Decision != policy.Allow || len(v.Rewrites) != 1 || v.Rewrites[0].To != w.project+"/src" {
 		t.Errorf("%v %+v %+v", v.Decision, v.Deciding, v.Rewrites)
 	}
 	// From "given" the name is inside as text; from the resolved root it is not, so the root stays as it is.
 	w.roots = []string{w.home + "/deep/given"}
 	for name, want := range map[string]int{"../given/a.txt": 0, "src/main.go": 1} {
-		v = judgeAndResend(t, c, tool, []byte(w.fill(`{"dir":"{home}/deep/given","name":"`+name+`"}`)), w.where(), w.view())
+		v = judgeAndResend(t, c, tool, w.json(`{"dir":"{home}/deep/given","name":"`+name+`"}`), w.where(), w.view())
 		if v.Decision != policy.Allow || len(v.Rewrites) != want {
 			t.Errorf("%s: %v %+v %+v", name, v.Decision, v.Deciding, v.Rewrites)
 		}

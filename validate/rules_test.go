@@ -14,7 +14,7 @@ import (
 func judgeAll(t *testing.T, w *world, c *Checker, tool *Tool, want policy.Decision, list ...string) {
 	t.Helper()
 	for _, args := range list {
-		s, err := c.Scan(tool, []byte(w.fill(args)))
+		s, err := c.Scan(tool, w.json(args))
 		if err != nil {
 			t.Errorf("%.300s: %v", args, err)
 			continue

@@ -115,9 +115,9 @@ func TestCanonicalSpelling(t *testing.T) {
 	}
 	// On a filesystem that tells two spellings apart nothing is compared.
 	d := guard.NewDisk(struct {
-		guard.FS
+		plainMac
 		Spelled
-	}{f, Spelled{}})
+	}{plainMac{plainFS{f}}, Spelled{}})
 	if got, err := d.Canonical("/Users/Me/Proj"); err != nil || got.Path != "/elsewhere" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -3,7 +3,7 @@ package platform_test
 import (
 	"errors"
 	"net/url"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -166,8 +166,8 @@ func TestReadURIControl(t *testing.T) {
 		t.Fatalf("url.Parse gives %v, %v", u, err)
 	}
 	naive := strings.TrimPrefix("file:///r/secret#/../../public", "file://")
-	if filepath.Clean(naive) != "/public" {
-		t.Fatalf("stripping the scheme gives %q", filepath.Clean(naive))
+	if path.Clean(naive) != "/public" {
+		t.Fatalf("stripping the scheme gives %q", path.Clean(naive))
 	}
 	all, err := Linux.ReadURI("file:///r/secret#/../../public")
 	if err != nil || !slices.Contains(all, u.Path) || !slices.Contains(all, naive) {

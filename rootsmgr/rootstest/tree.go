@@ -55,7 +55,11 @@ func add(dir string, e entry) error {
 		return err
 	}
 	if e.link {
-		return os.Symlink(strings.Replace(e.target, "$", dir, 1), path)
+		if err := os.Symlink(strings.Replace(e.target, "$", dir, 1), path); err != nil {
+			return err
+		}
+		_, err := os.Lstat(path) // Wine makes none, and returns no error
+		return err
 	}
 	return os.WriteFile(path, []byte(e.content), 0o644)
 }
