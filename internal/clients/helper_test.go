@@ -45,7 +45,11 @@ func TestHelperOfClaudeCode(t *testing.T) {
 		t.Fatalf("%+v, %+v", plain, read.Skipped)
 	}
 	plain.Allow(plain.Held[0])
-	want := `{"command":"` + filepath.ToSlash(filepath.Join(project, "token.sh")) + `","args":["--mcp"]}`
+	helper, err := json.Marshal(filepath.Join(project, "token.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"command":` + string(helper) + `,"args":["--mcp"]}`
 	if got, err := json.Marshal(plain.Entry.Get("headersFrom").(edit.Table)); err != nil || string(got) != want {
 		t.Errorf("%s, want %s", got, want)
 	}

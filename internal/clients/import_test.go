@@ -268,8 +268,8 @@ func TestReadFile(t *testing.T) {
 func TestNamesOfSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, "creds.json")
-	s := server(t, "cursor", "a", `{"command": "a", "args": ["--credentials", "`+filepath.ToSlash(path)+`"], "env": {"KEY": "plain-1", "MY_KEY": "plain-2", "PUBLIC_KEY": "open", "KEYBOARD": "us", "GOOGLE_OAUTH_CREDENTIALS": "`+filepath.ToSlash(path)+`", "TOKEN": "/not/there/plain-3"}}`)
+	path := filepath.ToSlash(filepath.Join(dir, "creds.json"))
+	s := server(t, "cursor", "a", `{"command": "a", "args": ["--credentials", "`+path+`"], "env": {"KEY": "plain-1", "MY_KEY": "plain-2", "PUBLIC_KEY": "open", "KEYBOARD": "us", "GOOGLE_OAUTH_CREDENTIALS": "`+path+`", "TOKEN": "/not/there/plain-3"}}`)
 	web := server(t, "cursor", "b", `{"url": "https://host/mcp", "headers": {"X-Key": "plain-4"}}`)
 	text, imports, err := Merge(Target{File: "hub.json", Env: none}, []Server{s, web}, nil)
 	if err != nil {

@@ -63,7 +63,12 @@ func (w *world) path(p string) string {
 	if p == "" || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || strings.Contains(p, ":") {
 		return p
 	}
-	return w.home + "/" + p
+	return filepath.FromSlash(w.home + "/" + p)
+}
+
+// name is a path as the tests write it.
+func (w *world) name(path string) string {
+	return strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(w.home)+"/")
 }
 
 // in is what a rule asks: a path in a directory of the world, in these roles.
@@ -266,7 +271,7 @@ func TestDirectories(t *testing.T) {
 		c := w.compile(Policy{Sandbox: w.path(e.sandbox), Rules: e.rules})
 		var got []string
 		for _, d := range c.Directories("child", e.grants) {
-			got = append(got, strings.TrimPrefix(d.Path, w.home+"/")+" "+d.Name+" "+d.Roles.String())
+			got = append(got, w.name(d.Path)+" "+d.Name+" "+d.Roles.String())
 		}
 		if !slices.Equal(got, e.want) {
 			t.Errorf("%s: %q, want %q", e.name, got, e.want)
