@@ -169,7 +169,7 @@ func (f *folderWatch) open(t Trail) error {
 		vanished := false
 		for dir := range want {
 			// Anew each time: one that was deleted and made again has lost its watch.
-			if err := f.notify.Add(dir); err != nil {
+			if err := f.ask(f.notify.Add, dir); err != nil {
 				failed[dir] = err
 				vanished = vanished || errors.Is(err, fs.ErrNotExist)
 			}
@@ -188,11 +188,26 @@ func (f *folderWatch) open(t Trail) error {
 	f.failed = failed
 	for dir := range f.watched {
 		if !want[dir] {
-			_ = f.notify.Remove(dir) // gone already, as often as not
+			_ = f.ask(f.notify.Remove, dir) // gone already, as often as not
 		}
 	}
 	f.watched = want
 	return errors.Join(errs...)
+}
+
+// ask has the system watch a folder, or watch it no longer. On Windows one goroutine of fsnotify does that, and it waits for each event to be
+// taken. What happens meanwhile tells nothing: the file is read afterwards.
+func (f *folderWatch) ask(do func(string) error, dir string) error {
+	done := make(chan error, 1)
+	go func() { done <- do(dir) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-f.notify.Events:
+		case <-f.notify.Errors:
+		}
+	}
 }
 
 // watchedFor gives the folders to watch for a trail, and the names in them, and
