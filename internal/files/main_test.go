@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	testbounds "mcphub/internal/bounds"
+	"mcphub/internal/needs"
 	"mcphub/rootsmgr/platform"
 )
 
@@ -162,7 +163,7 @@ func fill(t *testing.T, dir string, content map[string]string) {
 		case strings.HasSuffix(name, "/"):
 			must(t, os.MkdirAll(p, 0o755))
 		case strings.HasPrefix(text, "-> "):
-			must(t, os.Symlink(text[3:], p))
+			needs.Link(t, text[3:], p)
 		default:
 			must(t, os.WriteFile(p, []byte(text), 0o644))
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestRootsReplaceDirectories(t *testing.T) {
 	// No waiting here: each call comes right behind the notification.
 	allowed(one)
 	wantText(t, c, "read_text_file", args{"path": "f"}, "one")
-	wantError(t, c, "read_text_file", args{"path": filepath.Join(cli, "f")}, "access denied", one)
+	wantError(t, c, "read_text_file", args{"path": filepath.Join(cli, "f")}, "access denied", strings.Trim(strconv.Quote(one), `"`))
 	change(two, one, two)
 	wantText(t, c, "read_text_file", args{"path": "f"}, "two")
 	allowed(two, one)

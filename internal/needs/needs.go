@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -53,6 +54,22 @@ func Program(t testing.TB, name string) string {
 		Missing(t, "needs "+name+": apt-get install "+pkg)
 	}
 	return path
+}
+
+// Link makes a symbolic link. If the system makes none, the test ends as by Missing: Windows gives not every user the right, and Wine returns
+// no error.
+func Link(t testing.TB, target, at string) {
+	t.Helper()
+	err := os.Symlink(target, at)
+	if err == nil {
+		_, err = os.Lstat(at)
+	}
+	if err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		Missing(t, "needs symbolic links: ", err)
+	}
 }
 
 // Has reports whether a program is in PATH, for a test that proves more if it is.
