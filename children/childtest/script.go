@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"mcphub/children/process"
 )
 
 // envScript is the variable that turns the test binary into a child.
@@ -77,6 +79,9 @@ type Script struct {
 // MainIfChild turns this process into the child that its environment
 // describes, and does not return then. It must come first in TestMain.
 func MainIfChild() {
+	if status, ok := process.RunNpmShell(os.Args[1:]); ok { // on Windows npx starts the program of a package by this one
+		os.Exit(status)
+	}
 	raw, ok := os.LookupEnv(envScript)
 	if !ok {
 		return

@@ -10,7 +10,7 @@
 // The package passes no variable of the hub's environment on that is not listed. It
 // takes no program out of a working directory that may be somebody else's clone, nor
 // out of a folder of PATH inside a root, unless the Program is Local. It gives no batch file an
-// argument that cmd.exe would read (batch.go). It looks up no secret: marks of
+// argument that cmd.exe would read (batch.go), and starts without cmd.exe what a batch file of npm runs. It looks up no secret: marks of
 // references (internal/reference) stay in a Launch, and [Machine.WithSecrets] replaces them in
 // a copy.
 package launch

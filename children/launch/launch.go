@@ -100,7 +100,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 	switch {
 	case precautions.Enter:
 		l.StartDir = h.scratch
-		env.Set("MCPHUB_WORKDIR", l.Dir)
+		env.Set(WorkdirVariable, l.Dir)
 	case precautions.Neutral:
 		l.Dir, l.CwdRoot = h.scratch, ""
 	}
@@ -117,6 +117,9 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 		return l, nil // it can be told where it will work, and no more
 	}
 	l.Command, err = findProgram(prog, env, l.Dir, h)
+	if err == nil && h.System() == "windows" {
+		l.Command, l.Args = withoutCmd(prog, l, env, h)
+	}
 	if err == nil {
 		l.Sandbox, err = h.Confine(h.child(prog, env, l))
 	}
@@ -129,7 +132,7 @@ func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
 		return l, err
 	}
 	if h.System() == "windows" {
-		err = checkBatch(prog, l, roots)
+		err = checkBatch(l, roots, h)
 	}
 	return l, err
 }

@@ -110,19 +110,8 @@ func (m Machine) WithShelter(prog program.Program, log zerolog.Logger) Machine {
 // shelter is what launchers start in and with.
 type shelter struct{ dir, shell string }
 
-// npmShell is the script shell given to npx on Unix. npm runs the program it
-// found with it, from npm's own working directory; only then is the child's
-// working directory entered. Install scripts of packages run where they are.
-const npmShell = `#!/bin/sh
-if [ "$npm_lifecycle_event" = npx ] && [ -n "$MCPHUB_WORKDIR" ]; then
-	cd -- "$MCPHUB_WORKDIR" || exit 1
-	unset MCPHUB_WORKDIR npm_config_script_shell npm_config_prefix npm_config_local_prefix INIT_CWD
-fi
-exec /bin/sh "$@"
-`
-
-// scratch makes an empty directory below the cache folder, and the shell
-// script beside it.
+// scratch makes an empty directory below the cache folder. On Unix it makes the shell
+// script beside it; on Windows this program is the shell.
 func scratch(host confinement.Host) (shelter, error) {
 	base := host.CacheFolder()
 	if base == "" {
@@ -139,7 +128,8 @@ func scratch(host confinement.Host) (shelter, error) {
 		return shelter{}, fmt.Errorf("%s must be empty: launchers start there; remove what is in it", dir)
 	}
 	if runtime.GOOS == "windows" {
-		return shelter{dir, ""}, nil
+		exe, err := os.Executable()
+		return shelter{dir, exe}, err
 	}
 	shell := filepath.Join(base, "npm-shell")
 	if old, err := atomicfile.Read(shell); err == nil && string(old) == npmShell && host.IsProgram(shell) {

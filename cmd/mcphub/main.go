@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/process"
 	"mcphub/children/sandbox/proof"
 	"mcphub/internal/exit"
 	_ "mcphub/internal/guardian" // runs before main
@@ -25,6 +26,9 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	if proof.IsChild(args) {
 		return proof.Child()
+	}
+	if status, ok := process.RunNpmShell(args); ok {
+		return status
 	}
 	withoutCore()
 	service.TuneCollector()
