@@ -54,6 +54,9 @@ func (s *Source) Read(w io.Writer, log zerolog.Logger) (Result, error) {
 
 // Build turns a configuration that was read into what a Hub is made of.
 func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Result, error) {
+	if refused := cannotAnswer(file, runtime.GOOS); refused != nil {
+		return Result{}, &exit.Error{Code: exit.Config, Err: &config.LoadError{Path: file.Path, Errors: refused}}
+	}
 	for _, p := range withoutEffect(file, runtime.GOOS) {
 		s.tell(w, p)
 	}
@@ -139,9 +142,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 	}
 }
 
-// mayAnswer says who may answer a question. Where that has to be a person at a terminal, it is
-// nobody on Windows; and nobody on the console but on Linux, since elsewhere the hub cannot tell
-// who asks its socket, and that way takes no code.
+// mayAnswer returns who may answer a question: on another system than Linux the client alone, see cannotAnswer.
 func mayAnswer(a *config.Approval, goos string) *approval.Channels {
 	from := a.From
 	if from == nil {
@@ -150,11 +151,11 @@ func mayAnswer(a *config.Approval, goos string) *approval.Channels {
 			from = append(from, keys.FromTerminal)
 		}
 	}
-	unix := goos != "windows"
+	told := goos == "linux"
 	return &approval.Channels{
 		Client:   slices.Contains(from, keys.FromClient),
-		Terminal: unix && slices.Contains(from, keys.FromTerminal),
-		Console:  goos == "linux" && slices.Contains(from, keys.FromConsole),
+		Terminal: told && slices.Contains(from, keys.FromTerminal),
+		Console:  told && slices.Contains(from, keys.FromConsole),
 	}
 }
 

@@ -30,22 +30,34 @@ func withoutEffect(f *config.File, goos string) []config.Problem {
 	if goos != "linux" && f.Attach.Mode == keys.AttachAuto {
 		note("clients share a hub on Linux alone", "attach")
 	}
-	local := f.Approval.Local == keys.LocalTTY
-	switch {
-	case f.Approval.From != nil && local:
+	if f.Approval.From != nil && f.Approval.Local == keys.LocalTTY {
 		p := f.At("approval", "local")
 		p.Severity, p.Text, p.Hint = config.SeverityWarning, "has no effect beside approval.from", "leave it out"
 		out = append(out, p)
-	case goos == "windows" && local:
-		note("mcphub approve needs a terminal of Unix", "approval", "local")
+	}
+	return out
+}
+
+// cannotAnswer lists what approval.from and approval.local name and this system does not support. Only on Linux does the hub know whose
+// program brings an answer from a terminal or the console. On another system a server could allow its own calls.
+func cannotAnswer(f *config.File, goos string) []config.Problem {
+	var out []config.Problem
+	refuse := func(path ...string) {
+		p := f.At(path...)
+		p.Text = "a terminal or the console cannot answer on " + goos + ": the hub tells a person's program from a server's on Linux alone, and a server would allow its own calls"
+		p.Hint = `leave it out; "from": ["client"] has a person behind the client asked`
+		out = append(out, p)
+	}
+	if goos == "linux" {
+		return nil
 	}
 	for i, who := range f.Approval.From {
-		switch {
-		case goos == "windows" && who != keys.FromClient:
-			note("who answers at a terminal or on the console has to be at a terminal of Unix", "approval", "from", strconv.Itoa(i))
-		case goos != "linux" && who == keys.FromConsole:
-			note("only on Linux can the hub tell whose program brings an answer from the console", "approval", "from", strconv.Itoa(i))
+		if who != keys.FromClient {
+			refuse("approval", "from", strconv.Itoa(i))
 		}
+	}
+	if f.Approval.From == nil && f.Approval.Local == keys.LocalTTY {
+		refuse("approval", "local")
 	}
 	return out
 }

@@ -1,41 +1,54 @@
 package setup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"mcphub/hub/approval"
+	"mcphub/internal/config"
 )
 
-// Who may answer: the client where nothing is said, nobody whom approval.from does not name, and on Windows nobody who would
-// have to be at a terminal. What has no effect is warned of.
+// TestWhoMayAnswer: the client answers if hub.json is silent, and else what approval.from names. A file that names a terminal or the console is
+// refused on a system that cannot tell callers apart. A setting without effect is warned of.
 func TestWhoMayAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		text, goos string
-		want       approval.Channels
-		warned     string
+		text, goos      string
+		want            approval.Channels
+		refused, warned string
 	}{
-		{`{}`, "linux", approval.Channels{Client: true}, ""},
-		{`{"approval": {"local": "tty"}}`, "linux", approval.Channels{Client: true, Terminal: true}, ""},
-		{`{"approval": {"local": "tty"}}`, "windows", approval.Channels{Client: true}, "approval.local"},
-		{`{"approval": {"from": ["terminal"]}}`, "linux", approval.Channels{Terminal: true}, ""},
-		{`{"approval": {"from": ["terminal"]}}`, "windows", approval.Channels{}, "approval.from[0]"},
-		{`{"approval": {"from": ["client", "console"]}}`, "linux", approval.Channels{Client: true, Console: true}, ""},
-		{`{"approval": {"from": ["client", "console"]}}`, "darwin", approval.Channels{Client: true}, "approval.from[1]"},
-		{`{"approval": {"from": ["client", "console"]}}`, "windows", approval.Channels{Client: true}, "approval.from[1]"},
-		{`{"approval": {"from": ["client"], "local": "tty"}}`, "linux", approval.Channels{Client: true}, "approval.local"},
+		{`{}`, "linux", approval.Channels{Client: true}, "", ""},
+		{`{}`, "windows", approval.Channels{Client: true}, "", ""},
+		{`{"approval": {"local": "tty"}}`, "linux", approval.Channels{Client: true, Terminal: true}, "", ""},
+		{`{"approval": {"local": "tty"}}`, "windows", approval.Channels{Client: true}, "1:15 approval.local", ""},
+		{`{"approval": {"local": "tty"}}`, "darwin", approval.Channels{Client: true}, "1:15 approval.local", ""},
+		{`{"approval": {"from": ["terminal"]}}`, "linux", approval.Channels{Terminal: true}, "", ""},
+		{`{"approval": {"from": ["terminal"]}}`, "windows", approval.Channels{}, "1:24 approval.from[0]", ""},
+		{`{"approval": {"from": ["terminal"]}}`, "darwin", approval.Channels{}, "1:24 approval.from[0]", ""},
+		{`{"approval": {"from": ["terminal"]}}`, "freebsd", approval.Channels{}, "1:24 approval.from[0]", ""},
+		{`{"approval": {"from": ["client", "console"]}}`, "linux", approval.Channels{Client: true, Console: true}, "", ""},
+		{`{"approval": {"from": ["client", "console"]}}`, "darwin", approval.Channels{Client: true}, "1:34 approval.from[1]", ""},
+		{`{"approval": {"from": ["client", "console"]}}`, "windows", approval.Channels{Client: true}, "1:34 approval.from[1]", ""},
+		{`{"approval": {"from": ["client"], "local": "tty"}}`, "linux", approval.Channels{Client: true}, "", "approval.local"},
+		{`{"approval": {"from": ["client"], "local": "tty"}}`, "windows", approval.Channels{Client: true}, "", "approval.local"},
 	} {
 		f := file(t, tc.text)
 		if got := mayAnswer(&f.Approval, tc.goos); *got != tc.want {
 			t.Errorf("%s on %s: %+v, want %+v", tc.text, tc.goos, *got, tc.want)
 		}
-		warned := ""
+		refused, warned := "", ""
+		for _, p := range cannotAnswer(f, tc.goos) {
+			refused += fmt.Sprintf("%d:%d %s", p.Line, p.Col, p.Key)
+			if p.Severity != config.SeverityError || !strings.Contains(p.Hint, "leave it out") {
+				t.Errorf("%s on %s: %s", tc.text, tc.goos, p)
+			}
+		}
 		for _, p := range withoutEffect(f, tc.goos) {
 			warned += p.Key
 		}
-		if warned != tc.warned {
-			t.Errorf("%s on %s: warned of %q, want %q", tc.text, tc.goos, warned, tc.warned)
+		if refused != tc.refused || warned != tc.warned {
+			t.Errorf("%s on %s: refused %q, want %q; warned of %q, want %q", tc.text, tc.goos, refused, tc.refused, warned, tc.warned)
 		}
 	}
 }

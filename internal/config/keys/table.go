@@ -75,7 +75,7 @@ var Table = object(
 	Key{Name: "policy", Guard: true, Text: "What is decided otherwise than by the boundary.", Spec: policyTable},
 	Key{Name: "approval", Text: "How a human is asked.", Spec: object(
 		Key{Name: "timeout", Def: `"2m"`, Spec: span(time.Millisecond, day), Text: "How long a question stands before it counts as a no."},
-		Key{Name: "from", Guard: true, Note: "`[\"client\"]`", Spec: someOf(choice(FromClient, FromTerminal, FromConsole)), Text: "Who may answer, all of them at once. `client`: a person behind the client. `terminal`: one at `mcphub approve`. `console`: one on the page of the console. The last two are the hub's user (not on Windows); see [approval.md](approval.md)."},
+		Key{Name: "from", Guard: true, Note: "`[\"client\"]`", Spec: someOf(choice(FromClient, FromTerminal, FromConsole)), Text: "Who may answer, all of them at once. `client`: a person behind the client. `terminal`: one at `mcphub approve`. `console`: one on the page of the console. The last two are the hub's user, and on Linux alone: elsewhere a file that names them is refused. See [approval.md](approval.md)."},
 		Key{Name: "local", Def: `"off"`, Spec: choice("off", LocalTTY), Text: "`tty` is an older way to write `\"from\": [\"client\", \"terminal\"]`. It has no effect beside `from`."},
 		Key{Name: "notify", Def: `"auto"`, Spec: choice(NotifyAuto, NotifyOff), Text: "`auto`: where `terminal` or `console` may answer, the desktop shows that a question waits, with server and tool. It answers nothing. Linux only."},
 	)},
