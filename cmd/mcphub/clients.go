@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/clients"
+	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
 	"mcphub/internal/exit"
@@ -71,6 +73,15 @@ func clientEnv() (clients.Env, error) {
 		return clients.Env{}, exit.Errorf(exit.Failure, "the home folder is not known: set HOME")
 	}
 	return clients.Env{OS: runtime.GOOS, Home: home, Get: os.Getenv}, nil
+}
+
+// located returns an entry with a program that a client from the Dock of macOS finds too.
+func located(env clients.Env, entry edit.Table) edit.Table {
+	project, err := os.Getwd()
+	if err != nil || sandbox.Contains(project, env.Home) {
+		project = "" // the user's own programs are below it
+	}
+	return env.Located(entry, project)
 }
 
 // start looks at the system. Nothing is asked where the result is JSON, or where

@@ -201,6 +201,9 @@ func (w *entryWork) add(name string, entry edit.Table) error {
 	if slices.Contains(fileServerNames(file), name) {
 		return exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
+	if env, err := clientEnv(); err == nil {
+		entry = located(env, entry)
+	}
 	after, err := clients.AddToHub(path, text, name, entry)
 	if err != nil {
 		return exit.Errorf(exit.Config, "%w; nothing was changed", err)

@@ -234,7 +234,7 @@ func (w *clientWork) merge(found []clients.Inventory) (*mergeResult, error) {
 	}
 	w.secrets = kept
 	m := &mergeResult{path: path, before: text, answers: map[string]string{}}
-	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Directories: setup.DirectoriesOf, Kept: func(name string) bool {
+	to := clients.Target{File: path, Text: text, Env: os.LookupEnv, Directories: setup.DirectoriesOf, Located: func(entry edit.Table) edit.Table { return located(w.env, entry) }, Kept: func(name string) bool {
 		_, err := kept.Get(w.ctx, name)
 		return err == nil
 	}}

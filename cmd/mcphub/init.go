@@ -276,7 +276,7 @@ func (w *clientWork) chooseClients(found []clients.Inventory, m *mergeResult) (c
 	if len(found) > 0 && !w.yes {
 		var rows [][]string
 		for i, f := range found {
-			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.short(f.Client.Places(w.env)[0].File)})
+			rows = append(rows, []string{strconv.Itoa(i + 1), f.Client.Title, w.short(f.Client.Target(w.env).File)})
 		}
 		layout.Println(w.say)
 		w.table(rows)

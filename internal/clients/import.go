@@ -40,6 +40,8 @@ type Target struct {
 
 	// Directories returns those among the arguments of a command that is a filesystem server; nil: of none.
 	Directories func(command string, args []string) []string
+	// Located gives an entry the path of its program if a client does not find it by its name; nil: it does. See [Env.Located].
+	Located func(edit.Table) edit.Table
 }
 
 // ReadFile lists the servers in a file of any client. The file's name and what
@@ -181,6 +183,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	kept := func(name string) bool { return used[name] || to.Kept != nil && to.Kept(name) }
 	for _, s := range servers {
 		im := Import{Server: s, Notes: slices.Clone(s.Notes)}
+		s.located = to.located(s.Entry)
 		if im.Same = sameAs(taken, &s); im.Same != "" {
 			im.Name = im.Same
 			there, _ := taken.Get(im.Same).(edit.Table)
@@ -192,7 +195,7 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 		entry := im.claimInputs(s.Entry, kept)
 		im.plain = entry
 		taken = append(taken, edit.Member{Name: im.Name, Value: entry})
-		entry, im.secrets, im.Moved = moveSecrets(im.Name, entry, kept)
+		entry, im.secrets, im.Moved = moveSecrets(im.Name, to.located(entry), kept)
 		if secretURL(entry) {
 			im.Plain = []string{"url"}
 		}
@@ -236,6 +239,13 @@ func (to Target) withOwnRoots(entry edit.Table) edit.Table {
 		return entry
 	}
 	return entry.With("roots", dirs)
+}
+
+func (to *Target) located(entry edit.Table) edit.Table {
+	if to.Located == nil {
+		return entry
+	}
+	return to.Located(entry)
 }
 
 // noneSet looks up variables of which none has a value, so that each default counts.
@@ -334,7 +344,7 @@ func sameAs(taken edit.Table, s *Server) string {
 			_, theirs := clientsKeys[key.Name]
 			return !s.Entry.Has(key.Name) && (!theirs || slices.ContainsFunc(s.Held, func(h HubKey) bool { return strings.HasPrefix(h.Key, key.Name+".") }))
 		})
-		for _, entry := range []edit.Table{s.Entry, s.escapedFrom} {
+		for _, entry := range []edit.Table{s.Entry, s.escapedFrom, s.located} {
 			if entry == nil {
 				continue
 			}

@@ -86,7 +86,7 @@ func PlanInstall(c *Profile, e Env, h Hub) (p *Plan, already string, err error) 
 	if h.Web != nil && !takes {
 		return nil, "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
 	}
-	at := c.target(e)
+	at := c.Target(e)
 	f, err := p.file(at)
 	if err != nil {
 		return nil, "", err
@@ -126,8 +126,8 @@ func splitCommand(t edit.Table) edit.Table {
 	return t
 }
 
-// target is the file for the hub: the first that is there, else the first.
-func (c *Profile) target(e Env) Place {
+// Target is the file for the hub: the first that is there, else the first.
+func (c *Profile) Target(e Env) Place {
 	all := c.places(e)
 	for _, p := range all {
 		if _, err := os.Stat(p.File); err == nil {
@@ -232,7 +232,7 @@ func Snippet(c *Profile, e Env, h Hub) (file, text string, err error) {
 	if _, takes := c.Refers(); h.Web != nil && !takes {
 		return "", "", fmt.Errorf("%s %w", c.Title, ErrNoHTTP)
 	}
-	at := c.target(e)
+	at := c.Target(e)
 	where := at.Where
 	if data, err := readFile(at.File); err == nil {
 		if whole, err := edit.Decode(at.Format, data); err == nil {

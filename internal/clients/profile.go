@@ -3,6 +3,7 @@ package clients
 import (
 	"encoding/json"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +37,22 @@ func (e Env) support() string {
 // code is the folder of the user's settings of VS Code.
 func (e Env) code(parts ...string) string {
 	return filepath.Join(append([]string{e.support(), "Code", "User"}, parts...)...)
+}
+
+// packagesOfClaude lists the folders of Claude Desktop if Windows has installed it as a package (MSIX). The program reads a file in
+// LocalCache\Roaming of the folder in place of the file in APPDATA. It reads the file in APPDATA if the other is not there.
+func (e Env) packagesOfClaude() (dirs []string) {
+	if e.OS != "windows" {
+		return nil
+	}
+	packages := filepath.Join(e.variable("LOCALAPPDATA", filepath.Join(e.Home, "AppData", "Local")), "Packages")
+	entries, _ := os.ReadDir(packages) // without the folder there are none
+	for _, d := range entries {
+		if d.IsDir() && strings.HasPrefix(d.Name(), "Claude_") {
+			dirs = append(dirs, filepath.Join(packages, d.Name()))
+		}
+	}
+	return dirs
 }
 
 // variable is a folder that a variable may name.
@@ -140,9 +157,14 @@ var All = []Profile{
 		},
 		entry: typedEntry("stdio"), more: claudeProjects},
 	{Name: "claude-desktop", Title: "Claude Desktop", Roots: NoRoots, dialect: dialect{vars: varsNone},
-		places: func(e Env) []Place {
-			return []Place{asJSON(filepath.Join(e.support(), "Claude", "claude_desktop_config.json"))}
-		}},
+		places: func(e Env) (all []Place) {
+			const file = "Claude/claude_desktop_config.json"
+			for _, dir := range e.packagesOfClaude() {
+				all = append(all, asJSON(filepath.Join(dir, "LocalCache", "Roaming", file)))
+			}
+			return append(all, asJSON(filepath.Join(e.support(), file)))
+		},
+		marks: func(e Env) []string { return append(e.packagesOfClaude(), filepath.Join(e.support(), "Claude")) }},
 	{Name: "cursor", Title: "Cursor", Roots: GivesRoots, dialect: dialect{vars: varsEditor},
 		places: func(e Env) []Place { return []Place{asJSON(filepath.Join(e.Home, ".cursor", "mcp.json"))} }},
 	{Name: "vscode", Title: "VS Code", Roots: GivesRoots, dialect: dialect{vars: varsEditor, inputs: true},

@@ -30,6 +30,7 @@ type Server struct {
 	Notes    []string
 
 	escapedFrom edit.Table // Entry before its references became text; nil: none did
+	located     edit.Table // Entry with the path of its program, see Target
 	unservable  string     // why the hub cannot serve it, because of what was held back
 	key         string     // its name in the file
 	place       Place
