@@ -15,6 +15,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
+	"mcphub/internal/proctree"
 )
 
 var ntResumeProcess = windows.NewLazySystemDLL("ntdll.dll").NewProc("NtResumeProcess")
@@ -98,7 +99,7 @@ func (bounds) remove(zerolog.Logger) {}
 // exceeds is "": the job has refused what would exceed.
 func (*group) exceeds() string { return "" }
 
-// adopt puts a suspended process into the job and lets it run.
+// adopt puts a suspended process into the job of all servers and into that of its own, and lets it run.
 func adopt(job windows.Handle, pid uint32) error {
 	const access = windows.PROCESS_SET_QUOTA | windows.PROCESS_TERMINATE | windows.PROCESS_SUSPEND_RESUME
 	h, err := windows.OpenProcess(access, false, pid)
@@ -106,6 +107,9 @@ func adopt(job windows.Handle, pid uint32) error {
 		return err
 	}
 	defer func() { _ = windows.CloseHandle(h) }()
+	if err := proctree.JoinServers(h); err != nil {
+		return err
+	}
 	if err := windows.AssignProcessToJobObject(job, h); err != nil {
 		return err
 	}
