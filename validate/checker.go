@@ -272,16 +272,16 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
-	j.machine = j.disk.Open(&c.m, j.work, w.NoWait)
+	j.Machine = j.disk.Open(&c.m, j.work, w.NoWait)
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir
 	}
-	j.machine.SetWorkdir(cwd, &j.secret)
+	j.SetWorkdir(cwd, &j.secret)
 	if v.Snapshot != nil {
-		j.guard = c.policy.WithSandbox(j.machine, v.Snapshot.Guard()).Through(j.machine.FS)
+		j.guard = c.policy.WithSandbox(j.Machine, v.Snapshot.Guard()).Through(j.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
 	out.decide(s.tool, ruling, w, v)
 	j.rewrite(s, out)

@@ -33,7 +33,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 	case f.Instead != "" && j.existsBefore(f.Instead):
 		return false
 	case m.glob != "":
-		return place.Exists && j.machine.Matches(place.Path, m.glob)
+		return place.Exists && j.Matches(place.Path, m.glob)
 	case place.Exists || m.weak || f.MustExist:
 		return place.Exists && !(f.MustExist && f.Makes && f.Instead != "")
 	case strings.ContainsAny(f.Value, "*?%") && !f.Makes:
@@ -41,7 +41,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 	case literal:
 		return j.namesNew(place.Path)
 	}
-	return j.machine.Creatable(place.Path, f.Written)
+	return j.Creatable(place.Path, f.Written)
 }
 
 // existsBefore reports that the text before an absolute part names something that exists where the child works, or ends in such a
@@ -49,7 +49,7 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 func (j *judge) existsBefore(head string) bool {
 	for i := range min(len(head), 4) {
 		for _, base := range j.bases() {
-			if _, err := j.machine.FS.Lstat(j.machine.Platform.Join(base, head[i:])); err == nil {
+			if _, err := j.FS.Lstat(j.Platform.Join(base, head[i:])); err == nil {
 				return true
 			}
 		}
@@ -67,7 +67,7 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 		return true
 	}
 	guarded := j.guardsName(m)
-	info, err := j.machine.FS.Lstat(m.path)
+	info, err := j.FS.Lstat(m.path)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist) && (guarded || f.Makes && j.strays(m.base))
 	}
@@ -80,13 +80,13 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 
 // guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
 func (j *judge) guardsName(m meaning) bool {
-	if j.c.search.Guards(j.machine.BaseName(m.path)) {
+	if j.c.search.Guards(j.BaseName(m.path)) {
 		return true
 	}
 	in, ok := j.guardedDirs[m.base]
 	if !ok {
-		if place, err := guard.Resolve(j.machine.FS, m.base); err == nil {
-			in = j.c.protects(func(own string) bool { return j.machine.Holds(own, place.Path) }) || j.rules.Confines(place.Path)
+		if place, err := guard.Resolve(j.FS, m.base); err == nil {
+			in = j.c.protects(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path)
 		}
 		if j.guardedDirs == nil {
 			j.guardedDirs = make(map[string]bool)
@@ -116,7 +116,7 @@ func (j *judge) strays(base string) bool {
 
 // isLink reports a name that is a symlink itself.
 func (j *judge) isLink(p string) bool {
-	info, err := j.machine.FS.Lstat(p)
+	info, err := j.FS.Lstat(p)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
@@ -129,13 +129,13 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 		if !errors.As(why, &escape) || escape.Reading != guard.ReadingPhysical && escape.Reading != guard.ReadingCleaned {
 			return false
 		}
-	} else if base, err := guard.Resolve(j.machine.FS, m.base); err == nil {
+	} else if base, err := guard.Resolve(j.FS, m.base); err == nil {
 		if _, in := machine.Below(base.Path, place.Path); in && !((place.Exists || f.Makes) && j.strays(m.base)) {
 			return false
 		}
 	}
 	if place.Exists && !place.Dir {
-		info, err := j.machine.FS.Lstat(place.Path)
+		info, err := j.FS.Lstat(place.Path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return !j.onlyRuns(f, m, place)
 		}
@@ -146,18 +146,18 @@ func (j *judge) leavesByLink(f *detect.Finding, m meaning, place *guard.Place, w
 // onlyRuns reports that an executable outside is only run (.venv/bin/python), not read or written. Either it stands where a
 // command has its program, or it is a link straight into a directory in which this user can change nothing (/usr/bin).
 func (j *judge) onlyRuns(f *detect.Finding, m meaning, place *guard.Place) bool {
-	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(m.path) && !j.machine.MayWrite(j.machine.Platform.Parent(place.Path))
+	return f.Runs || !f.Written && f.Role != access.Delete && j.isLink(m.path) && !j.MayWrite(j.Platform.Parent(place.Path))
 }
 
 // namesNew decides whether a word of a longer string names something that could be created: its directory exists, may be
 // written to, and is the home folder or at least two components deep.
 func (j *judge) namesNew(path string) bool {
-	dir := j.machine.Platform.Parent(path)
-	if dir != j.machine.Home && chars.Components(dir) < 2 {
+	dir := j.Platform.Parent(path)
+	if dir != j.Home && chars.Components(dir) < 2 {
 		return false
 	}
-	info, err := j.machine.FS.Lstat(dir)
-	return err == nil && info.IsDir() && j.machine.MayWrite(dir)
+	info, err := j.FS.Lstat(dir)
+	return err == nil && info.IsDir() && j.MayWrite(dir)
 }
 
 // systemPlace is where programs and libraries are.

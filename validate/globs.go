@@ -26,14 +26,14 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
 		return
 	}
-	for _, text := range append(j.machine.Expand(f.Glob), f.Glob) {
-		if home, rest, ok := j.machine.UserHome(text); ok {
+	for _, text := range append(j.Expand(f.Glob), f.Glob) {
+		if home, rest, ok := j.UserHome(text); ok {
 			text = home + rest
 		}
 		if text == "~" || strings.HasPrefix(text, "~/") {
-			text = j.machine.Home + text[1:]
+			text = j.Home + text[1:]
 		}
-		if !j.machine.Platform.IsAbs(text) {
+		if !j.Platform.IsAbs(text) {
 			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
 				j.matches(f, base, text, yield)
 			}
@@ -53,7 +53,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 			return
 		}
 	}
-	g := globber{j: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
+	g := globber{judge: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
 	if !g.walk(start, strings.Split(pattern, "/"), false) {
 		yield(meaning{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
 	}
@@ -61,7 +61,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 
 // globber expands one pattern.
 type globber struct {
-	j       *judge
+	*judge
 	f       *detect.Finding
 	yield   func(path string)
 	matched int
@@ -71,20 +71,20 @@ type globber struct {
 // more than the budget allows.
 func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	for len(parts) > 0 && !shell.HasMeta(parts[0]) {
-		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
+		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
 		if part := shell.Unhide.Replace(parts[0]); part != "" && part != "." {
-			dir = g.j.machine.Platform.Join(dir, part)
-			linked = linked || part == ".." || g.j.isLink(dir)
+			dir = g.Platform.Join(dir, part)
+			linked = linked || part == ".." || g.isLink(dir)
 		}
 		parts = parts[1:]
 	}
 	if len(parts) == 0 {
-		if !g.j.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
+		if !g.work.Spend(budget.LookSteps + len(dir)/budget.ByteSteps) {
 			return false
 		}
-		if _, err := g.j.machine.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
+		if _, err := g.FS.Lstat(dir); err == nil && (linked || g.guarded(dir)) {
 			if g.matched++; g.matched > maxMatched {
 				return false
 			}
@@ -92,11 +92,11 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		}
 		return true
 	}
-	entries, err := g.j.list(dir)
+	entries, err := g.list(dir)
 	if err != nil {
 		return !errors.Is(err, errSpentGlob)
 	}
-	if !g.j.work.Spend(len(entries)) {
+	if !g.work.Spend(len(entries)) {
 		return false
 	}
 	pattern := shell.Matchable(parts[0])
@@ -105,7 +105,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.j.machine.Platform.Join(dir, ".."), parts[1:], true) {
+		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.Platform.Join(dir, ".."), parts[1:], true) {
 			return false
 		}
 	}
@@ -116,7 +116,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if ok, err := path.Match(pattern, e.Name()); !ok || err != nil {
 			continue
 		}
-		link, at := e.Type()&fs.ModeSymlink != 0, g.j.machine.Platform.Join(dir, e.Name())
+		link, at := e.Type()&fs.ModeSymlink != 0, g.Platform.Join(dir, e.Name())
 		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.guarded(at) {
 			continue
 		}
@@ -129,8 +129,8 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 
 // guarded reports a path that is protected or in the directory of a rule, and a directory above one that would be deleted.
 func (g *globber) guarded(p string) bool {
-	return g.j.rules.MatchesArea(g.f.Role, p) || g.j.c.protects(func(own string) bool {
-		return g.j.machine.Holds(own, p) || g.f.Role == access.Delete && g.j.machine.Holds(p, own)
+	return g.rules.MatchesArea(g.f.Role, p) || g.c.protects(func(own string) bool {
+		return g.Holds(own, p) || g.f.Role == access.Delete && g.Holds(p, own)
 	})
 }
 
@@ -145,7 +145,7 @@ func (j *judge) list(dir string) ([]fs.DirEntry, error) {
 	if !j.work.Spend(budget.LookSteps) {
 		return nil, errSpentGlob
 	}
-	entries, err := machine.ReadDir(j.machine.FS, dir)
+	entries, err := machine.ReadDir(j.FS, dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, errSpentGlob // it cannot be told
 	}

@@ -19,27 +19,27 @@ import (
 
 // judge decides one call. It lives as long as Judge runs.
 type judge struct {
-	c               *Checker
-	machine         *machine.Machine // as the call sees it
-	work            *budget.Budget   // of the call
-	disk            machine.View
-	callCtx         CallContext
-	roots           rootsmgr.View
-	guard           *guard.Guard
-	container       *machine.Container
-	startsAtFirst   bool              // of the directories that the child is served, the first is where its relative paths start
-	ownDirs         []string          // directories among the call's own arguments
-	baseDirs        []string          // memo of bases
-	secondPass      bool              // bases are directories that the call itself names
-	callSetsWorkdir bool              // the call names the directory inside the boundary that it works in
-	givenRoots      map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
-	longestRoot     int               // bytes of a root in it
-	watched         []fs.FileInfo     // protected files as they are now; nil: not looked at
-	lists           map[string][]fs.DirEntry
-	strayDirs       map[string]bool // memo of strays
-	guardedDirs     map[string]bool // memo of inGuarded
-	secret          bool            // a variable was expanded whose value must not be shown
-	hintedDirs      []string        // directories among the names that count only under a condition
+	*machine.Machine // as the call sees it
+	c                *Checker
+	work             *budget.Budget // of the call
+	disk             machine.View
+	callCtx          CallContext
+	roots            rootsmgr.View
+	guard            *guard.Guard
+	container        *machine.Container
+	startsAtFirst    bool              // of the directories that the child is served, the first is where its relative paths start
+	ownDirs          []string          // directories among the call's own arguments
+	baseDirs         []string          // memo of bases
+	secondPass       bool              // bases are directories that the call itself names
+	callSetsWorkdir  bool              // the call names the directory inside the boundary that it works in
+	givenRoots       map[string]string // memo of rootAbove: given spelling -> resolved root, resolved root -> ""
+	longestRoot      int               // bytes of a root in it
+	watched          []fs.FileInfo     // protected files as they are now; nil: not looked at
+	lists            map[string][]fs.DirEntry
+	strayDirs        map[string]bool // memo of strays
+	guardedDirs      map[string]bool // memo of inGuarded
+	secret           bool            // a variable was expanded whose value must not be shown
+	hintedDirs       []string        // directories among the names that count only under a condition
 
 	rules     policy.Evaluation   // of the policy, as they are asked about this call
 	oddRoots  map[string]*oddRoot // memo of oddRootOf
@@ -111,7 +111,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		j.addReading(&out, r, d)
 	}
 	switch {
-	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "*?[`(") && j.machine.Expand(f.Value) != nil):
+	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "*?[`(") && j.Expand(f.Value) != nil):
 	case f.Goes:
 		consider(meaning{text: f.Value, code: CodeNoBase, err: "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"})
 	case len(f.Value) > detect.MaxValue:
@@ -140,7 +140,7 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 	if strings.Contains(f.Value, "${") && !j.work.Spend(4*machine.DollarWork(f.Value)) {
 		return
 	}
-	texts, all := j.machine.Variants(f.Value, f.Alts...)
+	texts, all := j.Variants(f.Value, f.Alts...)
 	if !all {
 		yield(meaning{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}
@@ -162,7 +162,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 		whole, part = j.pathOf(whole), strings.TrimSuffix(j.pathOf(part), "/")
 	}
 	rest, ok := strings.CutPrefix(whole, part)
-	if !ok || rest == "" || !j.machine.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
+	if !ok || rest == "" || !j.Platform.IsAbs(part) || chars.IsSlash(rest[0]) && f.Form != detect.FormText || strings.Contains(rest, part) {
 		return false
 	}
 	return j.firstRoot(whole, len(part)+1, `/\`) != ""
@@ -170,7 +170,7 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 
 // pathOf is the path of a file URI, "" where it is none.
 func (j *judge) pathOf(uri string) string {
-	if paths, err := j.machine.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
+	if paths, err := j.Platform.ReadURI(uri); err == nil && len(paths) > 0 {
 		return paths[0]
 	}
 	return ""
@@ -199,7 +199,7 @@ func (j *judge) addReading(out *FindingVerdict, r Reading, d policy.Decision) {
 // uriMeanings yields every path that a file URI may mean. Decoded once, it is the path. Decoded again, it must lie inside too, because
 // some programs do that.
 func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
-	paths, err := j.machine.Platform.ReadURI(f.Value)
+	paths, err := j.Platform.ReadURI(f.Value)
 	if err != nil {
 		code := CodeBadURI
 		var bad *platform.URIError
@@ -214,9 +214,9 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 			j.belowRoot(f, dir, rest, yield)
 			continue
 		}
-		texts, _ := j.machine.Variants(p)
+		texts, _ := j.Variants(p)
 		for i, text := range texts {
-			if i == 0 || j.machine.Platform.IsAbs(text) {
+			if i == 0 || j.Platform.IsAbs(text) {
 				j.absolute(meaning{text: text, path: text}, yield)
 				j.globs(f, "", text, yield)
 			}
@@ -238,9 +238,9 @@ func (j *judge) decideWithoutDisk(f *detect.Finding, m meaning, candidate *polic
 			candidate.Hard = false
 			return policy.Allow, !f.Conditional(), true
 		}
-		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.machine.FirstExists(m.text), true
+		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.FirstExists(m.text), true
 	}
-	if dev := j.machine.Platform.Clean(m.path); !j.machine.Windows && harmless(f, dev) {
+	if dev := j.Platform.Clean(m.path); !j.Windows && harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		candidate.Hard, candidate.Known = false, true
 		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
@@ -308,7 +308,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 
 // mayBeMade reports whether a file could be made at a place: there is a directory for it.
 func (j *judge) mayBeMade(place *guard.Place) bool {
-	info, err := j.machine.FS.Lstat(j.machine.Platform.Parent(place.Path))
+	info, err := j.FS.Lstat(j.Platform.Parent(place.Path))
 	return err == nil && info.IsDir()
 }
 
@@ -341,7 +341,7 @@ func (j *judge) resolve(p string) (guard.Place, error) {
 	if j.guard != nil {
 		return j.guard.Check(p)
 	}
-	place, err := guard.Resolve(j.machine.FS, p)
+	place, err := guard.Resolve(j.FS, p)
 	if err != nil {
 		return place, err
 	}
@@ -434,7 +434,7 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		}
 		f := &findings[i]
 		_, own := j.declaredBase(f)
-		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.machine.Platform.IsAbs(f.Value)
+		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.Platform.IsAbs(f.Value)
 		if !ok {
 			if isRelative {
 				relative = append(relative, relativeFinding{f, -1})
@@ -529,7 +529,7 @@ func isBase(f *detect.Finding) bool { return f.Form == detect.FormLink && f.How 
 
 // noteHintedDir notes a directory that an argument leads to, although the argument's name does not say that it is a path.
 func (j *judge) noteHintedDir(f *detect.Finding, dir string) {
-	if dir = j.machine.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
+	if dir = j.Platform.Clean(dir); f.Form != detect.FormGlob && (len(j.hintedDirs) < maxHinted || isBase(f)) && !slices.Contains(j.hintedDirs, dir) {
 		j.hintedDirs = append(j.hintedDirs, dir)
 	}
 }
@@ -539,7 +539,7 @@ func (j *judge) noteOwnDirs(out *FindingVerdict) {
 	for _, r := range out.Readings {
 		dir := r.Path
 		if !chars.Climbs(dir) {
-			dir = j.machine.Platform.Clean(dir)
+			dir = j.Platform.Clean(dir)
 		}
 		if r.dir && !slices.Contains(j.ownDirs, dir) && (!slices.Contains(j.bases(), dir) || j.beside(dir)) {
 			j.ownDirs = append(j.ownDirs, dir)

@@ -38,7 +38,7 @@ func TestAboveADirectoryThatClimbs(t *testing.T) {
 	t.Parallel()
 	m := machine.New(rootstest.NewFS(t, platform.Linux, []string{"/p/src/", "/p/x", "/x"}), "/home/me", nil, nil)
 	for base, want := range map[string]string{"/p/src/..": "/x", "/p": "/x", "/p/src": "/p/x"} {
-		j := &judge{machine: &m, work: budget.New(0)}
+		j := &judge{Machine: &m, work: budget.New(0)}
 		var got []string
 		j.fromBelow(&detect.Finding{}, []string{base}, "../../x", func(s meaning) { got = append(got, s.path) })
 		if !slices.Equal(got, []string{want}) {

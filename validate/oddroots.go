@@ -67,12 +67,12 @@ func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.Contain
 
 // newOddRoot looks at the other readings of a root's text with a tail behind it.
 func (j *judge) newOddRoot(dir, tail string) *oddRoot {
-	own, err := guard.Resolve(j.machine.FS, dir)
+	own, err := guard.Resolve(j.FS, dir)
 	if err != nil {
 		return nil
 	}
 	o := &oddRoot{dir: dir}
-	texts, all := j.machine.Variants(dir + tail)
+	texts, all := j.Variants(dir + tail)
 	if !all {
 		return nil
 	}
@@ -104,23 +104,23 @@ func (j *judge) newOddRoot(dir, tail string) *oddRoot {
 // otherThan reports whether something other than the directory own is at a path, or is matched by it.
 func (j *judge) otherThan(own, text string) bool {
 	if !shell.HasMeta(text) {
-		place, err := guard.Resolve(j.machine.FS, text)
+		place, err := guard.Resolve(j.FS, text)
 		return err != nil || place.Exists && place.Path != own
 	}
-	return j.matchesOther(own, strings.Split(j.machine.Platform.Clean(text), "/"), "/")
+	return j.matchesOther(own, strings.Split(j.Platform.Clean(text), "/"), "/")
 }
 
 // matchesOther reports whether a pattern matches anything below dir other than the directory own, "**" as "*", or that it
 // cannot be told.
 func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	for len(parts) > 0 && (parts[0] == "" || !shell.HasMeta(parts[0])) {
-		dir, parts = j.machine.Platform.Join(dir, parts[0]), parts[1:]
+		dir, parts = j.Platform.Join(dir, parts[0]), parts[1:]
 	}
 	if len(parts) == 0 {
-		if _, err := j.machine.FS.Lstat(dir); err != nil {
+		if _, err := j.FS.Lstat(dir); err != nil {
 			return !errors.Is(err, fs.ErrNotExist)
 		}
-		place, err := guard.Resolve(j.machine.FS, dir)
+		place, err := guard.Resolve(j.FS, dir)
 		return err != nil || place.Path != own
 	}
 	entries, err := j.list(dir)
@@ -130,7 +130,7 @@ func (j *judge) matchesOther(own string, parts []string, dir string) bool {
 	pattern := strings.ReplaceAll(parts[0], "[!", "[^")
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		ok, _ := path.Match(pattern, e.Name())
-		return (ok || e.Name() == parts[0]) && j.matchesOther(own, parts[1:], j.machine.Platform.Join(dir, e.Name())) // what is called so matches a library's own reading
+		return (ok || e.Name() == parts[0]) && j.matchesOther(own, parts[1:], j.Platform.Join(dir, e.Name())) // what is called so matches a library's own reading
 	})
 }
 
@@ -170,14 +170,14 @@ func (j *judge) withinRootName(f *detect.Finding) bool {
 	if at <= 0 || j.firstRoot(f.Raw, at, slashOrQuote) == "" {
 		return false
 	}
-	texts, free := j.machine.Variants(f.Value, f.Alts...)
+	texts, free := j.Variants(f.Value, f.Alts...)
 	for _, text := range texts {
 		j.absolutes(f, text, func(s meaning) {
 			if s.code == CodeForeignForm {
 				return // nothing here is called so
 			}
-			place, err := guard.Resolve(j.machine.FS, s.path)
-			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.machine.Creatable(place.Path, true))
+			place, err := guard.Resolve(j.FS, s.path)
+			free = free && err == nil && !place.Exists && (f.Role == access.Read || !j.Creatable(place.Path, true))
 		})
 		free = free && !shell.HasMeta(text)
 	}
@@ -188,7 +188,7 @@ func (j *judge) withinRootName(f *detect.Finding) bool {
 // blank or another sign in its name ("/home/me/My Project/x"). The whole root stands in quotes wherever the piece occurs, and
 // nothing exists at the piece.
 func (j *judge) quotedRoot(f *detect.Finding) bool {
-	if f.How != detect.HowShell || f.Written || j.roots.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.machine.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
+	if f.How != detect.HowShell || f.Written || j.roots.Snapshot == nil || len(f.Raw) >= detect.MaxRaw || !j.Platform.IsAbs(f.Value) || chars.Climbs(f.Value) {
 		return false
 	}
 	for at := 0; ; {
@@ -203,7 +203,7 @@ func (j *judge) quotedRoot(f *detect.Finding) bool {
 		}
 		at += len(dir)
 	}
-	place, err := guard.Resolve(j.machine.FS, f.Value)
+	place, err := guard.Resolve(j.FS, f.Value)
 	return err == nil && !place.Exists && strings.Contains(f.Raw, f.Value)
 }
 
@@ -226,7 +226,7 @@ func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meanin
 		j.absolute(meaning{text: dir, path: dir}, yield)
 		return
 	}
-	texts, all := j.machine.Variants(rest)
+	texts, all := j.Variants(rest)
 	if !all {
 		yield(meaning{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
 	}

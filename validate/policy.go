@@ -50,7 +50,7 @@ func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
 	if ruling == nil || !g.File && c.TooWide(g.Path, nil) {
 		return false
 	}
-	j := &judge{c: c, machine: &c.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &c.m}}
+	j := &judge{c: c, Machine: &c.m, work: budget.New(0), rules: policy.Evaluation{Ruling: ruling, Machine: &c.m}}
 	return !slices.ContainsFunc(g.Roles.List(), func(role access.Role) bool {
 		return j.protected(&detect.Finding{Role: role}, &place) != "" || !j.rules.KeepsGrant(role, &place)
 	})

@@ -18,10 +18,10 @@ func (j *judge) protected(f *detect.Finding, where *guard.Place) string {
 	for _, spellings := range j.c.protected {
 		for _, own := range spellings {
 			for _, p := range []string{where.Path, where.Readings.Lexical, where.Readings.Physical, where.Readings.Cleaned} {
-				if j.machine.Holds(own, p) {
+				if j.Holds(own, p) {
 					return CodeProtected
 				}
-				if j.machine.Holds(p, own) && j.reaches(f) {
+				if j.Holds(p, own) && j.reaches(f) {
 					return CodeProtectedBelow
 				}
 			}
@@ -41,11 +41,11 @@ func (j *judge) isProtected(where *guard.Place) bool {
 			return false
 		}
 	}
-	mine, err := j.machine.FS.Lstat(where.Path)
+	mine, err := j.FS.Lstat(where.Path)
 	if err != nil {
 		return true // it was there a moment ago
 	}
-	return slices.ContainsFunc(j.files(), func(w fs.FileInfo) bool { return j.machine.SameFile(mine, w) })
+	return slices.ContainsFunc(j.files(), func(w fs.FileInfo) bool { return j.SameFile(mine, w) })
 }
 
 // files are the protected files as they are now.
@@ -53,7 +53,7 @@ func (j *judge) files() []fs.FileInfo {
 	if j.watched == nil {
 		j.watched = make([]fs.FileInfo, 0, len(j.c.protected))
 		for _, p := range j.c.protected {
-			if info, err := j.machine.FS.Lstat(p.resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
+			if info, err := j.FS.Lstat(p.resolved()); err == nil && info.Mode()&fs.ModeType == 0 {
 				j.watched = append(j.watched, info)
 			}
 		}
@@ -77,7 +77,7 @@ func (j *judge) entries() ([]guard.Entry, bool) {
 	if was == nil || time.Since(was.at) > entriesFor {
 		now := &knownEntries{at: time.Now(), ok: true}
 		for _, p := range j.c.protected {
-			place, err := guard.Resolve(j.machine.FS, p.resolved())
+			place, err := guard.Resolve(j.FS, p.resolved())
 			if err == nil && !place.Exists {
 				continue
 			}

@@ -31,16 +31,16 @@ const oldWorkdir = "${OLDPWD}/"
 
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
-	if home, rest, ok := j.machine.UserHome(text); ok {
+	if home, rest, ok := j.UserHome(text); ok {
 		yield(meaning{text: text, path: home + chars.ToSlash(rest)})
 	}
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
-		if j.machine.Home == "" {
+		if j.Home == "" {
 			yield(meaning{text: text, code: CodeNoHome, err: "the home folder is not known"})
 			return
 		}
-		yield(meaning{text: text, path: j.machine.Home + text[1:]})
+		yield(meaning{text: text, path: j.Home + text[1:]})
 		if j.secondPass && len(text) > 2 && f.Conditional() {
 			j.relative(f, text[2:], yield) // another directory was made the home folder
 		}
@@ -58,11 +58,11 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		return
 	}
 	switch {
-	case !j.machine.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
+	case !j.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
 		yield(meaning{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
-	case j.machine.Platform.IsAbs(text):
+	case j.Platform.IsAbs(text):
 		j.absolute(meaning{text: text, path: text}, yield)
-	case j.machine.Windows && chars.IsSlash(text[0]) && len(j.callCtx.Cwd) > 1 && chars.IsLetter(j.callCtx.Cwd[0]):
+	case j.Windows && chars.IsSlash(text[0]) && len(j.callCtx.Cwd) > 1 && chars.IsLetter(j.callCtx.Cwd[0]):
 		yield(meaning{text: text, path: j.callCtx.Cwd[:2] + text})
 	default:
 		j.relative(f, text, yield)
@@ -95,20 +95,20 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 	for _, base := range bases {
 		if dir, ok := j.certainly(f, base); ok {
 			certain++
-			j.absolute(meaning{text: text, path: j.machine.Platform.Join(dir, text), base: dir, led: true}, yield)
+			j.absolute(meaning{text: text, path: j.Platform.Join(dir, text), base: dir, led: true}, yield)
 			continue
 		}
 		weak := j.callSetsWorkdir // what is only read has to be there
 		if j.secondPass {
 			weak = f.Form != detect.FormWord || !slices.Contains(j.ownDirs, base)
 		}
-		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
+		j.absolute(meaning{text: text, path: j.Platform.Join(base, text), base: base, weak: weak && !f.Written && !f.Makes}, yield)
 	}
 	if certain == len(bases) {
 		return
 	}
 	for _, base := range moved {
-		j.absolute(meaning{text: text, path: j.machine.Platform.Join(base, text), base: base, led: true}, yield)
+		j.absolute(meaning{text: text, path: j.Platform.Join(base, text), base: base, led: true}, yield)
 	}
 	if f.Course.Lost && j.container == nil {
 		if !f.Relative() {
@@ -129,8 +129,8 @@ func (j *judge) fromAbove(f *detect.Finding, text string, yield func(meaning)) {
 		name, after, _ := strings.Cut(rest, "/")
 		if j.c.search.Guards(name) {
 			for _, place := range places {
-				if j.machine.Fold(j.machine.BaseName(place)) == j.machine.Fold(name) && j.work.Spend(budget.ReadSteps) {
-					j.absolute(meaning{text: text, path: strings.TrimSuffix(j.machine.Platform.Join(place, after), "/"), base: j.machine.Platform.Parent(place)}, yield)
+				if j.Fold(j.BaseName(place)) == j.Fold(name) && j.work.Spend(budget.ReadSteps) {
+					j.absolute(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
 				}
 			}
 		}
@@ -147,14 +147,14 @@ func (j *judge) fromBelow(f *detect.Finding, bases []string, text string, yield 
 		rest = strings.TrimPrefix(rest[2:], "/")
 	}
 	for _, dir := range bases {
-		dir = j.machine.Platform.Clean(dir) // of /p/src/.. the directory above is not /p/src
+		dir = j.Platform.Clean(dir) // of /p/src/.. the directory above is not /p/src
 		for n := 1; n < ups; n++ {
-			above := j.machine.Platform.Clean(j.machine.Platform.Parent(dir))
+			above := j.Platform.Clean(j.Platform.Parent(dir))
 			if above == dir || !j.work.Spend(budget.ReadSteps) {
 				break
 			}
 			dir = above
-			j.absolute(meaning{text: text, path: j.machine.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
+			j.absolute(meaning{text: text, path: j.Platform.Join(dir, rest), base: dir, weak: !f.Written && !f.Makes}, yield)
 		}
 	}
 }
@@ -166,21 +166,21 @@ func (j *judge) moved(f *detect.Finding) []string {
 	}
 	var list []string
 	for dir := range strings.SplitSeq(f.Course.Dir, "\x00") {
-		for _, text := range append(j.machine.Expand(dir), dir) {
+		for _, text := range append(j.Expand(dir), dir) {
 			if text == "~" || strings.HasPrefix(text, "~/") {
-				text = j.machine.Home + text[1:]
+				text = j.Home + text[1:]
 			}
-			if j.machine.Platform.IsAbs(text) {
+			if j.Platform.IsAbs(text) {
 				list = append(list, text)
 				continue
 			}
 			for _, base := range j.bases() {
-				list = append(list, j.machine.Platform.Join(base, text))
+				list = append(list, j.Platform.Join(base, text))
 			}
 		}
 	}
 	return slices.DeleteFunc(list, func(dir string) bool {
-		where, err := guard.Resolve(j.machine.FS, dir)
+		where, err := guard.Resolve(j.FS, dir)
 		return err != nil || !where.Dir
 	})
 }
@@ -191,7 +191,7 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 		return false
 	}
 	for i := range findings {
-		if f := &findings[i]; f.Context && f.Form == detect.FormPath && j.machine.Platform.IsAbs(f.Value) {
+		if f := &findings[i]; f.Context && f.Form == detect.FormPath && j.Platform.IsAbs(f.Value) {
 			if where, err := j.guard.Check(f.Value); err == nil && where.Dir {
 				return true
 			}
@@ -202,15 +202,15 @@ func (j *judge) worksElsewhere(findings []detect.Finding) bool {
 
 // certainly is where a cd led from base; ok is false if anything else may have happened.
 func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) {
-	if f.Course.Sure == shell.SureNot || j.container != nil || j.machine.Getenv("CDPATH") != "" {
+	if f.Course.Sure == shell.SureNot || j.container != nil || j.Getenv("CDPATH") != "" {
 		return "", false
 	}
 	list := strings.Split(f.Course.Dir, "\x00")
 	for i, to := range list {
-		if dir = to; !j.machine.Platform.IsAbs(to) {
-			dir = j.machine.Platform.Join(base, to)
+		if dir = to; !j.Platform.IsAbs(to) {
+			dir = j.Platform.Join(base, to)
 		}
-		where, err := guard.Resolve(j.machine.FS, dir)
+		where, err := guard.Resolve(j.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
 		}
@@ -223,13 +223,13 @@ func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) 
 func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 	v := chars.TrimEdges(f.BaseDir)
 	if kind, texts := uri.Read(v); kind == uri.File {
-		paths, err := j.machine.Platform.ReadURI(texts[0])
+		paths, err := j.Platform.ReadURI(texts[0])
 		return paths, err == nil && len(paths) > 0
 	}
 	if v == "~" || strings.HasPrefix(v, "~/") {
-		v = j.machine.Home + v[1:]
+		v = j.Home + v[1:]
 	}
-	if !j.machine.Platform.IsAbs(v) {
+	if !j.Platform.IsAbs(v) {
 		return nil, false
 	}
 	return []string{v}, true

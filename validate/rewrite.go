@@ -152,7 +152,7 @@ func (j *judge) plainPath(f *FindingVerdict) string {
 	if !ok || !f.Rewritable.Single || len(f.Raw) != len(f.Value) || !strings.EqualFold(f.Raw[:len(scheme)], scheme) || f.Raw[len(scheme):] != rest {
 		return ""
 	}
-	p, err := j.machine.Platform.ParseURI(f.Value)
+	p, err := j.Platform.ParseURI(f.Value)
 	if err != nil {
 		return ""
 	}
@@ -163,14 +163,14 @@ func (j *judge) plainPath(f *FindingVerdict) string {
 // lead to the same place, whether links are followed before ".." or after it. Otherwise the text is left alone: a link was
 // replaced since the roots were read, or a ".." climbs out of the root's spelling.
 func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
-	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.machine.Platform.IsAbs(text) {
+	if j.container != nil || !f.Rewritable.Single || len(f.Readings) == 0 || !j.Platform.IsAbs(text) {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
 	if first.Path != text || first.Root == "" {
 		return ""
 	}
-	if j.machine.Holds(first.Root, text) {
+	if j.Holds(first.Root, text) {
 		return "" // it has the server's spelling already
 	}
 	root := first.Root
@@ -202,18 +202,18 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 		j.givenRoots = make(map[string]string)
 		roots := j.roots.Snapshot.Roots()
 		for i := range roots {
-			j.givenRoots[j.machine.Fold(roots[i].Given)] = roots[i].Path
+			j.givenRoots[j.Fold(roots[i].Given)] = roots[i].Path
 			j.longestRoot = max(j.longestRoot, len(roots[i].Given), len(roots[i].Path))
 		}
 		for i := range roots {
-			j.givenRoots[j.machine.Fold(roots[i].Path)] = ""
+			j.givenRoots[j.Fold(roots[i].Path)] = ""
 		}
 	}
-	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.machine.Windows && r == '\\' }) {
+	for end := len(text); end > 0; end = strings.LastIndexFunc(text[:end], func(r rune) bool { return r == '/' || j.Windows && r == '\\' }) {
 		if end > 4*j.longestRoot {
 			continue // folding shortens a character to a third at most
 		}
-		at, ok := j.givenRoots[j.machine.Fold(text[:end])]
+		at, ok := j.givenRoots[j.Fold(text[:end])]
 		switch {
 		case ok && at == "":
 			return "", ""
@@ -240,7 +240,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 		case r == nil || f.Member:
 			findings = append(findings, *f)
 		case f.Rewritable.End > 0: // the string itself; the others are parts of it
-			more, err := j.c.search.SearchReplaced(&s.found, j.machine, j.work, f, r.to)
+			more, err := j.c.search.SearchReplaced(&s.found, j.Machine, j.work, f, r.to)
 			if err != nil {
 				return out // denied: it was never reached
 			}
@@ -252,7 +252,7 @@ func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, machine: j.machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
+	trial := judge{c: j.c, Machine: j.Machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
 	out.Findings = trial.judgeReadings(findings, s.found.Reread)
 	out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
 	return out

@@ -84,7 +84,7 @@ func (j *judge) passesBy(s meaning) bool {
 	if !j.startsAtFirst || len(j.callCtx.Served) == 0 || s.base == j.callCtx.Served[0] {
 		return false
 	}
-	_, stays := machine.Below(j.machine.Platform.Clean(s.base), j.machine.Platform.Clean(s.path))
+	_, stays := machine.Below(j.Platform.Clean(s.base), j.Platform.Clean(s.path))
 	return stays
 }
 
@@ -106,10 +106,10 @@ func (j *judge) irrelevant(f *detect.Finding, s meaning, p *guard.Place) bool {
 	if f.Role == access.Read {
 		return true
 	}
-	parent := j.machine.Platform.Parent(p.Path)
-	if j.machine.Holds(parent, s.base) {
+	parent := j.Platform.Parent(p.Path)
+	if j.Holds(parent, s.base) {
 		return true
 	}
-	info, err := j.machine.FS.Lstat(parent)
+	info, err := j.FS.Lstat(parent)
 	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
 }

@@ -11,12 +11,12 @@ import (
 // An Evaluation asks the rules about one call. The boundary has judged every reading of a finding by then: what is
 // protected, outside a token's ceiling or cannot be resolved is denied whatever a rule says. It belongs to one goroutine.
 type Evaluation struct {
-	Ruling    *Ruling          // nil: no rule is about the tool, and nothing but HasAreaRule, Touches and their kin may be asked
-	Machine   *machine.Machine // as the call sees it
-	Guard     *guard.Guard     // the boundary
-	Unbounded bool             // no boundary is known and none is asked for: nothing is outside
-	Grants    []Grant
-	Approved  string // the rule under which a human has allowed this very call
+	*machine.Machine              // as the call sees it
+	Ruling           *Ruling      // nil: no rule is about the tool, and nothing but HasAreaRule, Touches and their kin may be asked
+	Guard            *guard.Guard // the boundary
+	Unbounded        bool         // no boundary is known and none is asked for: nothing is outside
+	Grants           []Grant
+	Approved         string // the rule under which a human has allowed this very call
 
 	sets *guard.AreaSets
 	hits []bool                   // room for those of one candidate
@@ -240,7 +240,7 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 	now, ok := e.late[r]
 	if !ok {
 		now = r.dir.Path
-		if place, err := guard.Resolve(e.Machine.FS, r.dir.Given); err == nil {
+		if place, err := guard.Resolve(e.FS, r.dir.Given); err == nil {
 			now = place.Path
 		}
 		if e.late == nil {
@@ -248,14 +248,14 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 		}
 		e.late[r] = now
 	}
-	return [3]bool{e.Machine.Holds(now, readings.Lexical), e.Machine.Holds(now, readings.Physical), e.Machine.Holds(now, readings.Cleaned)}
+	return [3]bool{e.Holds(now, readings.Lexical), e.Holds(now, readings.Physical), e.Holds(now, readings.Cleaned)}
 }
 
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
 func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
 	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
-		(e.Machine.Holds(p.Readings.Physical, r.dir.Path) || e.Machine.Holds(p.Readings.Cleaned, r.dir.Path))
+		(e.Holds(p.Readings.Physical, r.dir.Path) || e.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
@@ -267,14 +267,14 @@ func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
 	return e.confines(role, func(r *compiledRule) bool {
-		return e.Machine.Holds(r.dir.Path, p) || e.Machine.Holds(r.dir.Given, p) || role == access.Delete && e.Machine.Holds(p, r.dir.Path)
+		return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) || role == access.Delete && e.Holds(p, r.dir.Path)
 	})
 }
 
 // Confines reports a path that lies in the directory of a rule that denies or escalates, whatever the role. It is compared as text.
 func (e *Evaluation) Confines(p string) bool {
 	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.confines() && (e.Machine.Holds(r.dir.Path, p) || e.Machine.Holds(r.dir.Given, p))
+		return r.confines() && (e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p))
 	})
 }
 
