@@ -111,56 +111,56 @@ func (s *Schema) hintsAt(t *strictjson.Tree, id int32) Hint {
 	return h
 }
 
-func itemSchemas(s *jsonschema.Schema, index int) []*jsonschema.Schema {
-	if index < len(s.PrefixItems) {
-		return s.PrefixItems[index : index+1]
+// itemSchema is the schema of the element at an index, if it is a schema.
+func itemSchema(s *jsonschema.Schema, index int) any {
+	items, isList := s.Items.([]*jsonschema.Schema)
+	switch {
+	case index < len(s.PrefixItems):
+		return s.PrefixItems[index]
+	case s.Items2020 != nil:
+		return s.Items2020
+	case index < len(items):
+		return items[index]
+	case isList:
+		return s.AdditionalItems
 	}
-	if s.Items2020 != nil {
-		return []*jsonschema.Schema{s.Items2020}
-	}
-	switch items := s.Items.(type) {
-	case *jsonschema.Schema:
-		return []*jsonschema.Schema{items}
-	case []*jsonschema.Schema:
-		if index < len(items) {
-			return items[index : index+1]
+	return s.Items
+}
+
+// yieldEach yields the schemas that fields of a schema hold.
+func yieldEach(yield func(*jsonschema.Schema), fields ...any) {
+	for _, v := range fields {
+		switch v := v.(type) {
+		case *jsonschema.Schema:
+			if v != nil {
+				yield(v)
+			}
+		case []*jsonschema.Schema:
+			for _, sub := range v {
+				yield(sub)
+			}
+		case map[string]*jsonschema.Schema:
+			for _, sub := range v {
+				yield(sub)
+			}
 		}
-		if more, ok := s.AdditionalItems.(*jsonschema.Schema); ok {
-			return []*jsonschema.Schema{more}
-		}
 	}
-	return nil
 }
 
 // inPlace yields the subschemas that apply to the same value. If sure is false, it also yields those that may apply:
 // if, not and the dependent ones.
 func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
-	some := func(list ...*jsonschema.Schema) {
-		for _, sub := range list {
-			if sub != nil {
-				yield(sub)
-			}
-		}
-	}
-	some(s.Ref, s.RecursiveRef)
+	yieldEach(yield, s.Ref, s.RecursiveRef)
 	if s.DynamicRef != nil {
-		some(s.DynamicRef.Ref)
+		yieldEach(yield, s.DynamicRef.Ref)
 	}
-	some(s.AllOf...)
-	some(s.AnyOf...)
-	some(s.OneOf...)
-	some(s.Then, s.Else)
+	yieldEach(yield, s.AllOf, s.AnyOf, s.OneOf, s.Then, s.Else)
 	if sure {
 		return
 	}
-	some(s.If, s.Not)
-	for _, sub := range s.DependentSchemas {
-		some(sub)
-	}
+	yieldEach(yield, s.If, s.Not, s.DependentSchemas)
 	for _, v := range s.Dependencies {
-		if sub, ok := v.(*jsonschema.Schema); ok {
-			some(sub)
-		}
+		yieldEach(yield, v)
 	}
 }
 
@@ -330,56 +330,61 @@ const maxGoverning = 1 << 10
 
 // AddInPlace adds the schemas that apply to the same value, as inPlace yields them. It is false where they are too many.
 func AddInPlace(at map[*jsonschema.Schema]bool, sure bool) bool {
-	var todo []*jsonschema.Schema
+	var list []*jsonschema.Schema
 	for sub := range at {
-		todo = append(todo, sub)
+		list = append(list, sub)
 	}
-	for len(todo) > 0 {
-		if len(at) > maxGoverning {
+	for i := 0; i < len(list); i++ {
+		if len(list) > maxGoverning {
 			return false
 		}
-		sub := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		inPlace(sub, sure, func(in *jsonschema.Schema) {
+		inPlace(list[i], sure, func(in *jsonschema.Schema) {
 			if !at[in] {
 				at[in] = true
-				todo = append(todo, in)
+				list = append(list, in)
 			}
 		})
 	}
 	return true
 }
 
+// Each yields every schema of a document once.
+func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	list := []*jsonschema.Schema{root}
+	for i := 0; i < len(list); i++ {
+		yield(list[i])
+		subschemas(list[i], func(sub *jsonschema.Schema) {
+			if !seen[sub] {
+				seen[sub] = true
+				list = append(list, sub)
+			}
+		})
+	}
+}
+
 // governs yields the schemas that may apply to a member or an element of what s applies to, and reports whether s names
 // it.
 func governs(s *jsonschema.Schema, to step, sure bool, yield func(*jsonschema.Schema)) (named bool) {
-	one := func(v any) {
-		if sub, ok := v.(*jsonschema.Schema); ok && sub != nil {
-			yield(sub)
-		}
-	}
-	if to.member {
-		sub := s.Properties[to.name]
-		one(sub)
-		if sub == nil {
-			one(s.AdditionalProperties)
-		}
+	if !to.member {
+		yieldEach(yield, itemSchema(s, to.index))
 		if !sure {
-			one(s.UnevaluatedProperties)
-			for _, in := range s.PatternProperties { // whichever it matches
-				one(in)
-			}
+			yieldEach(yield, s.UnevaluatedItems, s.Contains)
 		}
-		return sub != nil
+		return false
 	}
-	for _, in := range itemSchemas(s, to.index) {
-		one(in)
+	sub := s.Properties[to.name]
+	yieldEach(yield, sub)
+	if sub == nil {
+		yieldEach(yield, s.AdditionalProperties)
 	}
 	if !sure {
-		one(s.UnevaluatedItems)
-		one(s.Contains)
+		yieldEach(yield, s.UnevaluatedProperties)
+		for _, in := range s.PatternProperties { // whichever it matches
+			yield(in)
+		}
 	}
-	return false
+	return sub != nil
 }
 
 // leadWords may stand before all else in a description.

@@ -250,41 +250,11 @@ func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	return &instance{root: root, meter: m}, formats, nil
 }
 
-// Each yields every schema of a document once.
-func Each(root *jsonschema.Schema, yield func(*jsonschema.Schema)) {
-	seen := map[*jsonschema.Schema]bool{root: true}
-	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		yield(at)
-		subschemas(at, func(sub *jsonschema.Schema) {
-			if !seen[sub] {
-				seen[sub] = true
-				todo = append(todo, sub)
-			}
-		})
-	}
-}
-
 // subschemas yields every schema that s refers to or holds.
 func subschemas(s *jsonschema.Schema, yield func(*jsonschema.Schema)) {
 	inPlace(s, false, yield)
-	for _, v := range []any{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
-		s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties} {
-		switch v := v.(type) {
-		case *jsonschema.Schema:
-			if v != nil {
-				yield(v)
-			}
-		case []*jsonschema.Schema:
-			for _, sub := range v {
-				yield(sub)
-			}
-		}
-	}
-	for _, sub := range s.Properties {
-		yield(sub)
-	}
+	yieldEach(yield, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema,
+		s.PrefixItems, s.Items, s.AdditionalItems, s.AdditionalProperties, s.Properties)
 	for _, sub := range s.PatternProperties {
 		yield(sub)
 	}
