@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -23,25 +22,21 @@ func isPathFormat(format string) bool {
 	return pathFormats[chars.Squeeze(format, "-_ .")]
 }
 
-// formatsOf are the formats of paths and URIs that a schema names, as it spells them.
-func formatsOf(doc any) []string {
-	var list []string
-	for todo := []any{doc}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		switch at := at.(type) {
-		case map[string]any:
-			if f, ok := at["format"].(string); ok && (isPathFormat(f) || uriFormats[strings.ToLower(f)]) && !slices.Contains(list, f) {
-				list = append(list, f)
-			}
-			for _, v := range at {
-				todo = append(todo, v)
-			}
-		case []any:
-			todo = append(todo, at...)
+// register makes a compiler keep the formats of paths and URIs that a document names, as it spells them.
+func register(c *jsonschema.Compiler, doc any) {
+	switch doc := doc.(type) {
+	case map[string]any:
+		if f, ok := doc["format"].(string); ok && (isPathFormat(f) || uriFormats[strings.ToLower(f)]) {
+			c.RegisterFormat(&jsonschema.Format{Name: f, Validate: func(any) error { return nil }})
+		}
+		for _, v := range doc {
+			register(c, v)
+		}
+	case []any:
+		for _, v := range doc {
+			register(c, v)
 		}
 	}
-	return list
 }
 
 // wordFormats are formats of strings that no program takes for a path.
@@ -60,51 +55,37 @@ type Hint struct {
 // HintsAt is what the schema says of a value. It is conservative: where alternatives disagree, the one that leaves the
 // value a path counts.
 func (s *Schema) HintsAt(t *strictjson.Tree, id int32) Hint {
-	if s != nil && t.Nodes[id].Parent == 0 && !t.InString(id) {
+	if s == nil {
+		return Hint{}
+	}
+	if t.Nodes[id].Parent == 0 && !t.InString(id) {
 		if raw, plain := t.RawName(id); plain {
 			if h, ok := s.arguments[string(raw)]; ok {
 				return h
 			}
 		}
 	}
-	return s.hintsAt(t, id)
-}
-
-// hintsOfArguments are those of the declared arguments, which most calls have and no others. What the schema says depends
-// on the place of a value alone.
-func (s *Schema) hintsOfArguments() map[string]Hint {
-	hints := make(map[string]Hint, len(s.Root.Properties))
-	for name := range s.Root.Properties {
-		raw, err := json.Marshal(map[string]any{name: nil})
-		if err != nil {
-			continue
-		}
-		t := strictjson.New(strictjson.DefaultDepth)
-		if t.Walk(raw, -1, 0) == nil {
-			hints[name] = s.hintsAt(t, t.Nodes[0].First)
-		}
-		t.Free()
+	if steps, ok := stepsTo(t, id); ok {
+		return s.hint(steps)
 	}
-	return hints
+	return Hint{}
 }
 
-func (s *Schema) hintsAt(t *strictjson.Tree, id int32) Hint {
-	at, declared, all := s.stands(t, id, true)
-	if len(at) == 0 || !all {
+// hint is what the schema says of the value that some steps lead to.
+func (s *Schema) hint(to []step) Hint {
+	at, declared, _ := s.at(to, true)
+	if len(at) == 0 {
 		return Hint{}
 	}
 	h := Hint{Declared: declared, Enum: true, Word: true}
 	spoke := false
 	for sub := range at {
-		steps := hintSteps
-		h.Object = h.Object || !everything(sub, &steps, isSimple)
-		steps = hintSteps
-		if !s.speaks(sub, &steps) {
+		h.Object = h.Object || !everything(sub, new(hintSteps), isSimple)
+		if !s.speaks(sub, new(hintSteps)) {
 			continue
 		}
 		spoke = true
-		steps = hintSteps
-		h.Enum = h.Enum && everything(sub, &steps, isConstant)
+		h.Enum = h.Enum && everything(sub, new(hintSteps), isConstant)
 		h.Word = h.Word && slices.Contains(wordFormats, s.formats[sub])
 	}
 	h.Enum, h.Word = h.Enum && spoke, h.Word && spoke
@@ -166,10 +147,10 @@ func inPlace(s *jsonschema.Schema, sure bool, yield func(*jsonschema.Schema)) {
 
 // speaks reports whether s says anything by which a string could be judged.
 func (s *Schema) speaks(sub *jsonschema.Schema, steps *int) bool {
-	if *steps--; *steps < 0 || sub == nil {
+	if *steps--; *steps < 0 {
 		return true
 	}
-	if sub.Enum != nil || sub.Const != nil || s.formats[sub] != "" || sub.Types != nil && !sub.Types.IsEmpty() {
+	if sub.Enum != nil || sub.Const != nil || s.formats[sub] != "" || sub.Types != nil {
 		return true
 	}
 	found := false
@@ -200,7 +181,7 @@ func everything(s *jsonschema.Schema, steps *int, says func(s *jsonschema.Schema
 
 // isConstant: every string is a constant of the schema.
 func isConstant(s *jsonschema.Schema) (holds, known bool) {
-	known = s.Enum != nil || s.Const != nil || s.Types != nil && !s.Types.IsEmpty() && !slices.Contains(s.Types.ToStrings(), "string")
+	known = s.Enum != nil || s.Const != nil || s.Types != nil && !slices.Contains(s.Types.ToStrings(), "string")
 	return known, known
 }
 
@@ -211,7 +192,7 @@ func isSimple(s *jsonschema.Schema) (holds, known bool) {
 		return !*s.Bool, true
 	case s.Enum != nil || s.Const != nil:
 		return true, true
-	case s.Types != nil && !s.Types.IsEmpty():
+	case s.Types != nil:
 		types := s.Types.ToStrings()
 		return !slices.Contains(types, "object") && !slices.Contains(types, "array"), true
 	}
@@ -244,21 +225,12 @@ func (s *Schema) UriAt(t *strictjson.Tree, id int32) bool {
 
 // applied are the schemas that may apply to a value; all is false where they are too many.
 func (s *Schema) applied(t *strictjson.Tree, id int32) (at map[*jsonschema.Schema]bool, all bool) {
-	at, _, all = s.stands(t, id, false)
-	return at, all && AddInPlace(at, false)
-}
-
-// stands are the schemas that stand where a value does, without those that they apply to it in turn; all is false where
-// there are too many on the way. declared says that one of them names it; sure leaves out what may not apply.
-func (s *Schema) stands(t *strictjson.Tree, id int32, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
-	if s == nil {
-		return nil, false, true
-	}
 	steps, ok := stepsTo(t, id)
 	if !ok {
-		return nil, false, true // inside a string the schema is silent
+		return nil, true // inside a string the schema is silent
 	}
-	return s.at(steps, sure)
+	at, _, all = s.at(steps, false)
+	return at, all && AddInPlace(at, false)
 }
 
 // step leads from a value to a member or an element of it.
@@ -284,7 +256,8 @@ func stepsTo(t *strictjson.Tree, id int32) (steps []step, ok bool) {
 	return steps, true
 }
 
-// at is stands for the value that some steps lead to.
+// at are the schemas that stand where some steps lead to, without those that they apply to the value in turn; all is false where
+// there are too many on the way. declared says that one of them names the value; sure leaves out what may not apply.
 func (s *Schema) at(steps []step, sure bool) (at map[*jsonschema.Schema]bool, declared, all bool) {
 	at = map[*jsonschema.Schema]bool{s.Root: true}
 	for _, to := range steps {

@@ -46,14 +46,13 @@ type meter struct {
 
 // step is called once for every schema that is applied to a value. It stops the validator by a panic, which run
 // recovers: the library has no other way to be interrupted, and none to say how deep it is.
-func (m *meter) step(steps int) error {
+func (m *meter) step(steps int) {
 	m.steps++
 	deep := m.steps&0xff == 0 && runtime.Callers(maxFrames, make([]uintptr, 1)) > 0
 	if m.spent || deep || !m.work.Spend(steps) {
 		m.spent = true
 		panic(errBudget)
 	}
-	return nil
 }
 
 // charge is the format that stands in the place of a schema's own: it takes what applying the schema to a value costs.
@@ -61,13 +60,15 @@ func (m *meter) charge(s *jsonschema.Schema) *jsonschema.Format {
 	each := 2 + choices(s)/16
 	subschemas(s, func(sub *jsonschema.Schema) { each += choices(sub) / 16 })
 	return &jsonschema.Format{Name: "budget", Validate: func(v any) error {
+		size := 0
 		switch v := v.(type) {
 		case []any:
-			return m.step(each * (1 + len(v)))
+			size = len(v)
 		case map[string]any:
-			return m.step(each * (1 + len(v)))
+			size = len(v)
 		}
-		return m.step(each)
+		m.step(each * (1 + size))
+		return nil
 	}}
 }
 
@@ -136,7 +137,10 @@ func Compile(doc any) (*Schema, error) {
 	}
 	s.Root, s.formats = first.root, formats
 	s.quick = quickOf(s.Root)
-	s.arguments = s.hintsOfArguments()
+	s.arguments = make(map[string]Hint, len(s.Root.Properties)) // which most calls have and no others
+	for name := range s.Root.Properties {
+		s.arguments[name] = s.hint([]step{{member: true, name: name}})
+	}
 	if costly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
 		s.spare <- first
@@ -226,12 +230,8 @@ func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string,
 	c.UseLoader(refuseLoader{})
 	c.UseRegexpEngine(m.engine)
 	c.AssertFormat() // so that the compiled schema keeps formats
-	for _, name := range formatsOf(s.doc) {
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
-	}
-	if err := c.AddResource(baseURL, s.doc); err != nil {
-		return nil, nil, fmt.Errorf("inputSchema: %w", err)
-	}
+	register(c, s.doc)
+	_ = c.AddResource(baseURL, s.doc) // if it is not added, it does not compile
 	root, err := c.Compile(baseURL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
