@@ -79,7 +79,8 @@ func (s *Schema) Read(v any, work *budget.Budget) (*Reading, error) {
 		return nil, err
 	}
 	r := reader{Reading: Reading{Value: clone(v)}, s: s, work: work}
-	for wrong := bad; r.rounds < maxRounds && r.round(wrong); {
+	wrong := bad
+	for rounds := 0; rounds < maxRounds && r.round(wrong); rounds++ {
 		switch wrong, err = s.check(r.Value, work, &regex); {
 		case err != nil:
 			return nil, err
@@ -115,14 +116,12 @@ func clone(v any) any {
 // reader makes a Reading.
 type reader struct {
 	Reading
-	s      *Schema
-	work   *budget.Budget
-	rounds int
+	s    *Schema
+	work *budget.Budget
 }
 
 // round reads otherwise what is wrong, as far as it can be, and reports whether there was anything.
 func (r *reader) round(wrong *jsonschema.ValidationError) bool {
-	r.rounds++
 	before := r.Count
 	var extra []*jsonschema.ValidationError // what is declared in one alternative is not extra in another
 	for todo := []*jsonschema.ValidationError{wrong}; len(todo) > 0; {
@@ -168,33 +167,39 @@ func (r *reader) value(at []string, want []string) {
 	}
 	token := at[len(at)-1]
 	parent, place, steps := r.find(at[:len(at)-1])
-	if place == nil || !place.Step(token).asItStands() {
+	v, to, there := stepInto(parent, token)
+	if !there || !place.Step(token).asItStands() {
 		return
 	}
-	switch parent := parent.(type) {
-	case map[string]any:
-		v, there := parent[token]
-		if text, ok := v.(string); ok {
-			if v, ok = r.content(text, want); ok {
-				parent[token] = v
-				r.note(place, token, AsContent)
-			}
-		} else if there && v == nil && r.learn(place, steps) && place.names[token] {
-			delete(parent, token)
-			r.note(place, token, AsAbsent)
-		}
-	case []any:
-		i, err := strconv.Atoi(token)
-		if err != nil || i >= len(parent) {
+	members, isObject := parent.(map[string]any)
+	if text, ok := v.(string); ok {
+		if v, ok = r.content(text, want); !ok {
 			return
 		}
-		if text, ok := parent[i].(string); ok {
-			if v, ok := r.content(text, want); ok {
-				parent[i] = v
-				r.note(place, token, AsContent)
-			}
+		if isObject {
+			members[token] = v
+		} else {
+			parent.([]any)[to.index] = v
+		}
+		r.note(place, token, AsContent)
+	} else if isObject && v == nil && r.learn(place, steps) && place.names[token] {
+		delete(members, token)
+		r.note(place, token, AsAbsent)
+	}
+}
+
+// stepInto is a member or an element of a value; ok is false if there is none.
+func stepInto(v any, token string) (in any, to step, ok bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		in, ok = v[token]
+		return in, step{member: true, name: token}, ok
+	case []any:
+		if i, err := strconv.Atoi(token); err == nil && i < len(v) {
+			return v[i], step{index: i}, true
 		}
 	}
+	return nil, to, false
 }
 
 // content is what is written in a string: a number, true or false, a list or an object, in strict JSON.
@@ -257,8 +262,9 @@ func (r *reader) learn(object *Place, steps []step) bool {
 	for sub := range at {
 		for name := range sub.Properties {
 			object.names[name] = true
-			if same, ok := object.spelling[chars.Squeeze(name, chars.NameSeparators)]; !ok || name < same {
-				object.spelling[chars.Squeeze(name, chars.NameSeparators)] = name
+			squeezed := chars.Squeeze(name, chars.NameSeparators)
+			if same, ok := object.spelling[squeezed]; !ok || name < same {
+				object.spelling[squeezed] = name
 			}
 		}
 	}
@@ -270,17 +276,8 @@ func (r *reader) learn(object *Place, steps []step) bool {
 func (r *reader) find(at []string) (v any, place *Place, steps []step) {
 	v, place = r.Value, &r.Places
 	for _, token := range at {
-		s := step{name: token}
-		switch in := v.(type) {
-		case map[string]any:
-			s.member, v = true, in[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(in) {
-				return nil, nil, nil
-			}
-			s.index, v = i, in[i]
-		default:
+		in, to, ok := stepInto(v, token)
+		if !ok {
 			return nil, nil, nil
 		}
 		next := place.inside[token]
@@ -288,10 +285,10 @@ func (r *reader) find(at []string) (v any, place *Place, steps []step) {
 			next = &Place{}
 			place.put(token, next)
 		}
-		if place = next; place.How != AsItStands {
+		if next.How != AsItStands {
 			return nil, nil, nil
 		}
-		steps = append(steps, s)
+		v, place, steps = in, next, append(steps, to)
 	}
 	return v, place, steps
 }

@@ -82,20 +82,18 @@ func choices(s *jsonschema.Schema) int {
 
 // instance is one compiled copy of a schema with the meter its regular expressions and steps are charged to.
 type instance struct {
-	root  *jsonschema.Schema
-	meter *meter
+	Root    *jsonschema.Schema
+	meter   *meter
+	formats map[*jsonschema.Schema]string
 }
 
 // Schema is a compiled inputSchema. Schemas without references, alternatives and patterns cost no more than the
 // arguments are long; one copy serves all calls, unmetered. Others are lent to one call at a time.
 type Schema struct {
-	doc     any
-	quick   *quick // says yes where that is plain; never no
-	plain   *instance
-	spare   chan *instance
-	Root    *jsonschema.Schema
-	formats map[*jsonschema.Schema]string
-
+	*instance // the first
+	doc       any
+	quick     *quick          // says yes where that is plain; never no
+	spare     chan *instance  // nil: the first serves all calls
 	arguments map[string]Hint // of those that it declares
 }
 
@@ -131,11 +129,10 @@ func Read(raw []byte, depth int) (doc any, err error) {
 func Compile(doc any) (*Schema, error) {
 	admitNull(doc, false)
 	s := &Schema{doc: doc}
-	first, formats, err := s.compile()
-	if err != nil {
+	var err error
+	if s.instance, err = s.compile(); err != nil {
 		return nil, err
 	}
-	s.Root, s.formats = first.root, formats
 	s.quick = quickOf(s.Root)
 	s.arguments = make(map[string]Hint, len(s.Root.Properties)) // which most calls have and no others
 	for name := range s.Root.Properties {
@@ -143,9 +140,7 @@ func Compile(doc any) (*Schema, error) {
 	}
 	if costly(s.Root) {
 		s.spare = make(chan *instance, spareInstances)
-		s.spare <- first
-	} else {
-		s.plain = first
+		s.spare <- s.instance
 	}
 	return s, nil
 }
@@ -218,36 +213,34 @@ func (refuseLoader) Load(url string) (any, error) {
 const baseURL = "https://schema.invalid/input"
 
 // compile makes one more copy of s.
-func (s *Schema) compile() (in *instance, formats map[*jsonschema.Schema]string, err error) {
+func (s *Schema) compile() (in *instance, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			in, formats, err = nil, nil, fmt.Errorf("inputSchema does not compile: %v", r)
+			in, err = nil, fmt.Errorf("inputSchema does not compile: %v", r)
 		}
 	}()
-	m := &meter{}
+	in = &instance{meter: &meter{}, formats: make(map[*jsonschema.Schema]string)}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(refuseLoader{})
-	c.UseRegexpEngine(m.engine)
+	c.UseRegexpEngine(in.meter.engine)
 	c.AssertFormat() // so that the compiled schema keeps formats
 	register(c, s.doc)
 	_ = c.AddResource(baseURL, s.doc) // if it is not added, it does not compile
-	root, err := c.Compile(baseURL)
-	if err != nil {
-		return nil, nil, fmt.Errorf("inputSchema does not compile: %w", err)
+	if in.Root, err = c.Compile(baseURL); err != nil {
+		return nil, fmt.Errorf("inputSchema does not compile: %w", err)
 	}
 	// A format is an annotation here in every draft, and the field is the one place where the library calls out before it descends.
-	formats = make(map[*jsonschema.Schema]string)
-	metered := costly(root)
-	Each(root, func(s *jsonschema.Schema) {
+	metered := costly(in.Root)
+	Each(in.Root, func(s *jsonschema.Schema) {
 		if s.Format != nil {
-			formats[s] = s.Format.Name
+			in.formats[s] = s.Format.Name
 		}
 		if s.Format = nil; metered {
-			s.Format = m.charge(s)
+			s.Format = in.meter.charge(s)
 		}
 	})
-	return &instance{root: root, meter: m}, formats, nil
+	return in, nil
 }
 
 // subschemas yields every schema that s refers to or holds.
@@ -276,14 +269,14 @@ func (s *Schema) Validate(v any, work *budget.Budget) error {
 // check holds decoded arguments against the schema, and returns what is wrong with them. regex is the time that its patterns may
 // still take. An error says that it could not be found out.
 func (s *Schema) check(v any, work *budget.Budget, regex *time.Duration) (bad *jsonschema.ValidationError, err error) {
-	if s.plain != nil {
-		return run(s.plain, v)
+	if s.spare == nil {
+		return run(s.instance, v)
 	}
 	var in *instance
 	select {
 	case in = <-s.spare:
 	default:
-		if in, _, err = s.compile(); err != nil {
+		if in, err = s.compile(); err != nil {
 			return nil, &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
@@ -312,7 +305,7 @@ func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 			}
 		}
 	}()
-	wrong := in.root.Validate(v)
+	wrong := in.Root.Validate(v)
 	if in.meter.spent {
 		return nil, errSpent() // whatever was found: a match that was cut short may have been turned round by a "not"
 	}
