@@ -44,7 +44,7 @@ func plainOf(t *Tool) *plain {
 	p := &plain{make(map[string]plainMember, len(members)), required}
 	for name, m := range members {
 		class := t.classes[name]
-		if !text.MayBePath([]byte(name)) {
+		if m.Declared && !text.MayBePath([]byte(name)) {
 			p.members[name] = plainMember{m, len(p.members), class == names.Other || class == names.Content, class == names.Content}
 		}
 	}

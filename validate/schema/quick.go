@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"bytes"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -20,7 +20,7 @@ type quick struct {
 	kinds    uint16 // bits of the kinds that fit; 0 for any
 	integer  bool   // of numbers only those written as integers
 	texts    map[string]bool
-	members  map[string]member
+	members  map[string]Member
 	required int // how many members must be there
 	open     bool
 	others   *quick // of members that are not named; nil for anything
@@ -31,34 +31,32 @@ type quick struct {
 	unsure   bool
 }
 
-// span is a range with both ends in it; the zero span has none.
-type span struct {
-	low, high       int64
-	hasLow, hasHigh bool
-}
+// span is a range with both ends in it.
+type span struct{ low, high int64 }
 
-func (s span) set() bool { return s.hasLow || s.hasHigh }
+// endless is the span that holds any number.
+var endless = span{math.MinInt64, math.MaxInt64}
 
-func (s span) holds(n int64) bool { return (!s.hasLow || n >= s.low) && (!s.hasHigh || n <= s.high) }
+func (s span) holds(n int64) bool { return s.low <= n && n <= s.high }
 
 // bound takes in one end. What is no short integer is left to the whole schema.
 func (q *quick) bound(s *span, low bool, at *big.Rat, shift int64) {
 	switch {
 	case at == nil:
-	case !at.IsInt() || at.Num().BitLen() > 50 || low && s.hasLow || !low && s.hasHigh: // minimum and exclusiveMinimum
+	case !at.IsInt() || at.Num().BitLen() > 50:
 		q.unsure = true
 	case low:
-		s.low, s.hasLow = at.Num().Int64()+shift, true
+		s.low = max(s.low, at.Num().Int64()+shift)
 	default:
-		s.high, s.hasHigh = at.Num().Int64()+shift, true
+		s.high = min(s.high, at.Num().Int64()+shift)
 	}
 }
 
-// member is what a quick schema says of one member. A nil schema lets anything pass.
-type member struct {
+// A Member is what a schema says of one member of the arguments. A nil schema lets anything pass.
+type Member struct {
+	Declared bool // it is one of the properties, and not only required
+	Required bool
 	schema   *quick
-	declared bool // it is one of the properties, and not only required
-	required bool
 }
 
 var kindOfType = map[string]strictjson.Kind{"null": strictjson.Null, "boolean": strictjson.Bool, "object": strictjson.Object, "array": strictjson.Array, "number": strictjson.Number, "integer": strictjson.Number, "string": strictjson.String}
@@ -72,7 +70,7 @@ func quickOf(s *jsonschema.Schema) *quick {
 	if s == nil || s.Bool != nil && *s.Bool {
 		return nil
 	}
-	q := &quick{open: true, members: make(map[string]member)}
+	q := &quick{open: true, members: make(map[string]Member), count: endless, size: endless, value: endless}
 	q.unsure = s.Bool != nil || says(s, func(field string) bool { return !quickReads[field] })
 	if s.Types != nil {
 		names := s.Types.ToStrings()
@@ -90,11 +88,11 @@ func quickOf(s *jsonschema.Schema) *quick {
 		}
 	}
 	for name, sub := range s.Properties {
-		q.members[name] = member{schema: quickOf(sub), declared: true}
+		q.members[name] = Member{schema: quickOf(sub), Declared: true}
 	}
 	for _, name := range s.Required {
-		if m := q.members[name]; !m.required {
-			m.required = true
+		if m := q.members[name]; !m.Required {
+			m.Required = true
 			q.members[name] = m
 			q.required++
 		}
@@ -138,13 +136,15 @@ func (q *quick) fits(t *strictjson.Tree, at int32) bool {
 		return true
 	}
 	n := &t.Nodes[at]
-	switch n.Kind {
-	case strictjson.Object:
-		return q.takes(n.Kind) && q.texts == nil && q.fitsObject(t, n)
-	case strictjson.Array:
-		return q.takes(n.Kind) && q.texts == nil && q.fitsArray(t, n)
+	switch {
+	case n.Kind < strictjson.Array:
+		return q.fitsScalar(n.Kind, t.Whole(at), t.IsEscaped(at))
+	case !q.takes(n.Kind) || q.texts != nil:
+		return false
+	case n.Kind == strictjson.Array:
+		return q.fitsArray(t, n)
 	}
-	return q.fitsScalar(n.Kind, t.Whole(at), t.IsEscaped(at))
+	return q.fitsObject(t, n)
 }
 
 func (q *quick) takes(kind strictjson.Kind) bool {
@@ -159,23 +159,14 @@ func (q *quick) fitsScalar(kind strictjson.Kind, raw []byte, escaped bool) bool 
 	if !q.takes(kind) {
 		return false
 	}
-	switch kind {
-	case strictjson.String:
-		if q.texts == nil && !q.count.set() {
-			return true
-		}
+	switch {
+	case kind == strictjson.String && (q.texts != nil || q.count != endless):
 		raw = raw[1 : len(raw)-1]
-		return !escaped && (q.texts == nil || q.texts[string(raw)]) && (!q.count.set() || q.count.holds(int64(utf8.RuneCount(raw))))
-	case strictjson.Number:
-		return q.texts == nil && q.fitsNumber(raw)
+		return !escaped && (q.texts == nil || q.texts[string(raw)]) && q.count.holds(int64(utf8.RuneCount(raw)))
+	case kind == strictjson.Number && !q.fitsNumber(raw):
+		return false
 	}
 	return q.texts == nil
-}
-
-// A Member is what a schema says of one member of the arguments.
-type Member struct {
-	Required bool
-	schema   *quick
 }
 
 // Fits reports whether a value without escapes that holds no others fits for certain. raw is the value as it stands.
@@ -183,24 +174,18 @@ func (m Member) Fits(kind strictjson.Kind, raw []byte) bool {
 	return m.schema.fitsScalar(kind, raw, false)
 }
 
-// Members are those that the schema declares, by their names, and required how many of all must be there. ok is false
+// Members are those that the schema declares or requires, by their names, and required how many must be there. ok is false
 // where more has to be known to see that arguments fit.
 func (s *Schema) Members() (members map[string]Member, required int, ok bool) {
 	q := s.quick
 	if q == nil || q.texts != nil || !q.takes(strictjson.Object) {
 		return nil, 0, false
 	}
-	members = make(map[string]Member, len(q.members))
-	for name, m := range q.members {
-		if m.declared {
-			members[name] = Member{m.required, m.schema}
-		}
-	}
-	return members, q.required, true
+	return q.members, q.required, true
 }
 
 func (q *quick) fitsArray(t *strictjson.Tree, n *strictjson.Node) bool {
-	if q.items == nil && !q.size.set() {
+	if q.items == nil && q.size == endless {
 		return true
 	}
 	count := int64(0)
@@ -214,12 +199,7 @@ func (q *quick) fitsArray(t *strictjson.Tree, n *strictjson.Node) bool {
 }
 
 func (q *quick) fitsNumber(raw []byte) bool {
-	switch {
-	case !q.integer && !q.value.set():
-		return true
-	case bytes.ContainsAny(raw, ".eE"):
-		return false
-	case !q.value.set():
+	if !q.integer && q.value == endless {
 		return true
 	}
 	v, err := strconv.ParseInt(string(raw), 10, 64)
@@ -235,7 +215,7 @@ func (q *quick) fitsObject(t *strictjson.Tree, n *strictjson.Node) bool {
 		}
 		is := q.members[string(raw)]
 		sub := is.schema
-		if !is.declared {
+		if !is.Declared {
 			if !q.open {
 				return false
 			}
@@ -244,7 +224,7 @@ func (q *quick) fitsObject(t *strictjson.Tree, n *strictjson.Node) bool {
 		if !sub.fits(t, c) {
 			return false
 		}
-		if is.required {
+		if is.Required {
 			missing--
 		}
 	}
