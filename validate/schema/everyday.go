@@ -60,7 +60,7 @@ func init() {
 	anything := func(any) bool { return true }
 	array, text, flag := is[[]any], is[string], is[bool]
 	everyday = map[string]func(any) bool{
-		"type": isType, "required": distinctTexts,
+		"type": isType, "required": func(v any) bool { return isList(v, text) },
 		"properties": byName, "items": schema, "additionalProperties": schema, "propertyNames": schema, "not": schema,
 		"anyOf": schemas, "oneOf": schemas, "allOf": schemas,
 		"enum": isChoice, "const": anything, "default": anything, "examples": array,
@@ -73,50 +73,42 @@ func init() {
 
 func is[T any](v any) bool { _, ok := v.(T); return ok }
 
+// isList reports a list of values of which each is so, and no two are equal.
+func isList(v any, each func(any) bool) bool {
+	list, ok := v.([]any)
+	seen := make(map[any]bool, len(list))
+	for _, v := range list {
+		if !each(v) || seen[v] {
+			return false
+		}
+		seen[v] = true
+	}
+	return ok
+}
+
 func isType(v any) bool {
 	list, ok := v.([]any)
 	if !ok {
 		list = []any{v}
 	}
-	return len(list) > 0 && distinctTexts(list) && !slices.ContainsFunc(list, func(v any) bool {
-		_, known := kindOfType[v.(string)]
-		return !known
+	return len(list) > 0 && isList(list, func(v any) bool {
+		name, _ := v.(string)
+		_, known := kindOfType[name]
+		return known
 	})
-}
-
-func distinctTexts(v any) bool {
-	list, ok := v.([]any)
-	seen := make(map[string]bool, len(list))
-	for _, v := range list {
-		s, text := v.(string)
-		if !text || seen[s] {
-			return false
-		}
-		seen[s] = true
-	}
-	return ok
 }
 
 // isChoice wants plain values of which no two can be equal: some dialects refuse a choice with one twice.
 func isChoice(v any) bool {
-	list, ok := v.([]any)
-	seen := make(map[any]bool, len(list))
-	for _, v := range list {
+	return isList(v, func(v any) bool {
 		switch v := v.(type) {
 		case string, bool, nil:
+			return true
 		case json.Number:
-			if !isCount(v) || len(v) > 1 && v[0] == '0' {
-				return false
-			}
-		default:
-			return false
+			return isCount(v) && !(len(v) > 1 && v[0] == '0')
 		}
-		if seen[v] {
-			return false
-		}
-		seen[v] = true
-	}
-	return ok && len(list) > 0
+		return false
+	}) && len(v.([]any)) > 0
 }
 
 // isCount wants digits, few enough for any integer.
