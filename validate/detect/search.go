@@ -45,35 +45,29 @@ func (s *Searcher) Arguments(t *Tool, args []byte) (r Result, err error) {
 	if s.Resources == nil && len(args) <= s.Size && t.plain.fits(args, &s.Guarded) {
 		return Result{Work: *budget.New(len(args)), tool: t}, nil
 	}
-	tr := strictjson.New(s.Depth)
-	defer tr.Free()
-	if err := tr.Parse(args, s.Size); err != nil {
+	m, err := s.read(args)
+	if err != nil {
 		return r, err
 	}
-	m := newMemory()
 	defer m.free()
-	work := m.budget(len(args))
+	m.work = *budget.New(len(args))
 	var reading *schema.Reading
-	if t.schema != nil && !t.schema.Plainly(tr) {
-		if reading, err = t.fit(tr.Value(0), work); err != nil {
+	if t.schema != nil && !t.schema.Plainly(m.tree) {
+		if reading, err = t.fit(m.tree.Value(0), &m.work); err != nil {
 			return r, err
 		}
 	}
-	d := m.detector(tr, s, t, work)
+	d := m.detector(s, t, &m.work)
 	if reading != nil {
 		return d.both(reading)
 	}
-	if err := d.run(); err != nil {
+	if err = d.run(); err == nil && len(t.defaults) > 0 {
+		err = d.missing()
+	}
+	if err != nil {
 		return r, err
 	}
-	if len(t.defaults) > 0 {
-		if err := d.missing(); err != nil {
-			return r, err
-		}
-	}
-	r, err = d.found()
-	d.keepValue(&r)
-	return r, err
+	return d.found()
 }
 
 // both searches arguments as they stand and by a lenient reading: which of the two the server takes, only the server knows.
@@ -98,21 +92,17 @@ func (d *detector) both(reading *schema.Reading) (r Result, err error) {
 			r.Resources = append(r.Resources, f)
 		}
 	}
-	d.keepValue(&r)
 	return r, err
 }
 
-// keepValue keeps the arguments where they may have to be held against the schema once more: see Misfit.
-func (d *detector) keepValue(r *Result) {
+// found is what the search has come to. It keeps the arguments if they may have to be held against the schema again: see Misfit.
+func (d *detector) found() (Result, error) {
+	resources, err := d.resources()
+	r := Result{Findings: d.findings, Resources: resources, Work: *d.work, tool: d.tool}
 	if d.tool.schema != nil && d.tool.Rewrites && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Rewritable.End > 0 }) {
 		r.value = d.t.Value(0)
 	}
-}
-
-// found is what the search has come to.
-func (d *detector) found() (Result, error) {
-	resources, err := d.resources()
-	return Result{Findings: d.findings, Resources: resources, Work: *d.work, tool: d.tool}, err
+	return r, err
 }
 
 // URI searches the URI of a resource. templates are the child's own URI templates: where the URI is made from one, its
@@ -138,26 +128,25 @@ func (s *Searcher) URI(t *Tool, text string, templates ...string) (r Result, err
 			}
 		}
 	}
-	tr := strictjson.New(s.Depth)
-	defer tr.Free()
-	if err := tr.Parse(writeJSON(struct {
+	m, err := s.read(writeJSON(struct {
 		URI       string              `json:"uri"`
 		Variables map[string][]string `json:"variables"`
-	}{text, vars}), s.Size); err != nil {
+	}{text, vars}))
+	if err != nil {
 		return r, err
 	}
-	m := newMemory()
 	defer m.free()
-	d := m.detector(tr, s, t, m.budget(len(text)))
+	m.work = *budget.New(len(text))
+	d := m.detector(s, t, &m.work)
 	if t.Mode != declare.ModeOff {
-		id := tr.Child(0, "uri")
+		id := d.t.Child(0, "uri")
 		if local || !uri.IsForeignFile(text) {
 			d.broadURI(id, text, templates)
 		}
 		if t.Mode == declare.ModeStrict {
 			d.sliced(id, spellings, templates)
 		}
-		if at := tr.Child(0, "variables"); at > 0 {
+		if at := d.t.Child(0, "variables"); at > 0 {
 			if err := d.visit(at, slot{key: -1}); err != nil {
 				return r, err
 			}
@@ -175,20 +164,18 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 	if r, err = s.Arguments(t, given); err != nil {
 		return r, err
 	}
-	tr := strictjson.New(s.Depth)
-	defer tr.Free()
-	if err := tr.Parse(writeJSON(map[string]string{name: value}), s.Size); err != nil {
+	m, err := s.read(writeJSON(map[string]string{name: value}))
+	if err != nil {
 		return r, err
 	}
-	m := newMemory()
 	defer m.free()
-	d := m.detector(tr, s, t, &r.Work)
+	d := m.detector(s, t, &r.Work)
 	d.findings = r.Findings
 	if err := d.run(); err != nil {
 		return r, err
 	}
 	if template != "" && t.Mode != declare.ModeOff && !uri.IsForeignFile(template) {
-		d.broadURI(tr.Nodes[0].First, uri.Fill(template, name, value), []string{template})
+		d.broadURI(d.t.Nodes[0].First, uri.Fill(template, name, value), []string{template})
 	}
 	if err := d.overflow(); err != nil {
 		return r, err
@@ -203,18 +190,16 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 // SearchReplaced searches the new text of a string, of which f was found, the way the old one was, on the machine as the same call
 // sees it.
 func (s *Searcher) SearchReplaced(r *Result, seen *machine.Machine, work *budget.Budget, f *Finding, to string) ([]Finding, error) {
-	tr := strictjson.New(s.Depth)
-	defer tr.Free()
-	if err := tr.Parse(writeJSON(map[string]string{"": to}), s.Size); err != nil {
+	m, err := s.read(writeJSON(map[string]string{"": to}))
+	if err != nil {
 		return nil, err
 	}
-	m := newMemory()
 	defer m.free()
-	d := detector{t: tr, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
-	if f.How == HowKey || f.How == HowFileURI {
-		d.namedPath(tr.Nodes[0].First, to, slot{key: -1})
+	d := detector{t: m.tree, s: s, m: seen, tool: r.tool, roleKey: -1, work: work, keys: &m.keys}
+	if id := d.t.Nodes[0].First; f.How == HowKey || f.How == HowFileURI {
+		d.namedPath(id, to, slot{key: -1})
 	} else {
-		d.asPath(tr.Nodes[0].First, to, slot{key: -1}, f.How, false)
+		d.asPath(id, to, slot{key: -1}, f.How, false)
 	}
 	if err := d.overflow(); err != nil {
 		return nil, err
@@ -270,9 +255,9 @@ func writeJSON(v any) []byte {
 	return b
 }
 
-// memory is what the search of one call needs beside the tree of its arguments. It is used again, and belongs to one
-// goroutine.
+// memory is what the search of one call needs. It is used again, and belongs to one goroutine.
 type memory struct {
+	tree *strictjson.Tree // of the arguments
 	keys names.Buffer
 	work budget.Budget
 	view machine.View
@@ -280,21 +265,25 @@ type memory struct {
 
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
-func newMemory() *memory { return memories.Get().(*memory) }
+// read walks arguments, in memory that the caller frees.
+func (s *Searcher) read(args []byte) (*memory, error) {
+	m := memories.Get().(*memory)
+	m.tree = strictjson.New(s.Depth)
+	if err := m.tree.Parse(args, s.Size); err != nil {
+		m.free()
+		return nil, err
+	}
+	return m, nil
+}
 
 // free hands m back; it holds on to nothing of the call.
 func (m *memory) free() {
-	m.view, m.work = machine.View{}, budget.Budget{}
+	m.tree.Free()
+	m.tree, m.view, m.work = nil, machine.View{}, budget.Budget{}
 	memories.Put(m)
 }
 
-// budget is that of a call with arguments of some length.
-func (m *memory) budget(size int) *budget.Budget {
-	m.work = *budget.New(size)
-	return &m.work
-}
-
-// detector searches a tree for a tool.
-func (m *memory) detector(t *strictjson.Tree, s *Searcher, tool *Tool, work *budget.Budget) detector {
-	return detector{t: t, s: s, m: m.view.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
+// detector searches the tree for a tool.
+func (m *memory) detector(s *Searcher, tool *Tool, work *budget.Budget) detector {
+	return detector{t: m.tree, s: s, m: m.view.Open(s.Machine, work, false), tool: tool, roleKey: -1, work: work, keys: &m.keys}
 }
