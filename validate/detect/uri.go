@@ -76,20 +76,21 @@ func (d *detector) slice(id int32, s string, p slot) {
 }
 
 func (d *detector) broadURI(id int32, text string, own []string) {
+	p := slot{key: -1}
 	// A server of another machine than this could take C://x for a drive, so a scheme of one letter has to be the server's own.
 	d.own = !d.m.Windows && uri.Serves(own, text)
 	defer func() { d.own = false }()
 	switch kind, texts := d.readURI(text); kind {
 	case uri.File:
-		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, slot{key: -1})
+		d.add(Finding{Value: texts[0], How: HowURI, Form: FormURI, Node: id}, p)
 	case uri.Path:
-		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, slot{key: -1})
+		d.add(Finding{Value: texts[0], Alts: texts[1:], How: HowURI, Node: id}, p)
 	case uri.None:
-		d.broad(id, text, slot{key: -1}, false)
-		d.name(id, text, slot{key: -1}, false)
+		d.broad(id, text, p, false)
+		d.name(id, text, p, false)
 	case uri.Other:
-		d.uris(id, text, slot{key: -1}, false)
-		d.urlLink(id, text, slot{key: -1}, false)
+		d.uris(id, text, p, false)
+		d.urlLink(id, text, p, false)
 	}
 }
 
@@ -103,6 +104,9 @@ func (d *detector) readURI(s string) (uri.Kind, []string) {
 // uris searches every file: URI in a string, and nothing else.
 func (d *detector) uris(id int32, s string, p slot, member bool) {
 	form := FormText
+	add := func(text string, form Form) {
+		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
+	}
 	if script, ok := strings.CutPrefix(chars.TrimEdges(s), "ext::"); ok { // git runs it
 		d.words(id, strings.ReplaceAll(script, "%", " "), false, p)
 	}
@@ -114,15 +118,13 @@ func (d *detector) uris(id int32, s string, p slot, member bool) {
 			d.broad(id, rest, p, member)
 			d.literal(id, "/"+rest, p, true) // to a parser of URLs
 		} else {
-			d.add(Finding{Value: texts[0], How: HowFileURI, Form: form, Member: member, Node: id}, p)
+			add(texts[0], form)
 		}
 		_, s, _ = strings.Cut(s, ":") // and those that follow it: a list, or lines
 	} else if kind == uri.Other {
 		d.hostless(id, texts, p)
 	}
-	uri.EachFile(s, func(text string) {
-		d.add(Finding{Value: text, How: HowFileURI, Form: form, Member: member, Node: id}, p)
-	})
+	uri.EachFile(s, func(text string) { add(text, form) })
 	if len(s) > chars.MaxPath {
 		return
 	}
@@ -132,7 +134,7 @@ func (d *detector) uris(id int32, s string, p slot, member bool) {
 			continue
 		}
 		if kind, texts := uri.Read(other); kind == uri.File {
-			d.add(Finding{Value: texts[0], How: HowFileURI, Form: FormURI, Member: member, Node: id}, p)
+			add(texts[0], FormURI)
 		}
 	}
 }
@@ -157,8 +159,7 @@ func (d *detector) wrapped(id int32, s string, p slot) {
 	}
 	for _, s := range []string{s, chars.DecodePercent(s)} {
 		for i := 1; i < len(s) && d.work.Spend(1); i++ {
-			switch {
-			case s[i] == '/' && s[i-1] != '/', strings.IndexByte(":@|/=,", s[i-1]) >= 0 && strings.HasPrefix(s[i:], "../"):
+			if s[i] == '/' && s[i-1] != '/' || strings.IndexByte(":@|/=,", s[i-1]) >= 0 && strings.HasPrefix(s[i:], "../") {
 				for _, v := range []string{s[i:], s[i : i+strings.IndexAny(s[i:]+"&", "&|,")]} {
 					if _, ok := d.broadly(v); ok {
 						d.literal(id, v, p, true)
