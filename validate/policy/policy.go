@@ -426,17 +426,13 @@ func (r *RuleInfo) Condition() string {
 			text += " outside the boundary"
 		}
 	}
-	if len(r.Principals) > 0 {
-		text += " for " + strings.Join(r.Principals, ", ")
-	}
-	if len(r.Groups) > 0 {
-		text += " for groups " + strings.Join(r.Groups, ", ")
-	}
-	if len(r.Servers) > 0 {
-		text += " by servers " + strings.Join(r.Servers, ", ")
-	}
-	if len(r.Tools) > 0 {
-		text += " by tools " + strings.Join(r.Tools, ", ")
+	for _, list := range []struct {
+		words    string
+		patterns []string
+	}{{" for ", r.Principals}, {" for groups ", r.Groups}, {" by servers ", r.Servers}, {" by tools ", r.Tools}} {
+		if len(list.patterns) > 0 {
+			text += list.words + strings.Join(list.patterns, ", ")
+		}
 	}
 	return text
 }
