@@ -21,36 +21,20 @@ func (p *People) Named() bool { return len(p.Principals) > 0 || len(p.Groups) > 
 // Names reports whether the rule is for a principal that is called so, if it is in one of the groups.
 func (p *People) Names(name string) bool { return matchesName(p.Principals, name) }
 
-// people is a People, ready to be compared.
-type people struct{ principals, groups nameSet }
-
-// A nameSet is a list of patterns. Those that are no patterns are looked up.
-type nameSet struct {
-	exact    map[string]bool
-	patterns []string
-}
-
-func newNameSet(list []string) nameSet {
-	s := nameSet{exact: map[string]bool{}}
-	for _, name := range list {
-		if strings.ContainsAny(name, `*?[]{}\`) {
-			s.patterns = append(s.patterns, name)
-		} else {
-			s.exact[name] = true
-		}
-	}
-	return s
-}
-
-func (s *nameSet) empty() bool { return len(s.exact) == 0 && len(s.patterns) == 0 }
-
-func (s *nameSet) has(name string) bool {
-	return s.exact[name] || len(s.patterns) > 0 && matchesName(s.patterns, name)
-}
-
 // includes reports whether somebody who is known is among them.
-func (p *people) includes(who principal.Principal) bool {
-	return (p.principals.empty() || p.principals.has(who.String())) && (p.groups.empty() || slices.ContainsFunc(who.Groups, p.groups.has))
+func (p *People) includes(who principal.Principal) bool {
+	return (len(p.Principals) == 0 || isNamed(p.Principals, who.String())) &&
+		(len(p.Groups) == 0 || slices.ContainsFunc(who.Groups, func(group string) bool { return isNamed(p.Groups, group) }))
+}
+
+// isNamed reports whether a name is one of a list, or matches one that is a pattern.
+func isNamed(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(g string) bool {
+		if !strings.ContainsAny(g, `*?[]{}\`) {
+			return g == name
+		}
+		return matchesName([]string{g}, name)
+	})
 }
 
 // For returns the policy as it is for a principal: without the rules that are for others. Principals about whom the same
@@ -71,7 +55,7 @@ func (c *Compiled) choose(chosen string) *Compiled {
 	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox, dirs: map[string]bool{}}
 	at := 0
 	for _, r := range c.rules {
-		if r.people != nil {
+		if r.Named() {
 			at++
 			switch chosen[at-1] {
 			case notChosen:
@@ -80,7 +64,7 @@ func (c *Compiled) choose(chosen string) *Compiled {
 				rule := *r.Rule
 				rule.Then = Deny
 				closed := *r
-				closed.Rule, closed.people = &rule, nil
+				closed.Rule = &rule
 				r = &closed
 			}
 		}
@@ -112,10 +96,10 @@ func (c *Compiled) selection(who principal.Principal) string {
 	b := make([]byte, 0, len(c.rules))
 	for _, r := range c.rules {
 		switch {
-		case r.people == nil:
+		case !r.Named():
 		case !who.Known() && r.Then != Allow:
 			b = append(b, denied)
-		case who.Known() && r.people.includes(who):
+		case who.Known() && r.includes(who):
 			b = append(b, isChosen)
 		default:
 			b = append(b, notChosen)

@@ -55,10 +55,9 @@ type Compiled struct {
 // compiledRule is one rule with its directory.
 type compiledRule struct {
 	*Rule
-	roles  RoleSet
-	dir    guard.Area
-	area   int     // its number, -1 where the rule names no directory
-	people *people // nil: the rule is for everybody
+	roles RoleSet
+	dir   guard.Area
+	area  int // its number, -1 where the rule names no directory
 }
 
 // opens reports whether servers may be given the rule's directory.
@@ -101,11 +100,8 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			}
 		}
 		rule := &compiledRule{Rule: &r, roles: AnyRole, area: -1}
-		if r.People.Named() {
-			rule.people = &people{newNameSet(r.Principals), newNameSet(r.Groups)}
-			if out.views == nil {
-				out.views = &memo.Map[string, *Compiled]{}
-			}
+		if r.Named() && out.views == nil {
+			out.views = &memo.Map[string, *Compiled]{}
 		}
 		if r.Paths != nil {
 			if len(r.Paths.Roles) > 0 {
@@ -220,7 +216,7 @@ func (c *Compiled) Ruling(child, tool string) *Ruling {
 			continue
 		}
 		out.rules = append(out.rules, r)
-		out.named = out.named || c.views != nil && r.people != nil
+		out.named = out.named || c.views != nil && r.Named()
 		if r.Paths == nil && out.call == nil {
 			out.call = r.Rule
 		}
