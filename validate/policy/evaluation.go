@@ -146,11 +146,9 @@ func (e *Evaluation) decide(of *Candidates, candidates []candidateKind) Outcome 
 				switch {
 				case !u.hits[i]:
 					rest = append(rest, u)
-				case r.Paths == nil && e.Approved != r.Name:
+				case r.Paths == nil && e.Approved != r.Name, r.Paths != nil && !u.granted:
 					out = Outcome{Decision: Escalate, Rule: r, Leads: u.leads}
-				case r.Paths != nil && !u.granted:
-					out = Outcome{Decision: Escalate, Rule: r, Leads: u.leads}
-					of.kinds[u.id].asks = true
+					of.kinds[u.id].asks = r.Paths != nil
 				}
 			}
 			if len(rest) == 0 {
@@ -254,28 +252,26 @@ func (e *Evaluation) lateArea(r *compiledRule, readings *guard.Readings) [3]bool
 // takesAlong reports that a call removes or moves a directory which holds that of a rule that denies or escalates: what
 // the rule is about would be gone, or somewhere else, where no rule is about it.
 func (e *Evaluation) takesAlong(r *compiledRule, role access.Role, p *guard.Place) bool {
-	return role == access.Delete && p.Dir && r.area >= 0 && r.Then != Allow && !r.Paths.Outside &&
+	return role == access.Delete && p.Dir && r.confines() && !r.Paths.Outside &&
 		(e.Holds(p.Readings.Physical, r.dir.Path) || e.Holds(p.Readings.Cleaned, r.dir.Path))
 }
 
 // TakesAny is takesAlong for the rules about a tool.
 func (e *Evaluation) TakesAny(role access.Role, p *guard.Place) bool {
-	return role == access.Delete && e.confines(role, func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
+	return e.confines(Roles(role), func(r *compiledRule) bool { return e.takesAlong(r, role, p) })
 }
 
 // MatchesArea reports a path that a pattern of a shell string has matched and that lies in the directory of a rule which
 // denies or escalates, or would take it along. It is compared as text: what goes through a link is looked at anyway.
 func (e *Evaluation) MatchesArea(role access.Role, p string) bool {
-	return e.confines(role, func(r *compiledRule) bool {
+	return e.confines(Roles(role), func(r *compiledRule) bool {
 		return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) || role == access.Delete && e.Holds(p, r.dir.Path)
 	})
 }
 
 // Confines reports a path that lies in the directory of a rule that denies or escalates, whatever the role. It is compared as text.
 func (e *Evaluation) Confines(p string) bool {
-	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.confines() && (e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p))
-	})
+	return e.confines(AnyRole, func(r *compiledRule) bool { return e.Holds(r.dir.Path, p) || e.Holds(r.dir.Given, p) })
 }
 
 // granted reports whether what a human has allowed covers where a path leads, exactly and for its role.
@@ -293,16 +289,16 @@ func covers(g *Grant, p string) bool {
 	return ok
 }
 
-// confines reports a rule that denies or escalates paths of such a role in a directory, and of which is says so.
-func (e *Evaluation) confines(role access.Role, is func(r *compiledRule) bool) bool {
+// confines reports a rule that denies or escalates paths of one of these roles in a directory, and of which is says so.
+func (e *Evaluation) confines(roles RoleSet, is func(r *compiledRule) bool) bool {
 	return e.Ruling != nil && e.Ruling.confines && slices.ContainsFunc(e.Ruling.rules, func(r *compiledRule) bool {
-		return r.confines() && r.roles.Has(role) && is(r)
+		return r.confines() && r.roles&roles != 0 && is(r)
 	})
 }
 
 // HasAreaRule reports that a rule that denies or escalates asks of such a path in which directory it lies.
 func (e *Evaluation) HasAreaRule(role access.Role) bool {
-	return e.confines(role, func(*compiledRule) bool { return true })
+	return e.confines(Roles(role), func(*compiledRule) bool { return true })
 }
 
 // Touches reports that a place lies in the directory of a rule that denies or escalates: then a name counts that would
@@ -312,7 +308,7 @@ func (e *Evaluation) Touches(role access.Role, p *guard.Place) bool {
 		return false
 	}
 	facts := e.facts(p)
-	return e.confines(role, func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
+	return e.confines(Roles(role), func(r *compiledRule) bool { return e.isAbout(r, &facts, true) })
 }
 
 // KeepsGrant reports whether a grant that was given under another policy may stay: the first rule about the place does not

@@ -294,6 +294,9 @@ const grantName = "escalation-approved"
 func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 	var list []Directory
 	add := func(path, name string, roles RoleSet) {
+		if roles == 0 {
+			return
+		}
 		if i := slices.IndexFunc(list, func(d Directory) bool { return d.Path == path }); i >= 0 {
 			list[i].Roles |= roles
 			return
@@ -316,15 +319,15 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 			if !r.opens() || !matchesName(r.Servers, child) {
 				continue
 			}
-			if r.Then == Allow || r.Then == Escalate && r.Serve {
+			if r.Then == Allow || r.Serve {
 				add(r.dir.Path, r.Name, r.roles)
-			} else if roles := granted(r.dir.Path); r.Then == Escalate && roles != 0 {
-				add(r.dir.Path, r.Name, roles)
+			} else {
+				add(r.dir.Path, r.Name, granted(r.dir.Path))
 			}
 		}
 	}
 	for _, g := range grants {
-		if !g.File && g.Roles != 0 {
+		if !g.File {
 			add(g.Path, grantName, g.Roles)
 		}
 	}
