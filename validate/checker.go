@@ -260,15 +260,15 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		out.Generation = v.Snapshot.Generation()
 	}
-	ruling := c.ruling(s.tool)
+	work := s.found.Work // a scan may be judged more than once
+	j := &judge{c: c, scan: s, work: &work, callCtx: w, roots: v, container: w.Container, startsAtFirst: s.tool.first}
+	j.rules.Ruling = c.ruling(s.tool)
 	resources := c.judgeResources(s.found.Resources, v)
 	if len(s.found.Findings) == 0 {
 		out.Findings = resources
-		out.decide(s.tool, ruling, w, v)
+		j.decide(out)
 		return out
 	}
-	work := s.found.Work // a scan may be judged more than once
-	j := &judge{c: c, work: &work, callCtx: w, roots: v, container: w.Container, startsAtFirst: s.tool.first}
 	if j.container == nil {
 		j.container = s.tool.child.container
 	}
@@ -281,10 +281,10 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 	if v.Snapshot != nil {
 		j.guard = c.policy.WithSandbox(j.Machine, v.Snapshot.Guard()).Through(j.FS)
 	}
-	j.rules = policy.Evaluation{Ruling: ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
+	j.rules = policy.Evaluation{Ruling: j.rules.Ruling, Machine: j.Machine, Guard: j.guard, Unbounded: v.Open && j.boundless(), Grants: w.Grants, Approved: w.Approved}
 	out.Findings = append(j.judgeReadings(s.found.Findings, s.found.Reread), resources...)
-	out.decide(s.tool, ruling, w, v)
-	j.rewrite(s, out)
+	j.decide(out)
+	j.rewrite(out)
 	if j.disk.Missed() {
 		return &Verdict{Child: out.Child, Tool: out.Tool, Rule: RuleUnjudged, WouldBlock: true}
 	}

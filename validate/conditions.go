@@ -83,17 +83,10 @@ func (j *judge) guardsName(m meaning) bool {
 	if j.c.search.Guards(j.BaseName(m.path)) {
 		return true
 	}
-	in, ok := j.guardedDirs[m.base]
-	if !ok {
-		if place, err := guard.Resolve(j.FS, m.base); err == nil {
-			in = j.c.protects(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path)
-		}
-		if j.guardedDirs == nil {
-			j.guardedDirs = make(map[string]bool)
-		}
-		j.guardedDirs[m.base] = in
-	}
-	return in
+	return j.guardedDirs.Get(m.base, func() bool {
+		place, err := guard.Resolve(j.FS, m.base)
+		return err == nil && (j.c.protects(func(own string) bool { return j.Holds(own, place.Path) }) || j.rules.Confines(place.Path))
+	})
 }
 
 // strays reports that relative names start outside the boundary, as with a cwd that the operator set.
@@ -101,17 +94,11 @@ func (j *judge) strays(base string) bool {
 	if base == "" || j.roots.Open || j.guard.Empty() {
 		return false
 	}
-	out, ok := j.strayDirs[base]
-	if !ok {
+	return j.strayDirs.Get(base, func() bool {
 		_, err := j.guard.Check(base)
-		var escape *guard.EscapeError
-		out = errors.As(err, &escape)
-		if j.strayDirs == nil {
-			j.strayDirs = make(map[string]bool)
-		}
-		j.strayDirs[base] = out
-	}
-	return out
+		_, out := errors.AsType[*guard.EscapeError](err)
+		return out
+	})
 }
 
 // isLink reports a name that is a symlink itself.
@@ -156,8 +143,7 @@ func (j *judge) namesNew(path string) bool {
 	if dir != j.Home && chars.Components(dir) < 2 {
 		return false
 	}
-	info, err := j.FS.Lstat(dir)
-	return err == nil && info.IsDir() && j.MayWrite(dir)
+	return j.isDir(dir) && j.MayWrite(dir)
 }
 
 // systemPlace is where programs and libraries are.

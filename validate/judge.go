@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/memo"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
@@ -21,6 +22,7 @@ import (
 type judge struct {
 	*machine.Machine // as the call sees it
 	c                *Checker
+	scan             *Scan
 	work             *budget.Budget // of the call
 	disk             machine.View
 	callCtx          CallContext
@@ -36,14 +38,14 @@ type judge struct {
 	longestRoot      int               // bytes of a root in it
 	watched          []fs.FileInfo     // protected files as they are now; nil: not looked at
 	lists            map[string][]fs.DirEntry
-	strayDirs        map[string]bool // memo of strays
-	guardedDirs      map[string]bool // memo of inGuarded
-	secret           bool            // a variable was expanded whose value must not be shown
-	hintedDirs       []string        // directories among the names that count only under a condition
+	strayDirs        memo.Map[string, bool] // of strays
+	guardedDirs      memo.Map[string, bool] // of guardsName
+	secret           bool                   // a variable was expanded whose value must not be shown
+	hintedDirs       []string               // directories among the names that count only under a condition
 
-	rules     policy.Evaluation   // of the policy, as they are asked about this call
-	oddRoots  map[string]*oddRoot // memo of oddRootOf
-	namedDirs map[string]bool     // directories beside the roots that the call itself names
+	rules     policy.Evaluation          // of the policy, as they are asked about this call
+	oddRoots  memo.Map[string, *oddRoot] // of oddRootOf
+	namedDirs map[string]bool            // directories beside the roots that the call itself names
 }
 
 // bases are the directories that a relative path may start from.
@@ -224,39 +226,28 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 	}
 }
 
-// decideWithoutDisk decides what needs no look at the disk: a name that does not count, a reading without a
-// path, a harmless device. done is false for everything else.
-func (j *judge) decideWithoutDisk(f *detect.Finding, m meaning, candidate *policy.Candidate, r *Reading) (d policy.Decision, counts, done bool) {
-	if f.Form == detect.FormName {
-		if !j.nameCounts(f, m) {
-			return policy.Allow, false, true
-		}
-	}
-	if m.path == "" {
-		r.Code, r.Err = m.code, m.err
-		if m.code == CodeNoBase && j.roots.Open && !j.rules.HasAreaRule(f.Role) {
-			candidate.Hard = false
-			return policy.Allow, !f.Conditional(), true
-		}
-		return policy.Deny, !f.Conditional() || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.FirstExists(m.text), true
-	}
-	if dev := j.Platform.Clean(m.path); !j.Windows && harmless(f, dev) {
-		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
-		candidate.Hard, candidate.Known = false, true
-		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
-		return policy.Allow, !f.Relative(), true
-	}
-	return policy.Deny, true, false
-}
-
 // reading checks one absolute path. counts is false where a conditional finding does not apply. candidate is filled
 // with what the rules of the policy ask about.
 func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidate) (r Reading, d policy.Decision, counts bool) {
 	r = Reading{Text: m.text, Path: m.path, kind: -1}
 	conditional := f.Conditional()
 	candidate.Hard = true // until it is known where it leads
-	if d, counts, done := j.decideWithoutDisk(f, m, candidate, &r); done {
-		return r, d, counts
+	if f.Form == detect.FormName && !j.nameCounts(f, m) {
+		return r, policy.Allow, false
+	}
+	if m.path == "" {
+		r.Code, r.Err = m.code, m.err
+		if m.code == CodeNoBase && j.roots.Open && !j.rules.HasAreaRule(f.Role) {
+			candidate.Hard = false
+			return r, policy.Allow, !conditional
+		}
+		return r, policy.Deny, !conditional || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.FirstExists(m.text)
+	}
+	if dev := j.Platform.Clean(m.path); !j.Windows && harmless(f, dev) {
+		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
+		candidate.Hard, candidate.Known = false, true
+		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}
+		return r, policy.Allow, !f.Relative()
 	}
 	place, err := j.resolve(m.path)
 	if place.Dir && conditional && !f.Text && m.glob == "" && (err == nil || isBase(f)) {
@@ -284,7 +275,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && !f.Spaced && j.mayBeMade(&place)) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && !f.Spaced && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err == nil {
 		if j.capped(&place) {
 			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
@@ -306,9 +297,9 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 	return r, policy.Deny, true
 }
 
-// mayBeMade reports whether a file could be made at a place: there is a directory for it.
-func (j *judge) mayBeMade(place *guard.Place) bool {
-	info, err := j.FS.Lstat(j.Platform.Parent(place.Path))
+// isDir reports a directory that is there. In its place a link to one is none.
+func (j *judge) isDir(p string) bool {
+	info, err := j.FS.Lstat(p)
 	return err == nil && info.IsDir()
 }
 
@@ -349,17 +340,15 @@ func (j *judge) resolve(p string) (guard.Place, error) {
 }
 
 func codeOf(err error) string {
-	var stuck *guard.UnresolvableError
-	if !errors.As(err, &stuck) {
-		return CodeUnresolvable
-	}
-	switch stuck.Cause {
-	case platform.CauseNUL:
-		return CodeNUL
-	case platform.CausePermission:
-		return CodePermission
-	case platform.CauseMagic, platform.CauseDevice:
-		return CodeMagic
+	if stuck, ok := errors.AsType[*guard.UnresolvableError](err); ok {
+		switch stuck.Cause {
+		case platform.CauseNUL:
+			return CodeNUL
+		case platform.CausePermission:
+			return CodePermission
+		case platform.CauseMagic, platform.CauseDevice:
+			return CodeMagic
+		}
 	}
 	return CodeUnresolvable
 }

@@ -52,15 +52,7 @@ func (j *judge) oddRootOf(text string) *oddRoot {
 	if len(text) > len(longest) {
 		tail = "/x"
 	}
-	o, known := j.oddRoots[longest+tail]
-	if !known {
-		o = j.newOddRoot(longest, tail)
-		if j.oddRoots == nil {
-			j.oddRoots = map[string]*oddRoot{}
-		}
-		j.oddRoots[longest+tail] = o
-	}
-	return o
+	return j.oddRoots.Get(longest+tail, func() *oddRoot { return j.newOddRoot(longest, tail) })
 }
 
 func isOneWay(s string) bool { return machine.IsPlainText(s) && !strings.ContainsAny(s, "*?[{(") }

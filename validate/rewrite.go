@@ -1,10 +1,9 @@
 package validate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"mcphub/validate/chars"
 	"mcphub/validate/declare"
@@ -32,24 +31,24 @@ type replacement struct {
 // rewrite finds which strings of an allowed call must be sent in another spelling. The call that results is judged as a whole,
 // and checked against the tool's schema. If it is denied, it is tried again with the roots left as they are spelled, and only
 // the file URIs replaced. If that is denied too, or if a file URI does not mean one plain path, the call is denied.
-func (j *judge) rewrite(s *Scan, out *Verdict) {
-	if s.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.Empty() {
+func (j *judge) rewrite(out *Verdict) {
+	if j.scan.tool.rewrite == 0 || out.Decision != policy.Allow || j.roots.Open || j.guard.Empty() {
 		return
 	}
-	list, ok := j.replacements(s.tool, out)
+	list, ok := j.replacements(out)
 	if !ok {
-		out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
+		j.decide(out)
 		return
 	}
 	if len(list) == 0 {
 		return
 	}
-	trial, misfit := j.asSent(s, list), s.found.Misfit(texts(list), j.work)
+	trial, misfit := j.asSent(list)
 	if trial.Decision != policy.Allow || misfit != nil {
 		if list = withoutRoots(list); len(list) == 0 {
 			return
 		}
-		trial, misfit = j.asSent(s, list), s.found.Misfit(texts(list), j.work)
+		trial, misfit = j.asSent(list)
 	}
 	switch {
 	case trial.Decision != policy.Allow:
@@ -62,31 +61,16 @@ func (j *judge) rewrite(s *Scan, out *Verdict) {
 		f := list[0].f
 		j.addReading(f, Reading{Text: f.Value, Code: CodeBadURI,
 			Err: "the server takes plain paths only, and as one this does not fit the tool's schema: " + misfit.Error()}, policy.Deny)
-		out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
+		j.decide(out)
 		return
 	}
-	for i := range list {
-		r := &list[i]
-		with, err := jsontext.AppendQuote(nil, r.to)
-		if err != nil { // asSent has quoted it before
-			out.Rewrites, out.Decision, out.Rule, out.Fired = nil, policy.Deny, RuleUnjudged, nil
-			return
-		}
+	for _, r := range list {
 		out.Rewrites = append(out.Rewrites, Rewrite{
-			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(),
-			Start: int(r.f.Rewritable.Start), End: int(r.f.Rewritable.End), With: with,
+			Pointer: r.f.Pointer, From: r.f.Raw, To: r.to, Why: r.why(), // it is good text: asSent has read it as JSON
+			Start: int(r.f.Rewritable.Start), End: int(r.f.Rewritable.End), With: quoteJSON(r.to),
 		})
 	}
 	slices.SortFunc(out.Rewrites, func(a, b Rewrite) int { return a.Start - b.Start })
-}
-
-// texts are the new strings by their pointers.
-func texts(list []replacement) map[string]string {
-	m := make(map[string]string, len(list))
-	for i := range list {
-		m[list[i].f.Pointer] = list[i].to
-	}
-	return m
 }
 
 func (r *replacement) why() string {
@@ -112,7 +96,7 @@ func withoutRoots(list []replacement) []replacement {
 }
 
 // replacements looks at every finding; ok is false where one of them now denies.
-func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool) {
+func (j *judge) replacements(out *Verdict) (list []replacement, ok bool) {
 	ok = true
 	for i := range out.Findings {
 		f := &out.Findings[i]
@@ -121,7 +105,7 @@ func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool
 		}
 		r := replacement{f: f, to: f.Value}
 		if f.Form == detect.FormURI {
-			if t.rewrite&declare.PlainPaths == 0 {
+			if j.scan.tool.rewrite&declare.PlainPaths == 0 {
 				continue
 			}
 			if r.plain = j.plainPath(f); r.plain == "" {
@@ -132,10 +116,8 @@ func (j *judge) replacements(t *Tool, out *Verdict) (list []replacement, ok bool
 			}
 			r.to = r.plain
 		}
-		if t.rewrite&declare.ResolvedRoots != 0 {
-			if to := j.resolveRoot(f, r.to); to != "" {
-				r.to = to
-			}
+		if j.scan.tool.rewrite&declare.ResolvedRoots != 0 {
+			r.to = cmp.Or(j.resolveRoot(f, r.to), r.to)
 		}
 		if r.to != f.Value {
 			list = append(list, r)
@@ -167,10 +149,7 @@ func (j *judge) resolveRoot(f *FindingVerdict, text string) string {
 		return "" // a list is rewritten in all its parts or in none, and a container has paths of its own
 	}
 	first := &f.Readings[0]
-	if first.Path != text || first.Root == "" {
-		return ""
-	}
-	if j.Holds(first.Root, text) {
+	if first.Path != text || first.Root == "" || j.Holds(first.Root, text) {
 		return "" // it has the server's spelling already
 	}
 	root := first.Root
@@ -224,36 +203,38 @@ func (j *judge) rootAbove(text string) (root, rest string) {
 	return root, rest
 }
 
-// asSent judges the call with these strings in it. The new strings are searched again, in the same way as the old ones.
-func (j *judge) asSent(s *Scan, list []replacement) *Verdict {
-	out := &Verdict{Rule: RuleUnjudged}
-	changed := make(map[int32]*replacement, len(list))
-	dirs := texts(list)
-	for i := range list {
-		changed[list[i].f.Node] = &list[i]
+// asSent judges the call with these strings in it, and says why it does not fit the tool's schema then. The new strings are
+// searched again, in the same way as the old ones.
+func (j *judge) asSent(list []replacement) (out *Verdict, misfit error) {
+	out = &Verdict{Rule: RuleUnjudged}
+	changed := make(map[int32]string, len(list))
+	texts := make(map[string]string, len(list)) // by pointer
+	for _, r := range list {
+		changed[r.f.Node], texts[r.f.Pointer] = r.to, r.to
 	}
-	findings := make([]detect.Finding, 0, len(s.found.Findings))
-	for i := range s.found.Findings {
-		f := &s.found.Findings[i]
-		r := changed[f.Node]
+	found := &j.scan.found
+	findings := make([]detect.Finding, 0, len(found.Findings))
+	for i := range found.Findings {
+		f := &found.Findings[i]
+		to, ok := changed[f.Node]
 		switch {
-		case r == nil || f.Member:
+		case !ok || f.Member:
 			findings = append(findings, *f)
 		case f.Rewritable.End > 0: // the string itself; the others are parts of it
-			more, err := j.c.search.SearchReplaced(&s.found, j.Machine, j.work, f, r.to)
+			more, err := j.c.search.SearchReplaced(found, j.Machine, j.work, f, to)
 			if err != nil {
-				return out // denied: it was never reached
+				return out, nil // denied: it was never reached
 			}
 			findings = append(findings, more...)
 		}
 	}
 	for i := range findings {
-		if to, ok := dirs[findings[i].Base]; ok && findings[i].Base != "" {
+		if to, ok := texts[findings[i].Base]; ok && findings[i].Base != "" {
 			findings[i].BaseDir = to
 		}
 	}
-	trial := judge{c: j.c, Machine: j.Machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
-	out.Findings = trial.judgeReadings(findings, s.found.Reread)
-	out.decide(s.tool, j.rules.Ruling, j.callCtx, j.roots)
-	return out
+	trial := judge{c: j.c, scan: j.scan, Machine: j.Machine, work: j.work, callCtx: j.callCtx, roots: j.roots, guard: j.guard, container: j.container, watched: j.watched, rules: j.rules}
+	out.Findings = trial.judgeReadings(findings, found.Reread)
+	j.decide(out)
+	return out, found.Misfit(texts, j.work)
 }

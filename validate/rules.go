@@ -110,6 +110,5 @@ func (j *judge) irrelevant(f *detect.Finding, s meaning, p *guard.Place) bool {
 	if j.Holds(parent, s.base) {
 		return true
 	}
-	info, err := j.FS.Lstat(parent)
-	return err != nil || !info.IsDir() // where the path leads could be told, so this is no lack of rights
+	return !j.isDir(parent) // where the path leads could be told, so this is no lack of rights
 }

@@ -137,12 +137,12 @@ func redactReadings(out *FindingVerdict) {
 
 // decide takes the strictest of the findings: what is denied before what is escalated, what is protected first.
 // A call without any is decided by the policy's first rule about calls.
-func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view rootsmgr.View) {
+func (j *judge) decide(v *Verdict) {
 	v.Decision, v.Rule, v.Fired, v.Deciding = policy.Allow, RuleInside, nil, nil
 	if !slices.ContainsFunc(v.Findings, func(f FindingVerdict) bool { return f.How != detect.HowResource }) {
-		if r := ruling.WithoutPaths(); r != nil {
+		if r := j.rules.Ruling.WithoutPaths(); r != nil {
 			v.Decision, v.Rule, v.Fired = r.Then, r.Name, r
-			if r.Then == policy.Escalate && w.Approved == r.Name {
+			if r.Then == policy.Escalate && j.callCtx.Approved == r.Name {
 				v.Decision = policy.Allow
 			}
 		} else if len(v.Findings) == 0 {
@@ -152,7 +152,7 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view roo
 	for i := range v.Findings {
 		f := &v.Findings[i]
 		if f.How != detect.HowResource {
-			f.Hint = hintFor(t, f)
+			f.Hint = hintFor(j.scan.tool, f)
 		}
 		if f.Decision == policy.Allow {
 			if v.Decision == policy.Allow && v.Fired == nil {
@@ -187,13 +187,13 @@ func (v *Verdict) decide(t *Tool, ruling *policy.Ruling, w CallContext, view roo
 	}
 	v.Why, v.Roots = "", nil
 	if v.Deciding != nil && v.Rule != RuleProtected && v.Fired == nil {
-		v.Why = view.WhyNot(v.Deciding.paths()...)
+		v.Why = j.roots.WhyNot(v.Deciding.paths()...)
 	}
 	switch {
 	case v.Deciding != nil && v.Deciding.How == detect.HowResource:
 		v.Why, v.Roots = whyResource, v.Deciding.bounds
-	case v.Decision != policy.Allow && view.Snapshot != nil:
-		v.Roots = view.Snapshot.URIs()
+	case v.Decision != policy.Allow && j.roots.Snapshot != nil:
+		v.Roots = j.roots.Snapshot.URIs()
 	}
 }
 
