@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -34,8 +35,8 @@ func (t *Tree) Str(id int32) string {
 
 // Raw is the string's text between the quotes, undecoded.
 func (t *Tree) Raw(id int32) []byte {
-	n := &t.Nodes[id]
-	return t.docs[n.doc][n.start+1 : n.end-1]
+	whole := t.Whole(id)
+	return whole[1 : len(whole)-1]
 }
 
 // Name is that of a member, decoded.
@@ -93,13 +94,14 @@ func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 		depth++
 	}
 	mark, docs := len(t.Nodes), len(t.docs)
+	undo := func() { t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0 }
 	err := t.Walk([]byte(trimmed), id, depth, Tolerated...)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeSyntax {
 		plain, deep := standardJSON(trimmed)
 		if depth+deep > t.depth {
 			err = &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
 		} else if plain != nil {
-			t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0
+			undo()
 			err = t.Walk(plain, id, depth, Tolerated...)
 		}
 	}
@@ -110,7 +112,7 @@ func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 		}
 		return true, nil
 	}
-	t.Nodes, t.docs, t.Nodes[id].First = t.Nodes[:mark], t.docs[:docs], 0
+	undo()
 	if e, ok := errors.AsType[*Error](err); ok && (e.Code == CodeTooDeep || e.Code == CodeTooLarge || e.Code == CodeName) {
 		return false, e
 	}
@@ -118,40 +120,38 @@ func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 }
 
 // Pointer builds the RFC 6901 pointer of a value, from the root. It is only called for what is reported.
-func (t *Tree) Pointer(id int32) string { return t.spell(id, IndexToken) }
+func (t *Tree) Pointer(id int32) string { return t.spell(id, false) }
 
 // Starred writes a pointer as a declaration: array positions become "*".
-func (t *Tree) Starred(id int32) string { return t.spell(id, func(int32) string { return "*" }) }
+func (t *Tree) Starred(id int32) string { return t.spell(id, true) }
 
-func (t *Tree) spell(id int32, position func(index int32) string) string {
-	var parts []string
+func (t *Tree) spell(id int32, starred bool) string {
+	var tokens []string
 	for id > 0 {
 		n := &t.Nodes[id]
 		switch {
 		case n.nameEnd > 0:
-			parts = append(parts, EscapeToken(t.Name(id)))
-		case t.Nodes[n.Parent].Kind == Array:
-			parts = append(parts, position(n.Index))
+			tokens = append(tokens, EscapeToken(t.Name(id)))
+		case t.Nodes[n.Parent].Kind != Array:
+		case starred:
+			tokens = append(tokens, "*")
+		default:
+			tokens = append(tokens, IndexToken(n.Index))
 		}
 		id = n.Parent
 	}
-	var b strings.Builder
-	for i := len(parts) - 1; i >= 0; i-- {
-		b.WriteByte('/')
-		b.WriteString(parts[i])
-	}
-	return b.String()
+	tokens = append(tokens, "") // so that the pointer begins with a slash
+	slices.Reverse(tokens)
+	return strings.Join(tokens, "/")
 }
 
 // Lookup finds the value at a pointer, -1 where there is none.
 func (t *Tree) Lookup(pointer string) int32 {
 	id := int32(0)
-	for rest := pointer; rest != ""; {
+	for pointer != "" && id >= 0 {
 		var token string
-		token, rest, _ = CutToken(rest)
-		if id = t.Child(id, token); id < 0 {
-			return -1
-		}
+		token, pointer, _ = CutToken(pointer)
+		id = t.Child(id, token)
 	}
 	return id
 }
@@ -204,9 +204,9 @@ func (t *Tree) Value(id int32) any {
 	case String:
 		return t.Str(id)
 	case Number:
-		return json.Number(t.docs[n.doc][n.start:n.end])
+		return json.Number(t.Whole(id))
 	case Bool:
-		return t.docs[n.doc][n.start] == 't'
+		return t.Whole(id)[0] == 't'
 	}
 	return nil
 }
@@ -218,10 +218,7 @@ var (
 
 // EscapeToken writes a name as a token of a pointer.
 func EscapeToken(s string) string {
-	if strings.ContainsAny(s, "~/") {
-		return tokenEscaper.Replace(s)
-	}
-	return s
+	return tokenEscaper.Replace(s)
 }
 
 // CutToken takes the first token off a pointer; ok is false where the pointer does not begin with a slash.
@@ -229,10 +226,8 @@ func CutToken(pointer string) (token, rest string, ok bool) {
 	if pointer == "" || pointer[0] != '/' {
 		return "", "", false
 	}
-	token = pointer[1:]
-	if i := strings.IndexByte(token, '/'); i >= 0 {
-		token, rest = token[:i], token[i:]
-	}
+	token, _, _ = strings.Cut(pointer[1:], "/")
+	rest = pointer[1+len(token):]
 	if strings.IndexByte(token, '~') >= 0 {
 		token = tokenUnescaper.Replace(token)
 	}
@@ -241,13 +236,10 @@ func CutToken(pointer string) (token, rest string, ok bool) {
 
 func foldHash(b []byte) uint32 {
 	h := uint32(2166136261)
-	for i := 0; i < len(b); {
-		r, n := rune(b[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(b[i:])
-		}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
 		h = (h ^ uint32(chars.FoldRune(r))) * 16777619
-		i += n
+		b = b[n:]
 	}
 	return h
 }

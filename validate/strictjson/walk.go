@@ -135,13 +135,14 @@ func (w *walker) run() error {
 	d := &w.t.dec
 	for {
 		if w.depth == 0 && w.topLevelSeen {
-			if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-				if err == nil {
-					err = &Error{Code: CodeSyntax, Message: "more than one JSON value; send exactly one object"}
-				}
-				return err
+			_, err := d.ReadToken()
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case err == nil:
+				return &Error{Code: CodeSyntax, Message: "more than one JSON value; send exactly one object"}
 			}
-			return nil
+			return err
 		}
 		switch k := d.PeekKind(); k {
 		case '{', '[':
