@@ -108,17 +108,14 @@ func HasBlank(s string) bool { return strings.ContainsFunc(s, IsBlank) }
 
 // Climbs reports a ".." segment, between slashes of either kind.
 func Climbs(s string) bool {
-	for i := 0; ; {
-		j := strings.Index(s[i:], "..")
-		if j < 0 {
-			return false
+	if strings.Contains(s, "..") {
+		for segment := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '/' || r == '\\' }) {
+			if segment == ".." {
+				return true
+			}
 		}
-		j += i
-		if (j == 0 || IsSlash(s[j-1])) && (j+2 == len(s) || IsSlash(s[j+2])) {
-			return true
-		}
-		i = j + 1
 	}
+	return false
 }
 
 // IsSlash reports a separator of either kind.
@@ -137,11 +134,7 @@ func IsDrive(s string) bool { return len(s) >= 3 && IsLetter(s[0]) && s[1] == ':
 
 // IsUNC reports \\host\share, and \\?\ and \\.\ with it. Two forward slashes are an absolute path on POSIX.
 func IsUNC(s string) bool {
-	if !strings.HasPrefix(s, `\\`) {
-		return false
-	}
-	i := strings.IndexAny(s[2:], `\/`)
-	return i > 0
+	return strings.HasPrefix(s, `\\`) && strings.IndexAny(s[2:], `\/`) > 0
 }
 
 // MaxPath is how long a path may be that can be opened.
@@ -234,16 +227,10 @@ var compatibleForms = sync.OnceValue(func() *strings.Replacer {
 // FoldRune maps every rune of one Unicode simple-folding orbit to the same rune, ASCII lower case where there is one:
 // K (Kelvin) and k, ſ and s.
 func FoldRune(r rune) rune {
-	if r < utf8.RuneSelf {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}
 	low := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		if f < low {
-			low = f
+	if r >= utf8.RuneSelf {
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			low = min(low, f)
 		}
 	}
 	if 'A' <= low && low <= 'Z' {
