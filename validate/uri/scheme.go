@@ -85,15 +85,9 @@ func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, 
 		case last == "file":
 			return File, []string{"file:" + jarEntry(rest)}
 		case chained(name, rest) != "":
-			if s = chained(name, rest); !hasScheme(s) {
-				return Path, []string{s}
-			}
-			continue
+			s = chained(name, rest)
 		case name == "php" && strings.Contains(rest, "resource="):
-			if _, s, _ = strings.Cut(rest, "resource="); !hasScheme(s) {
-				return Path, []string{s}
-			}
-			continue
+			_, s, _ = strings.Cut(rest, "resource=")
 		case name == "git" && strings.HasPrefix(rest, ":"): // git::https://..., git::/x
 			if s = rest[1:]; !hasScheme(s) && (strings.HasPrefix(s, "/") || chars.Climbs(s)) {
 				return Path, []string{s}
@@ -107,15 +101,13 @@ func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, 
 			continue
 		case imageSchemes[name] && !strings.HasPrefix(rest, "//") && (strings.HasPrefix(rest, "/") || chars.Climbs(rest)):
 			return Path, []string{rest}
-		case pathSchemes[first]:
+		case pathSchemes[first], (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
 			return carried(rest)
 		case strings.HasPrefix(rest, "//unix:/"): // http://unix:/run/x.sock:/v1
 			socket, _, _ := strings.Cut(rest[len("//unix:"):], ":")
 			return Path, []string{socket}
 		case name == "fileb", name == "netdoc":
 			return File, []string{"file:" + rest}
-		case (last == "unix" || last == "socket") && first != last && strings.HasPrefix(rest, "///"):
-			return carried(rest)
 		case last == "unix": // http+unix://%2Frun%2Fdocker.sock/v1
 			host, _, _ := strings.Cut(strings.TrimPrefix(rest, "//"), "/")
 			return carried(chars.DecodePercent(host))
@@ -137,8 +129,12 @@ func read(s string, cutScheme func(string) (name, rest string, ok bool)) (Kind, 
 			return Other, []string{rest[2:]}
 		case plainSchemes[name], strings.HasPrefix(rest, "//"):
 			return Other, nil
+		default:
+			return None, nil
 		}
-		return None, nil
+		if !hasScheme(s) {
+			return Path, []string{s}
+		}
 	}
 	return File, []string{s} // wrapped too often to be honest: read as a URI that cannot be parsed
 }
@@ -239,23 +235,19 @@ func jarEntry(s string) string {
 // so both spellings count.
 func carried(rest string) (Kind, []string) {
 	rest, _ = chars.CutQuery(rest)
-	p := rest
-	for range 2 {
-		p = strings.TrimPrefix(p, "/")
-	}
+	p := strings.TrimPrefix(strings.TrimPrefix(rest, "/"), "/")
+	relative := strings.TrimPrefix(p, "/")
 	switch {
-	case rest == "", rest == ":memory:", p == ":memory:", p == "/:memory:", p == "":
+	case p == "", relative == ":memory:":
 		return Other, nil
 	case !strings.HasPrefix(rest, "//"):
 		return Path, []string{rest}
+	case relative == "":
+		return Path, []string{p}
+	case relative == p:
+		return Path, []string{p, "/" + p}
 	}
-	texts := []string{p}
-	if relative := strings.TrimPrefix(p, "/"); relative != p && relative != "" {
-		texts = append(texts, relative)
-	} else if relative == p {
-		texts = append(texts, "/"+p)
-	}
-	return Path, texts
+	return Path, []string{p, relative}
 }
 
 // EachFile yields the file: URIs inside a longer text, each up to the next blank, quote or angle bracket.
