@@ -102,31 +102,26 @@ func (b *Buffer) ClassOf(key string) Class {
 	if len(list) == 0 {
 		return Other
 	}
-	last := list[len(list)-1]
+	last, before := string(list[len(list)-1]), ""
 	if len(list) > 1 {
-		switch before := string(list[len(list)-2]); {
-		case ShellTails[string(last)] && (before == "command" || before == "cmd" || before == "script" || before == "shell"):
-			return Shell
-		case string(last) == "path" && innerPaths[before]:
-			return Other // of a place in a document
-		}
+		before = string(list[len(list)-2])
 	}
-	if class, ok := lastWords()[string(last)]; ok {
+	class, known := lastWords()[last]
+	switch {
+	case ShellTails[last] && (before == "command" || before == "cmd" || before == "script" || before == "shell"):
+		return Shell
+	case last == "path" && innerPaths[before]:
+		return Other // of a place in a document
+	case known:
 		return class
-	}
-	if (string(last) == "string" || string(last) == "str") && len(list) > 1 && EditWords[string(list[len(list)-2])] {
+	case (last == "string" || last == "str") && EditWords[before]:
 		return Content
+	case !slices.ContainsFunc(list, isPathWord):
+		return Other
+	case last == "source" || last == "src":
+		return Source
 	}
-	for _, w := range list {
-		if !isPathWord(w) {
-			continue
-		}
-		if string(last) == "source" || string(last) == "src" {
-			return Source
-		}
-		return Path
-	}
-	return Other
+	return Path
 }
 
 // lastWords is what the last word of a key says by itself.
@@ -144,15 +139,8 @@ var lastWords = sync.OnceValue(func() map[string]Class {
 })
 
 func isPathWord(w []byte) bool {
-	if len(w) < 3 || !pathEnds[w[len(w)-1]] || NotPathWords[string(w)] {
-		return false
-	}
-	for _, p := range PathWords {
-		if len(w) >= len(p) && string(w[len(w)-len(p):]) == p {
-			return true
-		}
-	}
-	return false
+	return len(w) > 2 && pathEnds[w[len(w)-1]] && !NotPathWords[string(w)] &&
+		slices.ContainsFunc(PathWords, func(p string) bool { return len(w) >= len(p) && string(w[len(w)-len(p):]) == p })
 }
 
 // pathEnds are the last letters of PathWords.
@@ -273,33 +261,23 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 	running, sends := false, false
 	for _, w := range b.Split(name) {
 		running, sends = running || runningWords[string(w)], sends || sendingWords[string(w)]
+		tr.Move, tr.Copy = tr.Move || moveVerbs[string(w)], tr.Copy || copyVerbs[string(w)]
 		switch {
-		case moveVerbs[string(w)]:
-			tr.Move = true
-			known = max(known, access.Write)
-		case copyVerbs[string(w)]:
-			tr.Copy = true
-			known = max(known, access.Write)
 		case deleteVerbs[string(w)]:
-			known = max(known, access.Delete)
-		case writeVerbs[string(w)]:
+			known = access.Delete
+		case writeVerbs[string(w)], moveVerbs[string(w)], copyVerbs[string(w)]:
 			known = max(known, access.Write)
 		case readVerbs[string(w)]:
 			known = max(known, access.Read)
 		}
 	}
 	tr.Speaks = running && sends
-	switch {
-	case known != access.None:
-		tr.Role = known
-	case readOnly:
-		tr.Role = access.Read
-	default:
-		tr.Role = access.Write
-	}
 	tr.Known = known != access.None || readOnly || destructive
-	if destructive && tr.Role == access.Read {
-		tr.Role = access.Write
+	if known == access.None && readOnly {
+		known = access.Read
+	}
+	if tr.Role = known; known == access.None || destructive {
+		tr.Role = max(known, access.Write)
 	}
 	return tr
 }
