@@ -36,9 +36,9 @@ type Profile struct {
 
 // Match says which servers a profile is about.
 type Match struct {
-	Servers  []string `json:"servers"`  // serverInfo.name, exactly
-	Packages []string `json:"packages"` // npm, PyPI or image name, without a version
-	Commands []string `json:"commands"` // base name of a command or script
+	Servers  []string // serverInfo.name, exactly
+	Packages []string // npm, PyPI or image name, without a version
+	Commands []string // base name of a command or script
 }
 
 // relativeFirst is "relative" of a profile: the server takes a relative path from the first directory that it is served.
@@ -55,16 +55,10 @@ type embedded struct {
 
 // embeddedProfiles are all that are built in, by name.
 var embeddedProfiles = sync.OnceValue(func() []embedded {
-	names, err := fs.Glob(profileFiles, "profiles/*.json")
-	if err != nil {
-		panic(err) // the pattern is a constant
-	}
+	names, _ := fs.Glob(profileFiles, "profiles/*.json") // the pattern is a constant
 	list := make([]embedded, len(names))
 	for i, name := range names {
-		raw, err := profileFiles.ReadFile(name)
-		if err != nil {
-			panic(err) // it is in the program
-		}
+		raw, _ := profileFiles.ReadFile(name) // it is in the program
 		list[i].match = readMatch(raw)
 		list[i].profile = sync.OnceValue(func() *Profile {
 			p, err := parseProfile(strings.TrimSuffix(path.Base(name), ".json"), raw)
@@ -102,25 +96,25 @@ func Profiles() []*Profile {
 }
 
 func parseProfile(name string, raw []byte) (*Profile, error) {
-	p := &Profile{Name: name}
 	var file struct {
-		Comment    string                                `json:"//"`
-		Match      json.RawMessage                       `json:"match"`
-		Mode       string                                `json:"mode"`
-		RootsProbe string                                `json:"rootsProbe"`
-		Tools      map[string]map[string]json.RawMessage `json:"tools"`
-		Rewrite    []string                              `json:"rewrite"`
-		Knows      string                                `json:"knows"`
-		Relative   string                                `json:"relative"`
-		Stateless  bool                                  `json:"stateless"`
+		Comment    string `json:"//"`
+		Match      json.RawMessage
+		Mode       string
+		RootsProbe string
+		Tools      map[string]map[string]json.RawMessage
+		Rewrite    []string
+		Knows      string
+		Relative   string
+		Stateless  bool
 	}
-	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&file); err != nil {
 		return nil, err
 	}
+	p := &Profile{Name: name, RootsProbe: file.RootsProbe, knows: strings.Fields(file.Knows), First: file.Relative == relativeFirst, Stateless: file.Stateless}
 	if err := json.Unmarshal(file.Match, &p.Match); err != nil {
-		return nil, fmt.Errorf("match: %w", err)
+		return nil, err
 	}
 	if file.Mode != "" {
 		m, err := ParseMode(file.Mode)
@@ -129,11 +123,9 @@ func parseProfile(name string, raw []byte) (*Profile, error) {
 		}
 		p.Mode = &m
 	}
-	p.RootsProbe, p.knows = file.RootsProbe, strings.Fields(file.Knows)
-	if file.Relative != "" && file.Relative != relativeFirst {
+	if file.Relative != "" && !p.First {
 		return nil, fmt.Errorf("relative: %q is none of %q", file.Relative, relativeFirst)
 	}
-	p.First, p.Stateless = file.Relative == relativeFirst, file.Stateless
 	var err error
 	if p.Rewrite, err = parseRewrite(file.Rewrite); err != nil {
 		return nil, err
@@ -221,13 +213,9 @@ func ByCommand(command string, args []string) *Profile {
 		pkg, script := packageName(token), shell.BaseName(token)
 		for _, e := range embeddedProfiles() {
 			m := e.match
-			if slices.Contains(m.Packages, pkg) || slices.Contains(m.Commands, script) || slices.Contains(m.Commands, pkg) {
+			if slices.Contains(m.Packages, pkg) || slices.Contains(m.Commands, script) || slices.Contains(m.Commands, pkg) ||
+				slices.ContainsFunc(m.Packages, func(name string) bool { return strings.Contains(chars.ToSlash(token), "/node_modules/"+name+"/") }) {
 				return e.profile()
-			}
-			for _, name := range m.Packages {
-				if strings.Contains(chars.ToSlash(token), "/node_modules/"+name+"/") {
-					return e.profile()
-				}
 			}
 		}
 	}

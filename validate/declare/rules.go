@@ -206,12 +206,9 @@ func BaseFor(base, pointer string) string {
 		return base
 	}
 	var b strings.Builder
-	for base != "" {
+	for base != "" { // it begins with a slash, or add had refused it
 		var token, own string
-		var ok bool
-		if token, base, ok = strictjson.CutToken(base); !ok {
-			return ""
-		}
+		token, base, _ = strictjson.CutToken(base)
 		own, pointer, _ = strictjson.CutToken(pointer)
 		if token == "*" {
 			token = own
