@@ -99,7 +99,7 @@ func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeSyntax {
 		plain, deep := standardJSON(trimmed)
 		if depth+deep > t.depth {
-			err = &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
+			err = &Error{CodeTooDeep, t.Pointer(id), fmt.Sprintf("the text holds objects and arrays nested more than %d deep; send flatter arguments", t.depth)}
 		} else if plain != nil {
 			undo()
 			err = t.Walk(plain, id, depth, Tolerated...)
@@ -108,7 +108,7 @@ func (t *Tree) ParseNested(id int32, s string, level int) (bool, error) {
 	if err == nil {
 		t.Nodes[id].flags |= nested
 		if level >= maxNested {
-			return false, &Error{Code: CodeTooDeep, Pointer: t.Pointer(id), Message: "JSON in strings nested too deeply; send it as JSON"}
+			return false, &Error{CodeTooDeep, t.Pointer(id), "JSON in strings nested too deeply; send it as JSON"}
 		}
 		return true, nil
 	}

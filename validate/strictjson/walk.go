@@ -268,7 +268,7 @@ func (w *walker) close(end int32) {
 
 // refuse is an Error of the open container.
 func (w *walker) refuse(code, message string) error {
-	return &Error{Code: code, Pointer: w.t.Pointer(w.cur), Message: message}
+	return &Error{code, w.t.Pointer(w.cur), message}
 }
 
 // explain turns what the decoder met into an Error.
@@ -283,10 +283,10 @@ func explain(err error) error {
 	p := string(syn.JSONPointer)
 	switch what := syn.Err.Error(); {
 	case errors.Is(syn.Err, jsontext.ErrDuplicateName):
-		return &Error{Code: CodeDuplicate, Pointer: p, Message: "the member name occurs twice in one object, and parsers disagree on which one counts; send it once"}
+		return &Error{CodeDuplicate, p, "the member name occurs twice in one object, and parsers disagree on which one counts; send it once"}
 	case strings.Contains(what, "UTF-8"), strings.Contains(what, "surrogate"), strings.Contains(what, "escape"):
-		return &Error{Code: CodeText, Pointer: p, Message: "not valid text (invalid UTF-8 or half a surrogate pair); send valid Unicode"}
+		return &Error{CodeText, p, "not valid text (invalid UTF-8 or half a surrogate pair); send valid Unicode"}
 	default:
-		return &Error{Code: CodeSyntax, Pointer: p, Message: fmt.Sprintf("not valid JSON at byte %d: %s", syn.ByteOffset, what)}
+		return &Error{CodeSyntax, p, fmt.Sprintf("not valid JSON at byte %d: %s", syn.ByteOffset, what)}
 	}
 }
