@@ -23,7 +23,7 @@ const maxMatched = 1 << 12 // what one pattern may match
 // globWord yields what a glob word of a shell string matches now.
 func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 	if f.Glob == "" {
-		yield(meaning{text: f.Value, code: CodeGlob, err: "too many alternatives in braces"})
+		yield(noPath(f.Value, CodeGlob, "too many alternatives in braces"))
 		return
 	}
 	for _, text := range append(j.Expand(f.Glob), f.Glob) {
@@ -55,7 +55,7 @@ func (j *judge) matches(f *detect.Finding, base, pattern string, yield func(mean
 	}
 	g := globber{judge: j, f: f, yield: func(found string) { yield(meaning{text: f.Value, path: found, base: start}) }}
 	if !g.walk(start, strings.Split(pattern, "/"), false) {
-		yield(meaning{text: f.Value, code: CodeBudget, err: "the pattern has more files to match than can be looked at"})
+		yield(noPath(f.Value, CodeBudget, "the pattern has more files to match than can be looked at"))
 	}
 }
 
@@ -105,7 +105,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 	}
 	dots := pattern[0] == '.'
 	if last := len(parts) == 1; dots && !(last && pattern == ".*") { // which lists what is above in some shells only
-		if ok, err := path.Match(pattern, ".."); ok && err == nil && !g.walk(g.Platform.Join(dir, ".."), parts[1:], true) {
+		if ok, _ := path.Match(pattern, ".."); ok && !g.walk(g.Platform.Join(dir, ".."), parts[1:], true) {
 			return false
 		}
 	}
@@ -113,7 +113,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		if e.Name()[0] == '.' && !dots {
 			continue
 		}
-		if ok, err := path.Match(pattern, e.Name()); !ok || err != nil {
+		if ok, _ := path.Match(pattern, e.Name()); !ok {
 			continue
 		}
 		link, at := e.Type()&fs.ModeSymlink != 0, g.Platform.Join(dir, e.Name())

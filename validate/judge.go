@@ -115,9 +115,9 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	switch {
 	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "*?[`(") && j.Expand(f.Value) != nil):
 	case f.Goes:
-		consider(meaning{text: f.Value, code: CodeNoBase, err: "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"})
+		consider(noPath(f.Value, CodeNoBase, "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"))
 	case len(f.Value) > detect.MaxValue:
-		consider(meaning{code: CodeUnresolvable, err: "longer than any path"})
+		consider(noPath("", CodeUnresolvable, "longer than any path"))
 	case f.Form == detect.FormURI, f.Form == detect.FormText:
 		j.uriMeanings(f, consider)
 	case f.Form == detect.FormGlob:
@@ -144,7 +144,7 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 	}
 	texts, all := j.Variants(f.Value, f.Alts...)
 	if !all {
-		yield(meaning{text: f.Value, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+		yield(noPath(f.Value, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
 		j.absolutes(f, text, yield)
@@ -208,7 +208,7 @@ func (j *judge) uriMeanings(f *detect.Finding, yield func(meaning)) {
 		if errors.As(err, &bad) && bad.ForeignHost() {
 			code = CodeForeignHost
 		}
-		yield(meaning{text: f.Value, code: code, err: err.Error()})
+		yield(noPath(f.Value, code, err.Error()))
 		return
 	}
 	for _, p := range paths {

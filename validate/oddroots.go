@@ -220,11 +220,11 @@ func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meanin
 	}
 	texts, all := j.Variants(rest)
 	if !all {
-		yield(meaning{text: dir + rest, code: CodeBudget, err: "it can be spelled in more ways than are looked at"})
+		yield(noPath(dir+rest, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
 		if strings.Contains(text, "$(") && !f.Conditional() {
-			yield(meaning{text: dir + text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+			yield(noPath(dir+text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 			continue
 		}
 		if !chars.IsSlash(text[0]) {

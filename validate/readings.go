@@ -29,6 +29,9 @@ type meaning struct {
 // oldWorkdir begins a path in a directory that the string was in before.
 const oldWorkdir = "${OLDPWD}/"
 
+// noPath is the meaning of a text that is no path here, and why.
+func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
+
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	if home, rest, ok := j.UserHome(text); ok {
@@ -37,7 +40,7 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, `~\`):
 		if j.Home == "" {
-			yield(meaning{text: text, code: CodeNoHome, err: "the home folder is not known"})
+			yield(noPath(text, CodeNoHome, "the home folder is not known"))
 			return
 		}
 		yield(meaning{text: text, path: j.Home + text[1:]})
@@ -45,7 +48,7 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 			j.relative(f, text[2:], yield) // another directory was made the home folder
 		}
 	case strings.HasPrefix(text, "~-/") || text == "~-":
-		yield(meaning{text: text, code: CodeNoBase, err: "~- is the shell's previous directory, which only the child knows"})
+		yield(noPath(text, CodeNoBase, "~- is the shell's previous directory, which only the child knows"))
 	case strings.HasPrefix(text, "~+/") || text == "~+":
 		j.relative(f, "."+text[2:], yield)
 	case strings.HasPrefix(text, oldWorkdir):
@@ -54,12 +57,12 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		j.relative(&own, "./"+text[len(oldWorkdir):], yield)
 	}
 	if strings.Contains(text, "$(") && !f.Conditional() {
-		yield(meaning{text: text, code: CodeNoBase, err: "a command substitution, which only a shell can resolve"})
+		yield(noPath(text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 		return
 	}
 	switch {
 	case !j.Windows && (chars.IsDrive(text) || chars.IsUNC(text)):
-		yield(meaning{text: text, code: CodeForeignForm, err: "a Windows path, which no root on this machine contains"})
+		yield(noPath(text, CodeForeignForm, "a Windows path, which no root on this machine contains"))
 	case j.Platform.IsAbs(text):
 		j.absolute(meaning{text: text, path: text}, yield)
 	case j.Windows && chars.IsSlash(text[0]) && len(j.callCtx.Cwd) > 1 && chars.IsLetter(j.callCtx.Cwd[0]):
@@ -88,7 +91,7 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 		bases = own
 	}
 	if len(bases) == 0 {
-		yield(meaning{text: text, code: CodeNoBase, err: "a relative path, and no directory is known that it starts from"})
+		yield(noPath(text, CodeNoBase, "a relative path, and no directory is known that it starts from"))
 		return
 	}
 	moved, certain := j.moved(f), 0
@@ -243,7 +246,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 	}
 	list, ok := shell.ExpandBraces(text)
 	if !ok {
-		yield(meaning{text: text, code: CodeGlob, err: "too many alternatives in braces"})
+		yield(noPath(text, CodeGlob, "too many alternatives in braces"))
 		return
 	}
 	for _, alt := range list {
@@ -257,7 +260,7 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 			continue
 		}
 		if shell.GlobClimbs(chars.ToSlash(alt)) && !(f.Content && shell.IsOneClass(alt)) {
-			yield(meaning{text: alt, code: CodeGlob, err: "a component after the wildcard can be \"..\""})
+			yield(noPath(alt, CodeGlob, "a component after the wildcard can be \"..\""))
 			continue
 		}
 		prefix := shell.FixedPrefix(alt)

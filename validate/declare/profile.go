@@ -181,8 +181,8 @@ func (p *Profile) has(tool string) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.knows, func(pattern string) bool {
-		ok, err := path.Match(pattern, tool)
-		return ok && err == nil
+		ok, _ := path.Match(pattern, tool) // a pattern that cannot be read matches nothing
+		return ok
 	})
 }
 
