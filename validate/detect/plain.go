@@ -93,24 +93,25 @@ func (p *plain) value(m plainMember, b []byte, guarded *Names) (rest []byte, ok 
 	if len(b) == 0 {
 		return nil, false
 	}
-	kind := strictjson.Number
-	switch b[0] {
-	case '"':
+	if b[0] == '"' {
 		raw, rest, ok := plainText(b)
 		return rest, ok && m.text && harmless(raw, m.prose) && !guarded.isIn(raw) && m.Fits(strictjson.String, b[:len(b)-len(rest)])
-	case 't', 'f':
-		kind = strictjson.Bool
-	case 'n':
-		kind = strictjson.Null
 	}
 	end := bytes.IndexAny(b, ", ")
 	if end < 0 {
 		end = len(b)
 	}
 	raw := b[:end]
-	switch {
-	case kind == strictjson.Number && !isShortInteger(raw), kind == strictjson.Bool && string(raw) != "true" && string(raw) != "false", kind == strictjson.Null && string(raw) != "null":
-		return nil, false
+	kind := strictjson.Number
+	switch string(raw) {
+	case "true", "false":
+		kind = strictjson.Bool
+	case "null":
+		kind = strictjson.Null
+	default:
+		if !isShortInteger(raw) {
+			return nil, false
+		}
 	}
 	return b[end:], m.Fits(kind, raw)
 }
@@ -149,15 +150,7 @@ func harmless(raw []byte, prose bool) bool {
 // isShortInteger reports a number that every parser reads alike.
 func isShortInteger(raw []byte) bool {
 	digits := bytes.TrimPrefix(raw, []byte("-"))
-	if len(digits) == 0 || len(digits) > 15 || len(digits) > 1 && digits[0] == '0' {
-		return false
-	}
-	for _, c := range digits {
-		if !chars.IsDigit(c) {
-			return false
-		}
-	}
-	return true
+	return len(digits) > 0 && len(digits) <= 15 && (len(digits) == 1 || digits[0] != '0') && len(bytes.Trim(digits, "0123456789")) == 0
 }
 
 func trimBlank(b []byte) []byte {
