@@ -124,9 +124,7 @@ type walker struct {
 	cur          int32 // open container, or the string that holds this document
 	last         int32 // last child of cur, 0 none
 	base, depth  int
-	koff, kend   int32
-	nameFlags    uint8
-	fold         uint32
+	named        Node // has the name of the next value
 	wantsName    bool
 	topLevelSeen bool
 }
@@ -211,14 +209,14 @@ func isSaneNumber(v []byte) bool {
 
 // name remembers the member name that the next value belongs to.
 func (w *walker) name(raw []byte, off, end int32) {
-	w.koff, w.kend, w.nameFlags, w.wantsName = off, end, 0, false
+	w.named, w.wantsName = Node{nameStart: off, nameEnd: end}, false
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') >= 0 {
-		w.nameFlags = nameEscaped
+		w.named.flags = nameEscaped
 		w.t.scratch, _ = jsontext.AppendUnquote(w.t.scratch[:0], raw)
 		inner = w.t.scratch
 	}
-	w.fold = foldHash(inner)
+	w.named.fold = foldHash(inner)
 }
 
 func (w *walker) add(k Kind, off, end int32) (int32, error) {
@@ -226,14 +224,12 @@ func (w *walker) add(k Kind, off, end int32) (int32, error) {
 	if len(t.Nodes) >= MaxNodes {
 		return 0, w.refuse(CodeTooLarge, fmt.Sprintf("more than %d values in one call; split it", MaxNodes))
 	}
-	n := Node{Kind: k, doc: w.doc, Parent: w.cur, start: off, end: end}
-	if w.kend > 0 {
-		n.nameStart, n.nameEnd, n.flags, n.fold = w.koff, w.kend, w.nameFlags, w.fold
-		w.kend = 0
-		if n.flags&nameEscaped != 0 && strings.IndexByte(t.unquote(n.doc, n.nameStart, n.nameEnd, true), 0) >= 0 {
-			return 0, w.refuse(CodeName, "a member name holds a NUL character, which some parsers cut at; leave it out")
-		}
+	n := w.named
+	n.Kind, n.doc, n.Parent, n.start, n.end = k, w.doc, w.cur, off, end
+	if n.flags&nameEscaped != 0 && strings.IndexByte(t.unquote(n.doc, n.nameStart, n.nameEnd, true), 0) >= 0 {
+		return 0, w.refuse(CodeName, "a member name holds a NUL character, which some parsers cut at; leave it out")
 	}
+	w.named = Node{}
 	if k == String && bytes.IndexByte(t.docs[w.doc][off:end], '\\') >= 0 {
 		n.flags |= valueEscaped
 	}
