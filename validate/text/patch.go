@@ -21,25 +21,14 @@ func IsPatch(s string) bool {
 	}
 	s = strings.TrimLeft(s, "\ufeff \t\r\n")
 	first, rest, _ := strings.Cut(s[:min(len(s), 2*chars.MaxPath)], "\n")
-	switch {
-	case strings.HasPrefix(first, "diff --git "), strings.HasPrefix(first, "*** Begin Patch"), patchHeader.MatchString(strings.TrimSuffix(first, "\r")):
-		return true
-	}
-	return (strings.HasPrefix(first, "--- ") || strings.HasPrefix(first, "*** ")) && (strings.HasPrefix(rest, "+++ ") || strings.HasPrefix(rest, "--- "))
+	return strings.HasPrefix(first, "diff --git ") || strings.HasPrefix(first, "*** Begin Patch") || patchHeader.MatchString(strings.TrimSuffix(first, "\r")) ||
+		(strings.HasPrefix(first, "--- ") || strings.HasPrefix(first, "*** ")) && (strings.HasPrefix(rest, "+++ ") || strings.HasPrefix(rest, "--- "))
 }
 
 // MayBePatch is a cheap look at a text, decoded or not: one that does not begin so is no patch.
 func MayBePatch(s string) bool {
-	for i := range len(s) {
-		switch s[i] {
-		case ' ', '\t', '\r', '\n':
-		case 'd', '+', '-', '*', 'I', 'r', 'c', '\\', 0xef:
-			return true
-		default:
-			return false
-		}
-	}
-	return false
+	s = strings.TrimLeft(s, " \t\r\n")
+	return s != "" && strings.IndexByte("d+-*Irc\\\xef", s[0]) >= 0
 }
 
 // EachHeader yields the names in the headers of a patch, with what stands behind them. Lines that the count of a hunk covers are its body.

@@ -11,13 +11,7 @@ import (
 
 // MayBePath is a cheap look at raw bytes: no string without one of these can be a path by itself.
 func MayBePath(raw []byte) bool {
-	for _, c := range raw {
-		switch c {
-		case '/', '\\', '~', '$', ':', '%', '=':
-			return true
-		}
-	}
-	return MayBeOption(raw) || string(raw) == ".."
+	return bytes.ContainsAny(raw, `/\~$:%=`) || MayBeOption(raw) || string(raw) == ".."
 }
 
 // MayBeOption is a cheap look at raw bytes: an option may have a path as its value.

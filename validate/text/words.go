@@ -96,7 +96,7 @@ func EachPart(s, separators string, work *budget.Budget, yield func(part string)
 		cut := func(r rune) bool {
 			return chars.IsBlank(r) && (sep == ' ' || sep < 0) || r == sep || sep < 0 && strings.ContainsRune(separators, r)
 		}
-		if strings.IndexFunc(s, cut) < 0 {
+		if !strings.ContainsFunc(s, cut) {
 			continue
 		}
 		if kinds++; sep < 0 && kinds == 2 {
@@ -158,9 +158,9 @@ func (r Reader) Words(line string, first bool, yield func(word string, exists bo
 		if words > 0 && isComment(token) {
 			break
 		}
-		isWord := strings.IndexFunc(token, func(r rune) bool {
+		isWord := strings.ContainsFunc(token, func(r rune) bool {
 			return r >= utf8.RuneSelf || chars.IsLetter(byte(r)) || chars.IsDigit(byte(r)) || strings.ContainsRune("/~._", r)
-		}) >= 0
+		})
 		if held != "" {
 			if !isWord || strings.IndexByte(";|,)]}>", token[0]) >= 0 {
 				yield(held, false)
@@ -168,14 +168,12 @@ func (r Reader) Words(line string, first bool, yield func(word string, exists bo
 			held = "" // otherwise a word follows
 		}
 		head := r.pieces(token, yield)
-		if head != "" && (command || words <= most || first && words == 0) {
-			ended := len(head) < len(token)
-			switch {
-			case command, first && words == 0, ended:
-				yield(head, false)
-			default:
-				held = head
-			}
+		switch {
+		case head == "" || !command && words > most:
+		case command, first && words == 0, len(head) < len(token):
+			yield(head, false)
+		default:
+			held = head
 		}
 		if isWord {
 			words++
