@@ -45,7 +45,7 @@ type judge struct {
 
 	rules     policy.Evaluation          // of the policy, as they are asked about this call
 	oddRoots  memo.Map[string, *oddRoot] // of oddRootOf
-	namedDirs map[string]bool            // directories beside the roots that the call itself names
+	namedDirs []string                   // directories that the call itself names and that were bases
 }
 
 // bases are the directories that a relative path may start from.
@@ -455,15 +455,7 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 		if len(j.baseDirs) == 0 || round > 0 && len(j.baseDirs) > maxHinted {
 			break
 		}
-		all = append(slices.Clip(all), j.baseDirs...)
-		for _, dir := range j.baseDirs {
-			if j.beside(dir) {
-				if j.namedDirs == nil {
-					j.namedDirs = make(map[string]bool)
-				}
-				j.namedDirs[dir] = true
-			}
-		}
+		all, j.namedDirs = append(slices.Clip(all), j.baseDirs...), append(j.namedDirs, j.baseDirs...)
 		list = j.readAgain(findings, list, relative)
 	}
 	return list

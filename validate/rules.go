@@ -68,10 +68,7 @@ func (j *judge) capped(p *guard.Place) bool {
 // named by the call. A child may try its directories one after the other. So a relative path is read from there only if
 // something exists there, or the directory to create it in does. Otherwise a person would be asked about every relative path.
 func (j *judge) beside(base string) bool {
-	if base == "" || base == j.callCtx.Cwd || j.namedDirs[base] {
-		return false
-	}
-	if !j.c.policy.Serves(base, j.callCtx.Grants) {
+	if base == "" || base == j.callCtx.Cwd || !j.c.policy.Serves(base, j.callCtx.Grants) || slices.Contains(j.namedDirs, base) {
 		return false
 	}
 	_, inside, _ := j.guard.Inside(&guard.Readings{Lexical: base, Physical: base, Cleaned: base})
