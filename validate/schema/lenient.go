@@ -237,7 +237,7 @@ func (r *reader) content(text string, want []string) (v any, ok bool) {
 func (r *reader) extra(at, names []string) {
 	parent, place, steps := r.find(at)
 	members, ok := parent.(map[string]any)
-	if !ok || place == nil || !r.learn(place, steps) {
+	if !ok || !r.learn(place, steps) {
 		return
 	}
 	for _, name := range names {

@@ -29,10 +29,8 @@ func (r *ecmaRegexp) MatchString(s string) bool {
 	begin := time.Now()
 	ok, err := r.re.MatchString(s)
 	m.regex -= time.Since(begin)
-	if err != nil {
-		m.spent = true
-	}
-	return ok && err == nil
+	m.spent = err != nil
+	return ok
 }
 
 // engine compiles a pattern of a schema. Look-ahead and back-references are legal there, which rules out Go's own

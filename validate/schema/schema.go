@@ -277,7 +277,7 @@ func (s *Schema) check(v any, work *budget.Budget, regex *time.Duration) (bad *j
 	case in = <-s.spare:
 	default:
 		if in, err = s.compile(); err != nil {
-			return nil, &Error{Code: CodeBudget, Message: "the tool's schema could not be loaded: " + err.Error()}
+			return nil, &Error{CodeBudget, "", "the tool's schema could not be loaded: " + err.Error()}
 		}
 	}
 	*in.meter = meter{work: work, regex: *regex}
@@ -292,7 +292,7 @@ func (s *Schema) check(v any, work *budget.Budget, regex *time.Duration) (bad *j
 
 // errSpent refuses a call that costs too much.
 func errSpent() error {
-	return &Error{Code: CodeBudget, Message: "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
+	return &Error{CodeBudget, "", "checking the arguments against the tool's schema costs more than one call may, so the call was not made; send smaller arguments"}
 }
 
 func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
@@ -301,7 +301,7 @@ func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 			// Any panic of the library denies the call; only that of step is expected.
 			bad, err = nil, errSpent()
 			if r != any(errBudget) {
-				err = &Error{Code: CodeBudget, Message: "the arguments could not be checked against the tool's schema, so the call was not made"}
+				err = &Error{CodeBudget, "", "the arguments could not be checked against the tool's schema, so the call was not made"}
 			}
 		}
 	}()
@@ -312,7 +312,7 @@ func run(in *instance, v any) (bad *jsonschema.ValidationError, err error) {
 	if wrong == nil || errors.As(wrong, &bad) {
 		return bad, nil
 	}
-	return nil, &Error{Code: CodeViolation, Message: chars.Clip(wrong.Error(), 500)}
+	return nil, &Error{CodeViolation, "", chars.Clip(wrong.Error(), 500)}
 }
 
 // describe picks the deepest cause, which is what a caller can mend, and names what else is wrong at the same place. The library
@@ -351,7 +351,7 @@ func describe(ve *jsonschema.ValidationError) *Error {
 		p.WriteByte('/')
 		p.WriteString(strictjson.EscapeToken(token))
 	}
-	return &Error{Code: CodeViolation, Pointer: p.String(), Message: chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
+	return &Error{CodeViolation, p.String(), chars.Clip(strings.Join(texts[:min(len(texts), 3)], "; or "), 500)}
 }
 
 // kindText words the violations that callers meet every day; the library words the rest. The offending value is not
