@@ -41,23 +41,24 @@ func EachHeader(s string, work *budget.Budget, yield func(name string)) {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		if before > 0 || after > 0 {
-			if line == "" {
-				line = " " // some editors take the blank away
+			first := byte(' ') // some editors take the blank away
+			if line != "" {
+				first = line[0]
 			}
-			switch line[0] {
+			switch first {
 			case '-':
 				before--
+				continue
 			case '+':
 				after--
+				continue
 			case ' ':
 				before, after = before-1, after-1
+				continue
 			case '\\':
-			default: // no line of a body: what applies patches stops here
-				before, after = 0, 0
-			}
-			if before > 0 || after > 0 || strings.IndexByte("-+ \\", line[0]) >= 0 {
 				continue
 			}
+			before, after = 0, 0 // no line of a body: what applies patches stops here
 		}
 		if held != "" && (strings.HasPrefix(line, "+++ ") || held[0] == '*' && strings.HasPrefix(line, "--- ")) {
 			yield(held[4:])
