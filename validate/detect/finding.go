@@ -193,8 +193,7 @@ func (d *detector) isProgram(id int32, p slot) bool {
 	if d.inWords {
 		return false // it is part of a command line, whose first word is the program
 	}
-	n := &d.t.Nodes[id]
-	if !d.t.IsMember(id) && d.t.Nodes[n.Parent].Kind == strictjson.Array {
+	if !d.t.IsMember(id) && d.t.Nodes[d.t.Nodes[id].Parent].Kind == strictjson.Array {
 		return d.leadsVector(id, p)
 	}
 	return p.key >= 0 && names.ProgramWords[d.lastWord(p.key)]
@@ -202,8 +201,7 @@ func (d *detector) isProgram(id int32, p slot) bool {
 
 // leadsVector reports an element of an array that is the program itself.
 func (d *detector) leadsVector(id int32, p slot) bool {
-	n := &d.t.Nodes[id]
-	if d.t.IsMember(id) || n.Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
+	if d.t.IsMember(id) || d.t.Nodes[id].Index != 0 || p.key < 0 || p.class != names.Shell && d.lastWord(p.key) != "argv" {
 		return false
 	}
 	return !slices.ContainsFunc(d.programsOf(d.t.Nodes[p.key].Parent), func(c int32) bool { return c != p.key })
