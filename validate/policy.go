@@ -24,22 +24,15 @@ func (c *Checker) TooWide(dir string, others []string) bool {
 		return true
 	}
 	holds := func(p string) bool { return c.m.Holds(dir, p) }
-	if c.m.Home != "" {
-		if holds(c.m.Home) {
-			return true
-		}
-		if home, err := guard.Resolve(c.m.FS, c.m.Home); err == nil && holds(home.Path) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(others, holds) || c.protects(holds)
+	home, err := guard.Resolve(c.m.FS, c.m.Home)
+	return holds(c.m.Home) || err == nil && holds(home.Path) || slices.ContainsFunc(others, holds) || c.protects(holds)
 }
 
 // Upholds reports whether a grant that was given under another policy still holds under this one. It holds if nothing protects
 // what it opens, and the first rule about it does not deny. A grant that no rule is about holds too: then the boundary decides.
 // The grant was given to a tool of a child, or to another request, which is named by its method.
 func (c *Checker) Upholds(child, tool string, g policy.Grant) bool {
-	if c == nil || c.policy == nil || g.Roles == 0 {
+	if c == nil || g.Roles == 0 {
 		return false
 	}
 	place, err := guard.Resolve(c.m.FS, g.Path)
