@@ -10,21 +10,14 @@ import (
 // Spellings are a URI as sent, as URL parsers write it, and decoded once more. A server is handed the URI of a resource
 // as it was sent, but few servers match that: an SDK parses it first (the URL of WHATWG, AnyUrl of pydantic) and matches
 // what that writes.
-func Spellings(uri string) []string {
-	list := []string{uri}
-	add := func(s string) {
-		if !slices.Contains(list, s) {
-			list = append(list, s)
-		}
-	}
+func Spellings(uri string) (list []string) {
 	for _, s := range []string{uri, chars.DecodePercent(uri)} {
-		add(s)
 		clean := cleanURI(s)
-		add(clean)
-		add(resolveDots(clean))
-		if head, tail := chars.CutQuery(clean); tail != "" {
-			add(head)
-			add(resolveDots(head))
+		head, _ := chars.CutQuery(clean)
+		for _, spelling := range []string{s, clean, resolveDots(clean), head, resolveDots(head)} {
+			if !slices.Contains(list, spelling) {
+				list = append(list, spelling)
+			}
 		}
 	}
 	return list
