@@ -52,7 +52,7 @@ func (c *Compiled) For(who principal.Principal) *Compiled {
 
 // choose makes the policy for the principals that have this selection.
 func (c *Compiled) choose(chosen string) *Compiled {
-	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox, dirs: map[string]bool{}}
+	out := &Compiled{m: c.m, areas: c.areas, sandbox: c.sandbox}
 	at := 0
 	for _, r := range c.rules {
 		if r.Named() {
@@ -69,9 +69,6 @@ func (c *Compiled) choose(chosen string) *Compiled {
 			}
 		}
 		out.rules = append(out.rules, r)
-		if r.opens() {
-			out.dirs[r.dir.Path] = true
-		}
 	}
 	return out
 }
@@ -114,23 +111,14 @@ func (r *Ruling) ForPolicy(p *Compiled) *Ruling {
 	if r == nil || !r.named || r.policy == p && p.views == nil {
 		return r
 	}
-	if p.views != nil {
-		p = p.For(principal.Principal{})
-	}
+	p = p.For(principal.Principal{})
 	return r.views.Get(p, func() *Ruling { return p.Ruling(r.child, r.tool) })
 }
 
 // DeniesChild reports whether all that a child has is denied, be it known or not. What is about all of it is a rule without a
 // condition on tools or paths. Of a policy with rules for some people it is told for nobody before For.
 func (c *Compiled) DeniesChild(child string) bool {
-	if c == nil {
-		return false
-	}
-	if c.views != nil {
-		c = c.For(principal.Principal{})
-	}
-	about := slices.DeleteFunc(slices.Clone(c.rules), func(r *compiledRule) bool { return !matchesName(r.Servers, child) })
-	return denyAll(about, func(r *compiledRule) bool {
+	return denyAll(c.For(principal.Principal{}).about(child), func(r *compiledRule) bool {
 		return r.Paths == nil && (len(r.Tools) == 0 || slices.Contains(r.Tools, "*"))
 	})
 }
@@ -138,9 +126,6 @@ func (c *Compiled) DeniesChild(child string) bool {
 // Refuses reports whether every call of a tool is denied, whatever its paths. What is about all of them is a rule without a
 // condition on paths. A request that is no call of a tool has its method for a name.
 func (c *Compiled) Refuses(child, tool string) bool {
-	if c == nil {
-		return false
-	}
 	r := c.Ruling(child, tool).ForPolicy(c)
 	return r != nil && denyAll(r.rules, func(r *compiledRule) bool { return r.Paths == nil })
 }

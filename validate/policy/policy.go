@@ -46,7 +46,6 @@ type Compiled struct {
 	rules   []*compiledRule
 	areas   *guard.Areas
 	sandbox *sandbox
-	dirs    map[string]bool // canonical directories that may be served beside the roots
 	// the policy for each group of principals, by the key that selection makes; nil if no rule names
 	// principals or groups
 	views *memo.Map[string, *Compiled]
@@ -76,7 +75,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	bad := func(rule int, text, hint string, key ...string) {
 		errs = append(errs, &Error{Rule: rule, Key: key, Text: text, Hint: hint})
 	}
-	out := &Compiled{m: m, dirs: map[string]bool{}}
+	out := &Compiled{m: m}
 	names := map[string]bool{}
 	var dirs []string
 	var of []int
@@ -129,15 +128,12 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 			why[i] = errors.New("it is not there, and patterns have no meaning here")
 		}
 		if why[i] != nil {
-			if len(errs) == 0 || dirs[i] != "" {
+			if dirs[i] != "" {
 				bad(at, fmt.Sprintf("%s cannot be a rule's directory: %v", chars.Quote(r.Paths.Within), why[i]), "name a directory", "if", "paths", "within")
 			}
 			continue
 		}
 		r.dir, r.area = list[i], list[i].Number
-		if r.opens() {
-			out.dirs[r.dir.Path] = true
-		}
 	}
 	if p.Sandbox != "" {
 		var err error
@@ -189,6 +185,19 @@ func matchesName(patterns []string, name string) bool {
 // About reports whether a rule is about the tool of a child. A request that is no call of a tool has its method for a name.
 func (r *Rule) About(child, tool string) bool {
 	return matchesName(r.Servers, child) && matchesName(r.Tools, tool)
+}
+
+// about are the rules that are about a child.
+func (c *Compiled) about(child string) (list []*compiledRule) {
+	if c == nil {
+		return nil
+	}
+	for _, r := range c.rules {
+		if matchesName(r.Servers, child) {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // Ruling is what a policy says of one tool: the rules that may match its paths, in order, and the one that decides a
@@ -311,19 +320,16 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 		}
 		return roles
 	}
-	if c != nil {
-		if c.sandbox != nil {
-			add(c.sandbox.path, sandboxName, AnyRole)
-		}
-		for _, r := range c.rules {
-			if !r.opens() || !matchesName(r.Servers, child) {
-				continue
-			}
-			if r.Then == Allow || r.Serve {
-				add(r.dir.Path, r.Name, r.roles)
-			} else {
-				add(r.dir.Path, r.Name, granted(r.dir.Path))
-			}
+	if c != nil && c.sandbox != nil {
+		add(c.sandbox.path, sandboxName, AnyRole)
+	}
+	for _, r := range c.about(child) {
+		switch {
+		case !r.opens():
+		case r.Then == Allow || r.Serve:
+			add(r.dir.Path, r.Name, r.roles)
+		default:
+			add(r.dir.Path, r.Name, granted(r.dir.Path))
 		}
 	}
 	for _, g := range grants {
@@ -336,11 +342,8 @@ func (c *Compiled) Directories(child string, grants []Grant) []Directory {
 
 // DeniedDirs are the directories that a rule denies one child something in.
 func (c *Compiled) DeniedDirs(child string) (list []string) {
-	if c == nil {
-		return nil
-	}
-	for _, r := range c.rules {
-		if r.Then == Deny && r.area >= 0 && matchesName(r.Servers, child) && !slices.Contains(list, r.dir.Path) {
+	for _, r := range c.about(child) {
+		if r.Then == Deny && r.area >= 0 && !slices.Contains(list, r.dir.Path) {
 			list = append(list, r.dir.Path)
 		}
 	}
@@ -372,11 +375,8 @@ func (c *Compiled) EscalatingRule(child string) string {
 
 // firstRule is the name of the first rule about one child that is so, "" for none.
 func (c *Compiled) firstRule(child string, is func(*compiledRule) bool) string {
-	if c == nil {
-		return ""
-	}
-	for _, r := range c.rules {
-		if is(r) && matchesName(r.Servers, child) {
+	for _, r := range c.about(child) {
+		if is(r) {
 			return r.Name
 		}
 	}
@@ -468,13 +468,16 @@ func (c *Compiled) WritableDirs() (list []string) {
 	if c.sandbox != nil {
 		list = append(list, c.sandbox.path)
 	}
-	for dir := range c.dirs {
-		list = append(list, dir)
+	for _, r := range c.rules {
+		if r.opens() && !slices.Contains(list, r.dir.Path) {
+			list = append(list, r.dir.Path)
+		}
 	}
 	return list
 }
 
 // Serves reports a directory that is served beside the roots: one that a rule opens, or a grant.
 func (c *Compiled) Serves(dir string, grants []Grant) bool {
-	return c != nil && c.dirs[dir] || slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
+	return c != nil && slices.ContainsFunc(c.rules, func(r *compiledRule) bool { return r.opens() && r.dir.Path == dir }) ||
+		slices.ContainsFunc(grants, func(g Grant) bool { return !g.File && g.Path == dir })
 }
