@@ -158,9 +158,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 
 // newChild checks one child's declarations.
 func newChild(cc ChildConfig) (*child, error) {
-	ch := &child{ChildConfig: cc, mode: cc.Mode}
-	ch.profile = declare.ByCommand(cc.Command, cc.CommandArgs)
-	ch.container = machine.ReadContainer(cc.Command, cc.CommandArgs)
+	ch := &child{ChildConfig: cc, mode: cc.Mode, profile: declare.ByCommand(cc.Command, cc.CommandArgs), container: machine.ReadContainer(cc.Command, cc.CommandArgs)}
 	if !cc.ModeSet {
 		ch.mode = declare.ModeStrict
 		if cc.Command == "" && cc.URL != "" && !sharesDisk(cc.URL) {
@@ -184,11 +182,7 @@ func newChild(cc ChildConfig) (*child, error) {
 // sharesDisk reports a URL whose server shares this machine's disk.
 func sharesDisk(raw string) bool {
 	u, err := url.Parse(raw)
-	if err != nil {
-		return true // strict is the safe answer
-	}
-	host := u.Hostname()
-	return strings.HasPrefix(u.Scheme, "unix") || host == "host.docker.internal" || uri.IsThisHost(host)
+	return err != nil || strings.HasPrefix(u.Scheme, "unix") || u.Hostname() == "host.docker.internal" || uri.IsThisHost(u.Hostname()) // strict is the safe answer
 }
 
 // Scan is what one call's arguments hold. It keeps nothing of the argument bytes.
@@ -220,10 +214,7 @@ func (s *Scan) Certain() bool {
 // NeedsJudge reports whether Judge may say anything but Allow, or has anything to note. false: dispatch at once. Rules that are for
 // some people only may say more.
 func (s *Scan) NeedsJudge() bool {
-	if s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 || s.found.Lenient > 0 {
-		return true
-	}
-	return !s.tool.ruling.LetsPass()
+	return s.NeedsBoundary() || s.tool == nil || len(s.found.Resources) > 0 || s.found.Lenient > 0 || !s.tool.ruling.LetsPass()
 }
 
 // Scan walks, validates and searches the arguments of one call. nil stands for absent arguments. The error is an

@@ -417,25 +417,22 @@ func (j *judge) readings(findings []detect.Finding) []FindingVerdict {
 	var relative []relativeFinding
 	j.callSetsWorkdir = j.worksElsewhere(findings)
 	for i := range findings {
-		out, ok := j.judgeFinding(&findings[i])
-		if j.work.Spent() {
-			return append(list, j.overspent(&findings[i]))
-		}
 		f := &findings[i]
+		out, ok := j.judgeFinding(f)
+		if j.work.Spent() {
+			return append(list, j.overspent(f))
+		}
 		_, own := j.declaredBase(f)
 		isRelative := f.Relative() || f.Form != detect.FormURI && f.Form != detect.FormText && !own && !j.Platform.IsAbs(f.Value)
-		if !ok {
-			if isRelative {
-				relative = append(relative, relativeFinding{f, -1})
-			}
-			continue
+		at := -1
+		if ok {
+			j.work.Spend(budget.JudgeSteps)
+			at, list = len(list), append(list, out)
 		}
-		j.work.Spend(budget.JudgeSteps)
-		list = append(list, out)
 		if isRelative {
-			relative = append(relative, relativeFinding{f, len(list) - 1})
+			relative = append(relative, relativeFinding{f, at})
 		}
-		if !f.Conditional() {
+		if ok && !f.Conditional() {
 			j.noteOwnDirs(&out)
 		}
 	}

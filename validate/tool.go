@@ -75,12 +75,13 @@ func (c *Checker) prepare(ch *child, serverName, name string, readOnly, destruct
 	t := &Tool{name: name, child: ch, profile: ch.profile, ruling: c.policy.Ruling(ch.Name, name)}
 	t.args = detect.Tool{Mode: ch.mode, Traits: names.TraitsOf(name, readOnly, destructive), Boxed: ch.container != nil, Demand: ch.Demand}
 	byName := t.profile == nil
-	t.first = !byName && t.profile.First // a server must not reduce the readings by what it calls itself
 	if byName {
 		t.profile = declare.ByServer(serverName)
-	}
-	if t.profile != nil && t.profile.Mode != nil && !ch.ModeSet && !byName {
-		t.args.Mode = *t.profile.Mode
+	} else {
+		t.first = t.profile.First // a server must not reduce the readings by what it calls itself
+		if t.profile.Mode != nil && !ch.ModeSet {
+			t.args.Mode = *t.profile.Mode
+		}
 	}
 	t.args.Rules = declare.New(name, ch.Args, t.profile, byName)
 	t.nothing = &Scan{tool: t, found: detect.Result{Work: *budget.New(0)}, byClient: c.search.ClientResources}

@@ -115,14 +115,10 @@ func (f *FindingVerdict) paths() []string {
 	out := make([]string, 0, 2*len(f.Readings))
 	for i := range f.Readings {
 		if r := &f.Readings[i]; r.Code != CodeInside {
-			for _, p := range []string{r.Path, r.Leads} {
-				if p != "" {
-					out = append(out, p)
-				}
-			}
+			out = append(out, r.Path, r.Leads)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
 }
 
 // redactReadings removes the value of a variable from what a denial shows. The readings keep it, for the operator.
