@@ -149,13 +149,11 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 
 // AbsoluteDir expands ~. hint is set where that gives no absolute path.
 func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
-	if dir == "~" || strings.HasPrefix(dir, "~/") || strings.HasPrefix(dir, `~\`) {
-		if m.Home == "" {
-			return "", "the home folder is not known; write it from the root"
-		}
-		dir = m.Home + dir[1:]
+	expanded := m.ExpandHome(dir)
+	if expanded != dir && m.Home == "" {
+		return "", "the home folder is not known; write it from the root"
 	}
-	switch {
+	switch dir = expanded; {
 	case platform.IsFileURI(dir):
 		return "", "write a plain path, not a URI"
 	case strings.HasPrefix(dir, "~"):
