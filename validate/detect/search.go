@@ -181,9 +181,8 @@ func (s *Searcher) Completion(t *Tool, template, name, value string, given []byt
 		return r, err
 	}
 	before := r.Resources
-	if r, err = d.found(); err == nil {
-		r.Resources = append(r.Resources, before...)
-	}
+	r, err = d.found()
+	r.Resources = append(r.Resources, before...)
 	return r, err
 }
 
