@@ -18,24 +18,24 @@ func EscapeSequence(s string) (r rune, n int) {
 			n = 0
 		}
 	}
-	switch c := s[0]; {
-	case c == 'n' || c == 'r':
+	switch s[0] {
+	case 'n', 'r':
 		return '\n', 1
-	case c == 't':
+	case 't':
 		return ' ', 1
-	case c == 'x':
+	case 'x':
 		digits(1, 2, 16)
-	case c == 'u' && len(s) > 1 && s[1] == '{':
-		if digits(2, 6, 16); n > 0 && n < len(s) && s[n] == '}' {
+	case 'u':
+		if !strings.HasPrefix(s, "u{") {
+			digits(1, 4, 16)
+		} else if digits(2, 6, 16); n > 0 && n < len(s) && s[n] == '}' {
 			n++
 		} else {
 			n = 0
 		}
-	case c == 'u':
-		digits(1, 4, 16)
-	case c == 'U':
+	case 'U':
 		digits(1, 8, 16)
-	case '0' <= c && c <= '7':
+	case '0', '1', '2', '3', '4', '5', '6', '7':
 		digits(0, 3, 8)
 	}
 	return r, n
