@@ -276,19 +276,15 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 		}
 	}
 	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && !f.Spaced && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
-	if err == nil {
-		if j.capped(&place) {
-			r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
-			return r, policy.Deny, true
-		}
-		return r, policy.Allow, !f.Relative() || touched
-	}
-	if conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
+	if err != nil && conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
 		return r, policy.Allow, false
 	}
 	if place.Path != "" && j.capped(&place) {
-		r.Code, candidate.Hard = CodeCeiling, true
+		r.Code, r.Root, candidate.Hard = CodeCeiling, "", true
 		return r, policy.Deny, true
+	}
+	if err == nil {
+		return r, policy.Allow, !f.Relative() || touched
 	}
 	if j.roots.Open && (escape != nil || r.Code == CodePermission && !j.rules.HasAreaRule(f.Role)) {
 		r.Code, candidate.Hard = CodeOpen, false
@@ -311,7 +307,7 @@ func (j *judge) describe(r *Reading, place *guard.Place, err error) (escape *gua
 	case err == nil:
 		r.Code = CodeInside
 	case errors.As(err, &escape):
-		r.Code, r.Root = CodeOutside, ""
+		r.Code = CodeOutside
 		if escape.Resolved != "" {
 			r.Leads = escape.Resolved
 		}
