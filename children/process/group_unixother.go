@@ -28,7 +28,7 @@ func fork(cmd *exec.Cmd, box *sandbox.Ruleset, _ *bounds) (exited <-chan struct{
 	if box != nil {
 		argv := box.Wrap(append([]string{cmd.Path}, cmd.Args[1:]...))
 		cmd.Path, cmd.Args = argv[0], argv
-		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // whoever leads a session leads a group
+		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setpgid = true, false // the leader of a session leads a group
 	}
 	return nil, cmd.Start()
 }

@@ -17,7 +17,7 @@ func landlockVersion() (int, error) { return 0, errNone }
 // Look finds Seatbelt. Nothing is tried before somebody asks what it holds.
 func Look(func() (int, error)) Kernel { return Kernel{Why: errNone.Error(), Seatbelt: proveOnce} }
 
-// proveOnce has a process try to get out of a profile like that of a server with one root.
+// proveOnce has a process try to get out of the profile of a server with one root.
 var proveOnce = sync.OnceValue(func() error {
 	return proof.Run(func(in, program string) (string, error) {
 		p := Profile{Rules: append(UserBase(), Rule{in, Read | Write | Execute}, Rule{program, Read | Execute}), Withheld: proof.Withheld(in), Network: Network{On: true}}

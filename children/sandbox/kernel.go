@@ -13,7 +13,7 @@ type Kernel struct {
 	Drops       bool   // this process has no capabilities, or can give them all up
 	WhyNoNotify string // why it does not ask the hub about system calls; "": it does
 
-	// Seatbelt tries whether that of macOS holds what it is told, and says why not; nil where there is none. It starts
+	// Seatbelt tries whether the sandbox of macOS holds, and returns why not; nil if this system has none. It starts
 	// programs when it is called for the first time.
 	Seatbelt func() error
 }
@@ -100,7 +100,7 @@ func (k Kernel) Lacks(p *Profile, reach func() []string) (lacks []string, requir
 	return lacks, required
 }
 
-// whatReaches says what the services on unix sockets do for whoever connects.
+// whatReaches returns a text about the services that can be reached by unix sockets.
 func whatReaches(services []string) string {
 	if len(services) == 0 {
 		return "it can reach what listens on one, and nothing is known to"

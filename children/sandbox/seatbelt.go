@@ -2,7 +2,7 @@ package sandbox
 
 import "mcphub/children/sandbox/seatbelt"
 
-// seatbelt returns the Profile in the language of Seatbelt. find is that of a seatbelt.Disk. What is not there opens nothing, and
+// seatbelt returns the Profile in the language of Seatbelt. find is the method of a seatbelt.Disk. What is not there opens nothing, and
 // neither does what is no more what its rule was made for.
 func (p *Profile) seatbelt(find func(path string) (at seatbelt.Name, dir bool)) (string, error) {
 	policy := seatbelt.Policy{Unbounded: p.Unbounded, Network: p.Network.On, Ports: p.Network.Ports, AllSockets: p.Sockets}

@@ -7,7 +7,7 @@
 // The process that makes the calls is the program itself: [IsChild] knows it by its arguments, and [Child] makes the calls. It takes them from
 // stdin and writes to stdout what came of each, as JSON.
 //
-// What it cannot promise: it tries some thirty ways, and not all that there are. It shows nothing where the control fails too,
+// What it cannot promise: it tries some thirty ways, and not all that there are. It shows nothing if the control fails too,
 // as on a disk with case, or without a desktop.
 //
 // No call asks a person or opens a window. Files are made and changed only in a temporary folder, which goes at the end. The

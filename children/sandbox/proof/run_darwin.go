@@ -36,7 +36,7 @@ func Run(profile func(in, program string) (string, error)) error {
 	}
 	held, err := try(program, profile)
 	if err != nil {
-		return fmt.Errorf("sandbox-exec could not be used, as where the hub itself runs in a sandbox: %w", err)
+		return fmt.Errorf("sandbox-exec could not be used, as when the hub itself runs in a sandbox: %w", err)
 	}
 	return Judge(Ways(), free, held)
 }

@@ -23,7 +23,7 @@ type played struct {
 // playedFiles are the files of the tree. Beside them are the links in/link to ../out and in/secret to ../out/secret, and the socket out/sock.
 var playedFiles = []string{"in/a", "in/b", "in/sub/c", "in/sub too", "in/kept/x", "in/odd \"(name)\" \\", "in/two\nlines", "in/größe", "in/gore", "out/secret", "out/program"}
 
-// cases are those of the file, for a folder and a process.
+// cases returns the cases of the file, for a folder and a process.
 func cases(t *testing.T, dir, pid string) (all []played) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/cases.json")

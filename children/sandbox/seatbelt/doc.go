@@ -11,7 +11,7 @@
 // text means the same in both.
 //
 // These facts are public: the operations and filters are in the profiles that macOS brings along (/System/Library/Sandbox/Profiles)
-// and in those of Chromium. The kernel judges the path of what a name leads to, without links. The string of a
+// and in the profiles of Chromium. The kernel judges the path of what a name leads to, without links. The string of a
 // filter has at most 1,023 bytes, and a path of macOS as well. A process that has a profile cannot get a second one by
 // sandbox-exec.
 //

@@ -66,7 +66,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// disk is that of a user with keys, state of the hub, and a project with links in it.
+// disk is the disk of a user with keys, state of the hub, and a project with links in it.
 func disk() *seatbelttest.Disk {
 	d := seatbelttest.NewDisk()
 	d.Add("REGULAR-FILE", "/Users/me/.ssh/id_ed25519", "/Users/me/.gitconfig", "/Users/me/.config/mcphub/hub.json", "/Users/me/Library/Keychains/login.keychain-db", "/Users/me/outside/secret.txt",
@@ -95,7 +95,7 @@ type fataler interface {
 	Fatal(args ...any)
 }
 
-// machines are that of a policy in both orders of rules and both spellings of firmlinks.
+// machines returns the machine of a policy in both orders of rules and both spellings of firmlinks.
 func machines(t fataler, p policy, d *seatbelttest.Disk) (all []*seatbelttest.Machine) {
 	t.Helper()
 	text, err := p.Text()
@@ -124,7 +124,7 @@ var outsides = []string{
 	"/Users/me/gro\u0308ße/x", "/Users/me/GRÖSSE/x", "/dev/ttys001", "/dev/disk0",
 }
 
-// changing are calls that open or change what is at a path; those of two paths take one inside as well.
+// changing are calls that open or change what is at a path.
 var changing = []string{"read", "write", "truncate", "chmod", "chown", "utimes", "chflags", "setxattr", "getxattr", "remove", "map", "ioctl"}
 
 // attacks are calls on what is outside, and ways that are no files.

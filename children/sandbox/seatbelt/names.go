@@ -32,7 +32,7 @@ var (
 	sysctlPrefixes = []string{"hw.", "machdep.cpu."}
 )
 
-// Shared memory and semaphores by name: those of the system may be read, and those that Python's multiprocessing makes are its own.
+// Shared memory and semaphores by name: a process may read what the system shares, and make what Python's multiprocessing makes.
 var (
 	sharedBySystem         = []string{"apple.shm.notification_center"}
 	sharedBySystemPrefixes = []string{"apple.cfprefs."}

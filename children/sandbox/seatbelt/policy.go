@@ -18,7 +18,7 @@ type Policy struct {
 	Ports      []uint16 // of TCP, if Network is not set
 	AllSockets bool     // every unix socket
 	Sockets    []string // unix sockets that the process may connect to
-	Terminals  bool     // terminals, those of other programs as well
+	Terminals  bool     // terminals, other programs' as well
 }
 
 // An Area is a path that is open. Its path is absolute, without links, and spelled as the disk spells it.

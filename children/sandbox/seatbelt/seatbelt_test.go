@@ -13,7 +13,7 @@ import (
 	"mcphub/children/sandbox/seatbelt/seatbelttest"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata")
 
 // Short forms for tables.
 type (

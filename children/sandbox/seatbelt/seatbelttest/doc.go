@@ -6,7 +6,7 @@
 //
 // # What is known, and what is assumed
 //
-// Known from public sources (profiles that macOS brings along, those of Chromium, papers on the format): the names of
+// Known from public sources (profiles of macOS and of Chromium, papers on the format): the names of
 // operations; that a name with a star stands for those that begin so; the filters; that a string has at most 1,023
 // bytes; that what no rule matches is decided by default; that the kernel judges a path without links.
 //

@@ -79,7 +79,7 @@ func (p *Profile) Allows(r Request, o Order) bool {
 	return verdict
 }
 
-// Parse reads a profile. It fails where sandbox-exec would, as far as that is known.
+// Parse reads a profile. It fails if sandbox-exec would, as far as that is known.
 func Parse(text string) (*Profile, error) {
 	forms, err := read(text)
 	if err != nil {
