@@ -74,7 +74,7 @@ func (c *Checker) For(who principal.Principal) *Checker {
 	}
 	rules := c.policy.For(who)
 	return c.views.Get(rules, func() *Checker {
-		return &Checker{children: c.children, protected: c.protected, policy: rules, m: c.m, search: c.search}
+		return &Checker{children: c.children, protected: c.protected, confined: c.confined, policy: rules, m: c.m, search: c.search}
 	})
 }
 
@@ -154,6 +154,17 @@ func NewChecker(cfg Config) (*Checker, error) {
 	}
 	c.search.Guarded = detect.NamesOf(guarded, c.m.Fold)
 	return c, nil
+}
+
+// guarded are what is protected and, with rules, the directories of rules, in every spelling.
+func (c *Checker) guarded(rules bool) (lists [][]string) {
+	for _, spellings := range c.protected {
+		lists = append(lists, spellings)
+	}
+	if rules {
+		lists = append(lists, c.confined)
+	}
+	return lists
 }
 
 // newChild checks one child's declarations.

@@ -90,7 +90,7 @@ func TestCommandsThatReachOut(t *testing.T) {
 	}
 }
 
-// TestCommandsOfEveryDay: of commands that agents send every day at most four in a thousand are refused, and as many with rules that
+// TestCommandsOfEveryDay: of commands that agents send every day at most four in a thousand are refused, and eight with rules that
 // deny the directories build, docs, secrets and test, which are the words of many commands. Those that open one of these are labelled dir.
 func TestCommandsOfEveryDay(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestCommandsOfEveryDay(t *testing.T) {
 		rules   []policy.Rule
 		without string // the label of lines that are not tried
 		most    int    // of a thousand
-	}{"without rules": {nil, "none", 4}, "with rules": {rules, "dir", 4}} {
+	}{"without rules": {nil, "none", 4}, "with rules": {rules, "dir", 8}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := w.commandsChecker(declare.ModeStrict, nil, tc.rules...)

@@ -24,6 +24,9 @@ var forgiven = []string{
 	`psql -c '\i flink'`, `psql -c '\copy t from flink'`, `psql -c '\! cat flink'`, `psql -c '\! rm -rf secrets'`, `psql -c '\cd link'`, `mysql -e 'source flink'`, `mysql -e 'system cat flink'`,
 	`mysql -e '\! rm -rf secrets'`, `perl -e 'open F,q(flink)'`, `perl -e 'unlink q(flink)'`, `ruby -e 'exec %q(cat flink)'`, `sed 'e cat flink' a.txt`,
 	`env TAG=link sh -c 'cat "$TAG"/secret.txt'`, `env TAG=flink sh -c 'cat "$TAG"'`, `env FILE_NAME=flink bash -c 'cat $FILE_NAME'`, `TARGET=secrets make clean`,
+	`cd src && trap 'cat flink' EXIT; cd ..`, `cd src && trap 'rm -rf secrets' EXIT && cd ..`, `make -j$(echo 1 -f ../outside/secret.txt)`, `head -n$(echo 1 /etc/passwd)`,
+	`cut -d: -f$(echo 1 /etc/passwd)`, `: "a secrets/new"; touch secrets/new`, `frob "a secrets/new"; echo x > secrets/new`, `cat secrets/new; touch secrets/new`,
+	`nodemon --exec "touch secrets/new"`, `frob "secrets/x y"`, `pip install -e lin[k]`, `pip install -e secret[s]`, `task -jd secrets`, `sbt -java-home secrets`,
 	`grep ./f*k`, `head -n fl*`, `awk fl* 1 a.txt`, `sed -n fl* a.txt`, `pip install -e "../outside[dev]"`,
 	`env BUILD_TARGET=secrets bash clean.sh`, `python -m grep /etc/passwd a.txt`, `python -m echo /etc/passwd`,
 }

@@ -113,7 +113,7 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		j.addReading(&out, r, d)
 	}
 	switch {
-	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "*?[`(") && j.Expand(f.Value) != nil):
+	case f.Goes && (j.callCtx.Held || !strings.ContainsAny(f.Value, "`(") && j.known(f.Value)):
 	case f.Goes:
 		consider(noPath(f.Value, CodeNoBase, "a directory that only the running program can tell, and no kernel holds the server; name the directory itself"))
 	case len(f.Value) > detect.MaxValue:
@@ -126,6 +126,12 @@ func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 		j.meanings(f, consider)
 	}
 	return out, counted
+}
+
+// known reports whether a typed text goes to a directory that can be told: each of its variables has a value here.
+func (j *judge) known(dir string) bool {
+	list := j.Expand(dir)
+	return len(list) > 0 && !strings.Contains(dir, ":") && !slices.ContainsFunc(list, func(text string) bool { return strings.IndexByte(text, '$') >= 0 })
 }
 
 // meanings yields what every spelling of a value may mean.
@@ -275,7 +281,7 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 			return r, policy.Allow, false
 		}
 	}
-	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && !f.Spaced && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
+	touched := err == nil && f.Relative() && ((place.Exists || f.Makes || f.Role >= access.Write && !f.Runs && j.isDir(j.Platform.Parent(place.Path))) && j.rules.Touches(f.Role, &place) || j.rules.TakesAny(f.Role, &place))
 	if err != nil && conditional && !(place.Exists && j.rules.Touches(f.Role, &place)) && !j.countsOutside(f, m, &place, err) {
 		return r, policy.Allow, false
 	}

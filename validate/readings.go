@@ -117,27 +117,30 @@ func (j *judge) relative(f *detect.Finding, text string, yield func(meaning)) {
 		if !f.Relative() {
 			j.fromBelow(f, bases, text, yield)
 		}
-		j.fromAbove(f, text, yield)
+		j.fromAbove(f, bases, text, yield)
 	}
 }
 
-// fromAbove yields what is protected that a text names if it starts in the directory above. For a typed text it also yields what is in
-// the directories of rules.
-func (j *judge) fromAbove(f *detect.Finding, text string, yield func(meaning)) {
-	places := slices.Concat(j.c.protected...)
-	if f.Typed {
-		places = append(places, j.c.confined...)
-	}
-	for rest := path.Clean(chars.ToSlash(text)); rest != ""; {
-		name, after, _ := strings.Cut(rest, "/")
+// fromAbove yields what is protected below a base and that a text names if it starts in a directory on the way there. For a typed text it
+// also yields what is in the directories of rules.
+func (j *judge) fromAbove(f *detect.Finding, bases []string, text string, yield func(meaning)) {
+	clean := path.Clean(chars.ToSlash(text))
+	for at := 0; at < len(clean); at++ {
+		name, after, _ := strings.Cut(clean[at:], "/")
 		if j.c.search.Guards(name) {
-			for _, place := range places {
-				if j.Fold(j.BaseName(place)) == j.Fold(name) && j.work.Spend(budget.ReadSteps) {
-					j.absolute(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
+			for _, list := range j.c.guarded(f.Typed) {
+				for _, place := range list {
+					if !j.work.Spend(budget.ReadSteps) {
+						return
+					}
+					inside := slices.ContainsFunc(bases, func(base string) bool { return j.Holds(base, place) })
+					if inside && strings.HasSuffix(j.Fold(chars.ToSlash(place)), j.Fold("/"+clean[:at+len(name)])) {
+						j.absolute(meaning{text: text, path: strings.TrimSuffix(j.Platform.Join(place, after), "/"), base: j.Platform.Parent(place)}, yield)
+					}
 				}
 			}
 		}
-		rest = after
+		at += len(name)
 	}
 }
 

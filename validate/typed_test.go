@@ -4,6 +4,7 @@ package validate
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"mcphub/validate/policy"
@@ -33,6 +34,11 @@ func TestTypedText(t *testing.T) {
 		{w.checker(), `{"name":"x","inputSchema":{"type":"object","properties":{"keys":{"type":"string"}}}}`, `{"keys":"cd .."}`, policy.Deny},
 		{w.checker(), `{"name":"forward","inputSchema":{"type":"object","properties":{"payload":{"type":"string","description":"What to keep."}}}}`, `{"payload":"see . and .. there"}`, policy.Allow},
 		{w.checker(), speaker, `{"payload":"print('a/b')"}`, policy.Allow},
+		{w.checker(), speaker, `{"payload":"less flink"}`, policy.Deny},
+		{w.checker(), speaker, `{"payload":"open('\\x2e\\x2e/outside/secret.txt')"}`, policy.Deny},
+		{known, `{"name":"interact_with_process"}`, `{"pid":1,"input":{"/etc/passwd":1}}`, policy.Deny},
+		{w.checker(), `{"name":"x","inputSchema":{"type":"object","properties":{"content":{"type":"string","description":"The text; it is sent to the process on stdin."}}}}`, `{"content":"see /etc/hosts"}`, policy.Allow},
+		{w.checker(), `{"name":"x","inputSchema":{"type":"object","properties":{"types":{"type":"string","description":"The file types to process"}}}}`, `{"types":"see .. there"}`, policy.Allow},
 	} {
 		if _, v := w.call(e.c, w.tool(e.c, "", e.tool), e.args); v.Decision != e.want {
 			t.Errorf("%s %s: %v by %q, want %v", e.tool, e.args, v.Decision, v.Rule, e.want)
@@ -47,8 +53,11 @@ func TestTypedMoves(t *testing.T) {
 	c := w.checker()
 	tool := w.tool(c, "", speaker)
 	for text, unheld := range map[string]policy.Decision{
-		"cd \"$(cat where)\"": policy.Deny, "cd `cat where`": policy.Deny, `pushd ${nowhere}/x`: policy.Deny, `cd sr*`: policy.Deny, `os.chdir(f\"${d}\")`: policy.Deny,
+		"cd \"$(cat where)\"": policy.Deny, "cd `cat where`": policy.Deny, `pushd ${nowhere}/x`: policy.Deny, `cd sr*`: policy.Allow, `os.chdir(f\"${d}\")`: policy.Deny,
 		`x && cd $nowhere/a`: policy.Deny, `Set-Location $env:nowhere`: policy.Deny,
+		`cd ${x:-src}`: policy.Deny, `cd $PWD/$nowhere`: policy.Deny, `x; \"cd\" $nowhere/a`: policy.Deny, `os.chdir(x)`: policy.Deny, `Set-Location -Path $env:nowhere`: policy.Deny,
+		strings.Repeat("a b; ", 1001) + "Set-Location $env:nowhere": policy.Deny,
+		`grep -rn 'cd $x' src`: policy.Allow, `CD $5 off`: policy.Deny, `SELECT cd % 2 FROM t`: policy.Allow, `echo done # cd $x`: policy.Allow,
 		`cd src`: policy.Allow, `cd -`: policy.Allow, `popd`: policy.Allow, `cd $PWD`: policy.Allow, `echo $nowhere`: policy.Allow, `os.chdir('src')`: policy.Allow, `abcd $x`: policy.Allow,
 	} {
 		for _, held := range []bool{false, true} {
@@ -92,6 +101,8 @@ func TestNamesFromUnknownDirectories(t *testing.T) {
 		`{"payload":"rm -r b/secrets"}`:  policy.Deny,
 		`{"payload":"cat .env.example"}`: policy.Allow,
 		`{"payload":"npm run secrets"}`:  policy.Allow,
+		`{"payload":"cat x/secrets/f"}`:  policy.Allow,
+		`{"payload":"cat y/b/.env"}`:     policy.Allow,
 	} {
 		if _, v := w.call(c, w.tool(c, "", speaker), args); v.Decision != want {
 			t.Errorf("%s: %v by %q, want %v", args, v.Decision, v.Rule, want)

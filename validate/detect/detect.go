@@ -45,7 +45,6 @@ type detector struct {
 	}
 	writes  bool          // the word stands after a redirection
 	inShell bool          // it belongs to a command
-	spaced  bool          // that has blanks
 	typed   bool          // it is typed into a running program
 	cmd     shell.Use     // what that makes of it
 	refused error         // why the call is
@@ -163,7 +162,10 @@ func (d *detector) object(id int32, p slot) error {
 		} else if t.Nodes[c].Kind >= strictjson.String {
 			q.class = d.classOf(c)
 		}
-		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
+		if q.rule != nil && q.rule.Typed {
+			q.class = names.Typed
+		}
+		if p.class == names.Shell && q.rule == nil && (q.class == names.Other || q.class == names.Typed || q.class == names.Content && names.ShellTails[d.lastWord(c)]) {
 			q.class = names.Shell // {"command": {"run": "..."}}, {"script": {"code": "..."}}
 		}
 		q.bare = beside && d.mode(q) == declare.ModeStrict || p.class == names.Path || p.class == names.Source
@@ -314,7 +316,7 @@ func (d *detector) member(id int32, p, own slot) {
 		return
 	}
 	name := d.t.Name(id)
-	exempt := func(rule *declare.Rule) bool { return rule != nil && rule.Role == access.None }
+	exempt := func(rule *declare.Rule) bool { return rule != nil && rule.Role == access.None && !rule.Typed }
 	if exempt(own.rule) || exempt(p.rule) || d.mode(own) == declare.ModeDeclared && !(p.names && p.rule != nil) {
 		d.uris(id, name, p, true)
 		return

@@ -59,7 +59,6 @@ type Finding struct {
 	Written    bool         // it stands after a redirection
 	MustExist  bool         // it counts only if something exists there
 	InShell    bool         // it is a word of a command
-	Spaced     bool         // it is a word with blanks of a command, or stands in one: nothing is made by such a name
 	Operand    bool         // it is a word that a program gets: of a command, an argument vector or SQL
 	Makes      bool         // it names something that need not exist yet
 	Text       bool         // it is certainly no path: only what is protected counts
@@ -131,11 +130,12 @@ func (d *detector) rewritableOf(id int32, how string, member bool) Rewritable {
 
 // seen is the key by which two findings of one string count as the same.
 type seen struct {
-	value               string
-	written, weak, runs bool
-	plain               bool
-	uri, text, glob     bool
-	course              shell.Course
+	value                      string
+	role                       access.Role
+	written, makes, weak, runs bool
+	plain, typed               bool
+	uri, text, glob            bool
+	course                     shell.Course
 }
 
 // add completes a finding and keeps it, once for each string and value.
@@ -144,7 +144,12 @@ func (d *detector) add(f Finding, p slot) {
 	if f.Conditional() && d.course != (shell.Course{}) {
 		f.Course = d.course
 	}
-	key := seen{f.Value, f.Written, f.MustExist, f.Runs, f.Text, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
+	role := access.None
+	if !f.Member {
+		role = d.cmd.Role
+	}
+	f.Makes = f.Written || d.writes || d.cmd.Role == access.Write
+	key := seen{f.Value, role, f.Written, f.Makes, f.MustExist, f.Runs, f.Text, d.typed, f.Form == FormURI, f.Form == FormText, f.Form == FormGlob, f.Course}
 	// A name that may be a link does not stand for the same text as a path.
 	before, again := d.at.seen[key]
 	if again && (before || f.Relative()) {
@@ -173,12 +178,11 @@ func (d *detector) add(f Finding, p slot) {
 		f.Role = d.role(p.key)
 		f.Assumed = !d.tool.Traits.Known || f.How != HowKey && f.How != HowMember && f.How != schema.HowFormat
 	}
-	f.InShell, f.Typed, f.Spaced = d.inShell, d.typed, d.spaced
-	if d.cmd.Role != access.None && !f.Member {
-		f.Role, f.Assumed = d.cmd.Role, false
+	f.InShell, f.Typed = d.inShell, d.typed
+	if role != access.None {
+		f.Role, f.Assumed = role, false
 	}
 	f.Operand = f.InShell || p.class == names.Words || p.class == names.Shell || p.class == names.Query
-	f.Makes = f.Written || d.writes || d.cmd.Role == access.Write
 	if f.Relative() && !d.at.member {
 		f.Runs = f.Runs || d.isProgram(f.Node, p)
 	}

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"strings"
 
 	"mcphub/internal/lazyregexp"
@@ -109,18 +110,19 @@ func (d *detector) stream(id int32, s string, p slot) {
 	}
 	d.inShell, d.typed, d.course.Lost = true, true, true
 	d.words(id, s, true, p)
-	for _, m := range goes.FindAllStringSubmatch(s, maxGoes) {
-		if strings.ContainsAny(m[1], "$%*?[`") {
-			d.add(Finding{Value: m[1], How: HowShell, Goes: true, Node: id}, p)
+	if other := text.Unescaped(s); other != s {
+		d.words(id, other, true, p)
+	}
+	for _, m := range goes.FindAllStringSubmatch(s, -1) {
+		if m[2] != "" || strings.ContainsAny(m[1], "$`") && !strings.HasPrefix(m[1], "$OLDPWD") {
+			d.add(Finding{Value: cmp.Or(m[1], m[2]), How: HowShell, Goes: true, Node: id}, p)
 		}
 	}
 	d.inShell, d.typed, d.course.Lost = false, false, false
 }
 
-// goes is where a typed text goes to another directory: cd x, os.chdir(x), Set-Location x, \cd x.
-var goes = lazyregexp.New(`(?im)(?:\b(?:cd|chdir|pushd)|(?:set|push)-location)(?:[ \t]+|\()([^\s;&|)]+)`)
-
-const maxGoes = 1000 // directories in a text
+// goes is where a typed text goes to another directory: cd x, Set-Location -Path x, and chdir(x) if x is no literal.
+var goes = lazyregexp.New(`(?im)(?:^|[;&|({]|\b(?:do|then|else)\b)[ \t]*["']?[\\.:]?(?:cd|chdir|pushd|lcd|(?:set|push)-location)["']?(?:[ \t]+[-/]\w+)*[ \t]+("[^"\n]*"|[^\s;&|)]+)|chdir\(\s*([^'"\s)][^)\n]*)\)`)
 
 // refuse refuses a call whose shell string cannot be read to its end.
 func (d *detector) refuse(id int32, why string) {
@@ -150,7 +152,7 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		case u.Kind == shell.UseMade, u.Was == shell.UseMade:
 			d.words(id, shell.SplitSedScript(text), false, p)
 		case !ok:
-			if u.Kind == shell.UseText { // a shell makes several words of a pattern, and the program opens the others
+			if u.Kind == shell.UseText && strings.IndexByte(item.Pattern, '=') < 0 { // a shell makes several words of a pattern, and the program opens the others
 				d.shellGlob(id, item.Pattern, p)
 			}
 			d.guardedText(id, whole, p)
@@ -166,14 +168,12 @@ func (d *detector) item(id int32, item *shell.Item, rely bool, p slot) {
 		case item.Whole:
 			d.word(id, text, item.Position, p, HowShell)
 		default:
-			d.spaced = chars.HasBlank(text)
 			d.word(id, text, item.Position, p, HowShell)
-			if text == item.Text { // what stands behind an option or a sign is not written out
+			if text == item.Text || u.Kind == shell.UseExtras { // what stands behind an option or a sign is not written out
 				d.shellGlob(id, item.Pattern, p)
 			}
-			if d.spaced {
+			if chars.HasBlank(text) {
 				d.words(id, text, false, p)
-				d.spaced = false
 			}
 		}
 	}

@@ -283,12 +283,12 @@ func TraitsOf(name string, readOnly, destructive bool) Traits {
 }
 
 // describesTyping is how a schema describes text for a running program.
-var describesTyping = lazyregexp.New(`(?i)\b(?:keystrokes?|key ?presses|standard input|stdin)\b|\b(?:send|sent|types?|typed|enter|feed)\b.{0,40}\b(?:terminal|process|shell|repl|pty|tty|interpreter)\b`)
+var describesTyping = lazyregexp.New(`(?i)\b(?:send|sent|typed?|enter|feed|fed)\b[^.]{0,20}\b(?:to|into|in)\b[^.]{0,20}\b(?:terminal|process|shell|repl|pty|tty|interpreter)\b`)
 
 // ClassOf is the class of an argument of the tool by its name and by how the schema describes it.
 func (tr Traits) ClassOf(b *Buffer, key, description string) Class {
 	class := b.ClassOf(key)
-	if (class == Other || class == Content) && (tr.Speaks && InputWords[b.LastWord(key)] || description != "" && describesTyping.MatchString(description)) {
+	if (class == Other || class == Content) && tr.Speaks && InputWords[b.LastWord(key)] || class == Other && description != "" && describesTyping.MatchString(description) {
 		return Typed
 	}
 	return class

@@ -57,15 +57,15 @@ const maxMoves = 32
 
 // move goes to a directory from the latest.
 func (w *whereabouts) move(to string, sure Surety) {
+	if w.lost = w.lost || len(w.dir)+len(to) > maxMoves*chars.MaxPath; w.lost {
+		return // the whole is refused
+	}
 	list := strings.Split(w.dir, "\x00")
 	list = append(list, chdir(list[len(list)-1], to))
 	if list[0] == "" {
 		list = list[1:]
 	}
-	w.lost = w.lost || len(list) > maxMoves || len(w.dir)+len(to) > maxMoves*chars.MaxPath
-	if w.lost {
-		list = list[len(list)-1:]
-	}
+	w.lost = len(list) > maxMoves
 	w.dir, w.sure = strings.Join(list, "\x00"), sure
 }
 

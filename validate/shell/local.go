@@ -54,7 +54,7 @@ func (u Use) Local(text string) (s string, ok bool) {
 		return "", false
 	case useName:
 		return text, !IsName(text) && strings.Trim(text, "/") != ""
-	case useExtras:
+	case UseExtras:
 		text = extras.ReplaceAllString(text, "")
 	case useWord:
 		return text, strings.Trim(text, "/") != ""

@@ -310,7 +310,11 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 		if item.Kind == UseCommand && item.Known {
 			item.Position = Command
 		}
-		p.within(w, in.inside(item.Kind))
+		inner := in.inside(item.Kind)
+		if w.split && item.Kind == UseText { // it may be several words, and the others are something else
+			inner.captured = true
+		}
+		p.within(w, inner)
 		if item.Kind == useMove {
 			before := p.where
 			p.where.move(w.Text[min(item.At, len(w.Text)):], SureNot)

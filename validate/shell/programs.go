@@ -25,7 +25,7 @@ const (
 	UsePath Kind = iota // the zero value: a path
 	UseText
 	useName
-	useExtras
+	UseExtras
 	useWord
 	useData
 	useForm
@@ -54,7 +54,7 @@ const (
 )
 
 var useKinds = map[string]Kind{
-	"path": UsePath, "text": UseText, "name": useName, "extras": useExtras, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
+	"path": UsePath, "text": UseText, "name": useName, "extras": UseExtras, "word": useWord, "data": useData, "form": useForm, "print": UsePrint, "remote": useRemote, "rest": useRest, "host": useHost, "box": useBox,
 	"volume": UseVolume, "mount": UseMount, "workdir": UseWorkdir, "shell": UseShell, "code": UseCode, "sed": UseSed, "made": UseMade, "hosts": useHosts, "query": UseQuery, "sql": UseSQL, "assign": UseAssign,
 	"command": UseCommand, "commands": useCommands, "move": useMove, "cd": UseCd, "sub": useSub, "--": useDashes,
 }
@@ -384,6 +384,9 @@ func (c *commandLine) option(i int) int {
 				at := k + 1
 				if at < len(w) && w[at] == '=' {
 					at++
+				}
+				if o.glued && o.values[0].Kind == UseText && strings.Trim(w[at:], "0123456789"+substituted) != "" {
+					return c.strange(i) // it may be another option
 				}
 				return c.apply(o, i, at, k+1 < len(w))
 			} else if ok {

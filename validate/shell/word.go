@@ -28,6 +28,7 @@ type Word struct {
 	Text    string         // quotes removed and joined, escapes undone, variables as ${NAME}
 	Pattern string         // the same, its quoted glob characters hidden
 	loose   bool           // it may become several words, or an option
+	split   bool           // it holds a variable or a substitution without quotes
 	option  bool           // it may become an option
 	nodes   []syntax.Node  // substitutions and arithmetic in it
 	values  []*syntax.Word // what it may be instead: ${x:-/y}
@@ -94,6 +95,7 @@ func (b *wordBuilder) put(s string, quoted bool) {
 // unknown adds what nobody knows before the string runs.
 func (b *wordBuilder) unknown(s string, quoted bool) {
 	b.word.loose = b.word.loose || !quoted || b.text.Len() == 0
+	b.word.split = b.word.split || !quoted
 	b.text.WriteString(s)
 	b.pattern.WriteString(s)
 }
