@@ -270,6 +270,16 @@ func TestAWrongConfigurationIsTold(t *testing.T) {
 	}
 }
 
+// A call that is not answered ends at its timeout, and its server with it.
+func TestACallThatIsNotAnsweredEnds(t *testing.T) {
+	p := at(t, "silent", map[string]any{"hang": server("silent", `C:\tools\witness.exe`, "hang")})
+	_, said, code := p.run("call", "hang__read", "path=README.md", "--root", ".", "--timeout", "3s", "--config", p.config)
+	if code != 8 || !strings.Contains(said, "no answer within 3s") {
+		t.Errorf("exit %d, %s", code, said)
+	}
+	p.leaves()
+}
+
 func TestCommands(t *testing.T) {
 	p := at(t, "commands", map[string]any{"witness": server("commands", `C:\tools\witness.exe`)})
 	config := []string{"--config", p.config}
