@@ -36,10 +36,10 @@ func TestAResultIsKeptOnlyWhileTheHubIsTheSame(t *testing.T) {
 
 // A machine is a prefix of Wine in scratch: drives with files, the hub and the witness in C:\tools, and the user "me".
 type machine struct {
-	dir  string   // the scratch, which ends with the tests
-	wine string   // the program
-	env  []string // of each process
-
+	dir    string    // the scratch, which ends with the tests
+	wine   string    // the program
+	server string    // wineserver
+	env    []string  // of each process
 	keeper *exec.Cmd // runs for as long as the tests
 }
 
@@ -56,23 +56,31 @@ func onWindows(t *testing.T) *machine {
 	if runtime.GOOS != "linux" {
 		t.Skip("Wine is for Linux here")
 	}
-	wine := needs.Program(t, "wine")
+	wine, server := needs.Program(t, "wine"), needs.Program(t, "wineserver")
 	linker, dlltool := needs.Program(t, "x86_64-w64-mingw32-ld"), needs.Program(t, "x86_64-w64-mingw32-dlltool")
-	made.Do(func() { made.err = made.make(wine, linker, dlltool) })
+	made.Do(func() { made.err = made.make(wine, server, linker, dlltool) })
 	if made.err != nil {
 		t.Fatal(made.err)
 	}
 	return &made.machine
 }
 
-func (m *machine) make(wine, linker, dlltool string) (err error) {
+func (m *machine) make(wine, server, linker, dlltool string) (err error) {
 	if m.dir, err = os.MkdirTemp("", "mcphub-windows-"); err != nil {
 		return err
 	}
-	m.wine = wine
+	m.wine, m.server = wine, server
+	prefix := filepath.Join(m.dir, "prefix")
 	// LANG has Wine take the names of files for UTF-8. Without mscoree and mshtml it asks for no further downloads.
 	m.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "USER=me", "LOGNAME=me", "LANG=C.UTF-8",
-		"WINEPREFIX=" + filepath.Join(m.dir, "prefix"), "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree=;mshtml="}
+		"TMPDIR=" + m.dir, "WINEPREFIX=" + prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree=;mshtml="}
+	if err := os.Mkdir(prefix, 0o700); err != nil {
+		return err
+	}
+	// The server is started before the first program, so that no two programs of a new prefix start one each.
+	if err := m.linux(server); err != nil {
+		return err
+	}
 	if err := m.linux(wine, "wineboot", "-i"); err != nil {
 		return err
 	}
@@ -211,7 +219,7 @@ func end() error {
 	if made.dir == "" {
 		return nil
 	}
-	stop := exec.Command("wineserver", "-k") // it waits until all have ended
+	stop := exec.Command(made.server, "-k") // it waits until all have ended
 	stop.Env = made.env
 	_ = stop.Run() // it fails if nothing runs
 	if made.keeper != nil {
