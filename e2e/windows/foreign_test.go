@@ -67,7 +67,7 @@ func (p *place) logged(program string, args ...string) []string {
 	return append([]string{"-c", `log=$1; shift; exec "$@" 2>>"$log"`, "sh", p.log, program}, args...)
 }
 
-// environment is that of processes whose files Wine logs.
+// environment gives the variables of a process whose files Wine logs.
 func (p *place) environment() []string {
 	return append(append([]string{}, p.env...), p.mark, "WINEDEBUG=-all,+file")
 }
@@ -84,7 +84,7 @@ func (p *place) client(roots ide.Roots, more ...string) *ide.Client {
 	return c
 }
 
-// look is a share in the log, by its plain name or by that of the device. Backslashes are doubled there.
+// look is a share in the log, by its plain name or through a device. Backslashes are doubled there.
 var look = regexp.MustCompile(`(?i)\\\\(\?\?\\\\UNC|Device\\\\(Mup|LanmanRedirector))\\\\`)
 
 // looksIn gives the lines of a log that name a share of a server that no root names, and the number of lines that name a file.
