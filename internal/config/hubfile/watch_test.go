@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/internal/atomicfile"
 	"mcphub/internal/bounds"
 )
 
@@ -266,7 +267,7 @@ func TestWatcherIsNotFooledByASave(t *testing.T) {
 	t.Parallel()
 	w := watch(t, put(t, filepath.Join(t.TempDir(), "hub.json"), v1), nil)
 	put(t, w.path, v1)
-	done(t, os.Rename(put(t, w.path+".tmp", v1), w.path))
+	done(t, atomicfile.WriteHint(w.path, []byte(v1), 0o600)) // the watcher may read the file
 	put(t, filepath.Join(filepath.Dir(w.path), "other.json"), v2)
 	for i := range 200 {
 		put(t, w.path, strings.Repeat(" ", i)+v2)
