@@ -108,6 +108,15 @@ func (w *watched) until(text string) Change {
 	}
 }
 
+// rename gives a file another name. On Windows that waits until the watcher has read what is there.
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	var err error
+	if !bounds.Within(bounds.Patience, func() bool { err = os.Rename(from, to); return err == nil }) {
+		t.Fatal(err)
+	}
+}
+
 // TestWatcher replaces a file in every way that editors, people and Kubernetes know, each twice: a watch that is lost by
 // the first would not see the second.
 func TestWatcher(t *testing.T) {
@@ -118,17 +127,17 @@ func TestWatcher(t *testing.T) {
 			put(t, path, text)
 		},
 		"rename over it": func(t *testing.T, path, text string) {
-			done(t, os.Rename(put(t, path+".tmp", text), path))
+			rename(t, put(t, path+".tmp", text), path)
 		},
 		"rename from another folder": func(t *testing.T, path, text string) {
-			done(t, os.Rename(put(t, filepath.Join(filepath.Dir(path), "other", "x"), text), path))
+			rename(t, put(t, filepath.Join(filepath.Dir(path), "other", "x"), text), path)
 		},
 		"delete and create": func(t *testing.T, path, text string) {
 			done(t, os.Remove(path))
 			put(t, path, text)
 		},
 		"move away and create (a backup)": func(t *testing.T, path, text string) {
-			done(t, os.Rename(path, path+"~"))
+			rename(t, path, path+"~")
 			put(t, path, text)
 		},
 		"swap for a symlink": func(t *testing.T, path, text string) {
