@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/internal/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
@@ -15,7 +16,7 @@ import (
 func TestFirstComesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	fallback := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: t.TempDir()}}}
-	for i := range 3000 {
+	for i := range seeds.Cases(t, 3000) {
 		m := NewManager(nil, fallback, DefaultSettings(), guard.OS{}, zerolog.Nop())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
