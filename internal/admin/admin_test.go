@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"mcphub/hub/status"
 	"mcphub/internal/bounds"
+	"mcphub/internal/caller"
 	"mcphub/internal/ownership"
 	"mcphub/internal/rundir"
 )
@@ -206,7 +206,7 @@ func TestRunEndsWithASilentClient(t *testing.T) {
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub})
 	stop := serve(t, s)
-	c, err := net.Dial("unix", await(t, 1, dir)[0].Socket)
+	c, err := dial(t.Context(), await(t, 1, dir)[0].Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,20 +317,22 @@ func TestStaleSockets(t *testing.T) {
 	}
 	dead := func(name string) string {
 		path := filepath.Join(dir, name)
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		l, err := listenAt(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.SetUnlinkOnClose(false) // as when it is killed
+		if removes, ok := l.(interface{ SetUnlinkOnClose(bool) }); ok {
+			removes.SetUnlinkOnClose(false) // as when it is killed
+		}
 		_ = l.Close()
 		return path
 	}
-	old, fresh, file := dead("1-aaaaaaaa.sock"), dead("2-bbbbbbbb.sock"), filepath.Join(dir, "3-cccccccc.sock")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+	old, fresh, other := dead("1-aaaaaaaa.sock"), dead("2-bbbbbbbb.sock"), filepath.Join(dir, "3-cccccccc.sock")
+	if err := os.Mkdir(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	past := time.Now().Add(-time.Hour)
-	for _, path := range []string{old, file} {
+	for _, path := range []string{old, other} {
 		if err := os.Chtimes(path, past, past); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +340,7 @@ func TestStaleSockets(t *testing.T) {
 	if hubs := await(t, 0, dir); len(hubs) != 0 {
 		t.Errorf("%d hubs", len(hubs))
 	}
-	if left := sockets(t, dir); len(left) != 2 || left[0] != fresh || left[1] != file {
+	if left := sockets(t, dir); len(left) != 2 || left[0] != fresh || left[1] != other {
 		t.Errorf("left: %q", left)
 	}
 	if err := os.Chtimes(fresh, past, past); err != nil {
@@ -355,9 +357,9 @@ func TestStaleSockets(t *testing.T) {
 // has got as far as the socket; one that cannot be told is, too.
 func TestForeignPeer(t *testing.T) {
 	t.Parallel()
-	for name, peer := range map[string]func(*net.UnixConn) (int, bool, error){
-		"another user": func(*net.UnixConn) (int, bool, error) { return os.Getuid() + 1, true, nil },
-		"unknown":      func(*net.UnixConn) (int, bool, error) { return os.Getuid(), true, errors.New("no answer") },
+	for name, peer := range map[string]func(caller.Conn) (int, bool, error){
+		"another user": func(caller.Conn) (int, bool, error) { return os.Getuid() + 1, true, nil },
+		"unknown":      func(caller.Conn) (int, bool, error) { return os.Getuid(), true, errors.New("no answer") },
 	} {
 		dir := folder(t)
 		s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: func() status.Hub { t.Error(name + " was served"); return status.Hub{} }})
@@ -373,7 +375,7 @@ func TestForeignPeer(t *testing.T) {
 	}
 	dir := folder(t) // control: who can be told is served
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub})
-	s.peer = func(c *net.UnixConn) (int, bool, error) {
+	s.peer = func(c caller.Conn) (int, bool, error) {
 		uid, known, err := peerUser(c)
 		if runtime.GOOS == "linux" && (!known || uid != os.Getuid()) {
 			t.Errorf("the kernel says %d, %v, %v", uid, known, err)
@@ -391,12 +393,12 @@ func TestForeignServer(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	serve(t, New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub}))
-	c, err := net.Dial("unix", await(t, 1, dir)[0].Socket)
+	c, err := dial(t.Context(), await(t, 1, dir)[0].Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := sameUser(c.(*net.UnixConn), func(*net.UnixConn) (int, bool, error) { return os.Getuid() + 1, true, nil }); err == nil {
+	if err := sameUser(c, func(caller.Conn) (int, bool, error) { return os.Getuid() + 1, true, nil }); err == nil {
 		t.Error("it was believed")
 	}
 }

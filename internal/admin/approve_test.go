@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -39,7 +38,7 @@ func (c *counter) Answer(r approval.Reply) error {
 }
 
 // approving serves a hub that admits whom who does.
-func approving(t *testing.T, a Approvals, who func(*net.UnixConn, caller.Want) error) Hub {
+func approving(t *testing.T, a Approvals, who func(caller.Conn, caller.Want) error) Hub {
 	t.Helper()
 	dir := folder(t)
 	s := New(Config{Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub, Approvals: a})
@@ -48,7 +47,7 @@ func approving(t *testing.T, a Approvals, who func(*net.UnixConn, caller.Want) e
 	return await(t, 1, dir)[0]
 }
 
-func anybody(*net.UnixConn, caller.Want) error { return nil }
+func anybody(caller.Conn, caller.Want) error { return nil }
 
 func TestApprovals(t *testing.T) {
 	t.Parallel()
@@ -126,7 +125,7 @@ func TestBadApprovals(t *testing.T) {
 func TestWhoMayLookAnswersNothing(t *testing.T) {
 	t.Parallel()
 	c := &counter{}
-	h := approving(t, c, func(_ *net.UnixConn, want caller.Want) error {
+	h := approving(t, c, func(_ caller.Conn, want caller.Want) error {
 		if want.Person {
 			return errors.New("no person")
 		}
@@ -154,7 +153,7 @@ func TestStrangersApproveNothing(t *testing.T) {
 	t.Parallel()
 	c := &counter{}
 	for name, h := range map[string]Hub{
-		"cannot be told": approving(t, c, func(*net.UnixConn, caller.Want) error { return errors.New("no answer") }),
+		"cannot be told": approving(t, c, func(caller.Conn, caller.Want) error { return errors.New("no answer") }),
 		"no approvals":   approving(t, nil, anybody),
 	} {
 		if _, err := h.PendingApprovals(t.Context()); err == nil {

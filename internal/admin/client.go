@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"mcphub/hub"
@@ -64,10 +63,12 @@ func sweep(dir string, live func(path string, c net.Conn)) {
 	names, _ := os.ReadDir(dir) // what cannot be read holds nothing for us
 	for _, e := range names {
 		path := filepath.Join(dir, e.Name())
-		if e.Type()&os.ModeSocket == 0 && e.Type()&os.ModeIrregular == 0 || !strings.HasSuffix(e.Name(), ".sock") {
-			continue // Windows calls a socket irregular
+		if !isSocket(e) || !strings.HasSuffix(e.Name(), ".sock") {
+			continue
 		}
-		c, err := net.DialTimeout("unix", path, time.Second)
+		within, cancel := context.WithTimeout(context.Background(), time.Second)
+		c, err := dial(within, path)
+		cancel()
 		if err == nil {
 			live(path, c)
 			_ = c.Close()
@@ -79,22 +80,15 @@ func sweep(dir string, live func(path string, c net.Conn)) {
 	}
 }
 
-// refused reports that a socket has nobody who listens.
-func refused(err error) bool {
-	const wsaRefused = syscall.Errno(10061) // what Windows says
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, wsaRefused)
-}
-
 func clientOf(path string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			c, err := d.DialContext(ctx, "unix", path)
+			c, err := dial(ctx, path)
 			if err != nil {
 				return nil, err
 			}
-			if err := sameUser(c.(*net.UnixConn), peerUser); err != nil {
+			if err := sameUser(c, peerUser); err != nil {
 				_ = c.Close()
 				return nil, err
 			}

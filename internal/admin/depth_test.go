@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,7 +29,7 @@ func TestEndlessDepthIsAnError(t *testing.T) {
 	if err := os.MkdirAll(other, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("unix", filepath.Join(other, "1-00000000.sock"))
+	ln, err := listenAt(filepath.Join(other, "1-00000000.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

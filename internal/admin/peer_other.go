@@ -2,7 +2,7 @@
 
 package admin
 
-import "net"
+import "mcphub/internal/caller"
 
 // peerUser: this system is not asked; the rights of the folder hold alone.
-func peerUser(*net.UnixConn) (uid int, known bool, err error) { return 0, false, nil }
+func peerUser(caller.Conn) (uid int, known bool, err error) { return 0, false, nil }

@@ -67,8 +67,8 @@ type Server struct {
 	started time.Time
 	socket  string
 	pid     int
-	peer    func(*net.UnixConn) (uid int, known bool, err error)
-	who     func(*net.UnixConn, caller.Want) error
+	peer    func(caller.Conn) (uid int, known bool, err error)
+	who     func(caller.Conn, caller.Want) error
 }
 
 // New returns a Server. It starts nothing.
@@ -117,14 +117,14 @@ func (s *Server) Run(ctx context.Context) error {
 
 // listen opens the socket in the first folder where that is possible, and
 // takes away what hubs that were killed have left there.
-func (s *Server) listen() (*net.UnixListener, error) {
+func (s *Server) listen() (net.Listener, error) {
 	if len(s.cfg.Folders) == 0 {
 		return nil, errors.New("no folder for the socket: set XDG_RUNTIME_DIR to a short path")
 	}
 	return rundir.First(s.cfg.Folders, s.listenIn)
 }
 
-func (s *Server) listenIn(dir string) (*net.UnixListener, error) {
+func (s *Server) listenIn(dir string) (net.Listener, error) {
 	if err := rundir.Claim(dir); err != nil {
 		return nil, err
 	}
@@ -132,30 +132,22 @@ func (s *Server) listenIn(dir string) (*net.UnixListener, error) {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
 	s.socket = filepath.Join(dir, fmt.Sprintf("%d-%s.sock", s.pid, hex.EncodeToString(random[:])))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(s.socket, 0o600); err != nil {
-		_ = l.Close()
-		return nil, err
-	}
-	return l, nil
+	return listenAt(s.socket)
 }
 
 // guarded is the listener that lets only this user in.
 type guarded struct {
-	*net.UnixListener
+	net.Listener
 	s *Server
 }
 
 func (g guarded) Accept() (net.Conn, error) {
 	for {
-		c, err := g.AcceptUnix()
+		c, err := g.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if err := sameUser(c, g.s.peer); err != nil {
+		if err := sameUser(c.(caller.Conn), g.s.peer); err != nil {
 			g.s.cfg.Log.Warn().Err(err).Msg("a connection to the hub's socket was refused")
 			_ = c.Close()
 			continue
@@ -165,7 +157,7 @@ func (g guarded) Accept() (net.Conn, error) {
 }
 
 // sameUser refuses a connection whose other end is not this user's.
-func sameUser(c *net.UnixConn, peer func(*net.UnixConn) (int, bool, error)) error {
+func sameUser(c caller.Conn, peer func(caller.Conn) (int, bool, error)) error {
 	uid, known, err := peer(c)
 	switch {
 	case err != nil:
@@ -192,7 +184,7 @@ func (s *Server) admit(want caller.Want, refused string, serve http.HandlerFunc)
 
 // refuses says why the caller of a request is not what is wanted; nil: it is.
 func (s *Server) refuses(r *http.Request, want caller.Want) error {
-	c, ok := r.Context().Value(connKey{}).(*net.UnixConn)
+	c, ok := r.Context().Value(connKey{}).(caller.Conn)
 	if !ok {
 		return errors.New("who asks cannot be told")
 	}

@@ -18,16 +18,12 @@ import (
 
 // What a caller is told.
 var (
-	errNoPerson  = errors.New("what a hub's servers start may not approve; open a terminal of your own")
-	errServer    = errors.New("what a hub's servers start may not do that; use a terminal of your own")
 	errFiltered  = errors.New("this process is held by a filter of system calls (seccomp) that the hub itself has not, as a hub's servers are, so it may not do that; use a terminal outside of that sandbox")
 	errUnknown   = errors.New("which process asks cannot be told, so it may be a hub's server: it runs in a pid namespace (a container) that the hub cannot look into; ask from where the hub runs")
 	errHidden    = errors.New("who started the process that asks cannot be told, so it may be a hub's server; where /proc is mounted with hidepid, it hides that")
-	errGone      = errors.New("the process that asks has ended, so it cannot be told whether it is a hub's server")
 	errTerminal  = errors.New("only a person at a terminal may approve, and this process has none")
 	errBehind    = errors.New("only a person at a terminal may approve, and this process is not in the foreground of its terminal")
 	errByClient  = errors.New("what the hub's client starts may not approve; open a terminal that it did not start")
-	errOfClient  = errors.New("what a client of a hub starts, as a model's shell is, may not do that; use a terminal that the client did not start, or the page of mcphub console")
 	errNoClient  = errors.New("who started the hub cannot be told, so nobody may approve")
 	errConfined  = errors.New("this process has given up new privileges (NoNewPrivs), and the hub has not, so it is held where the hub is not")
 	errElsewhere = errors.New("this process is in another namespace than the hub (a container, bubblewrap, unshare), or has another root folder")

@@ -1,7 +1,7 @@
 // Package caller tells who calls: the one test of whoever wants to look at a hub, to
 // administer it, or to change what it runs.
 //
-// [Peer] asks it of the process at the other end of a unix socket, [Self] of this one, and
+// [Peer] asks it of the process at the other end of a [Conn], a unix socket or a named pipe of Windows, [Self] of this one, and
 // [Hub] of the one that listens there in the name of a hub. On Linux all refuse
 //
 //   - who descends from a hub, of whatever version of hub.json, or from its guardian: a
@@ -25,7 +25,11 @@
 // by a descriptor that the socket gives (SO_PEERPIDFD, Linux 6.5), else by the time of its
 // start, and its ancestry is read until two readings are the same.
 //
-// On other systems nobody is refused: only Linux says who descends from whom.
+// On Windows a process is refused that is in the job object of the servers of any hub (proctree.IsServer), as is what a server starts,
+// also when all above it have ended; and a process that cannot be looked at, or has ended. A process above it that is a client
+// in [Want] is found while all between them run. No caller of Peer counts as a person there.
+//
+// On other systems no caller is refused.
 //
 // Concurrency: everything may be called from any goroutine; nothing is kept. The package
 // refuses and admits; it answers nobody, and does not tell users apart, which is for who
@@ -46,7 +50,7 @@ type Want struct {
 	hub bool // it has the name of a hub, or the guardian of one
 }
 
-// A Process is identified by its id and its start time, in clock ticks since boot. Start 0 means
+// A Process is identified by its id and its start time: in clock ticks since boot, on Windows in 100 ns since 1601. Start 0 means
 // that the id alone counts.
 type Process struct {
 	PID   int

@@ -11,5 +11,6 @@
 //
 // It refuses to decide who is to be ended, and imports next to nothing: the
 // guardian runs before the rest of the program is set up. It sends signals to
-// nobody outside the set it is given. Elsewhere than on Linux it is empty.
+// nobody outside the set it is given. On Windows it has [JoinServers] and [IsServer] alone, which tell servers
+// of hubs from other processes by a job object. On other systems it is empty.
 package proctree

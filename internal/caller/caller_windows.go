@@ -1,0 +1,143 @@
+package caller
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+
+	"mcphub/internal/pipe"
+	"mcphub/internal/proctree"
+)
+
+// Conn is how a caller reaches the socket of a hub.
+type Conn = *pipe.Conn
+
+// errUntold says that nothing shows whether a process is a server.
+var errUntold = errors.New("it cannot be told whether the process that asks is a hub's server")
+
+// errNoTerminal says why no caller counts as a person.
+var errNoTerminal = errors.New("only the client can be asked on Windows: the hub cannot tell who is at a terminal")
+
+// stillActive is the exit code of a process that runs.
+const stillActive = 259
+
+// Peer refuses the process at the other end of a connection.
+func Peer(c Conn, want Want) error {
+	if want.Person {
+		return errNoTerminal
+	}
+	pid, opened, err := c.Client()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUntold, err)
+	}
+	process, err := open(pid)
+	if err != nil {
+		return fmt.Errorf("%w (%w)", errGone, err)
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	if start := started(process); start == 0 || start > ticks(opened) { // another process has its id
+		return errGone
+	}
+	var code uint32
+	if err := windows.GetExitCodeProcess(process, &code); err != nil || code != stillActive {
+		return errGone
+	}
+	return refuse(process, pid, want)
+}
+
+// Self refuses this process.
+func Self(want Want) error {
+	return refuse(windows.CurrentProcess(), uint32(os.Getpid()), want)
+}
+
+func refuse(process windows.Handle, pid uint32, want Want) error {
+	switch is, err := proctree.IsServer(process); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errUntold, err)
+	case is && want.Person:
+		return errNoPerson
+	case is:
+		return errServer
+	}
+	if len(want.Clients) == 0 {
+		return nil
+	}
+	line, err := above(pid)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUntold, err)
+	}
+	if slices.ContainsFunc(line, func(p Process) bool {
+		return slices.ContainsFunc(want.Clients, func(c Process) bool { return c.PID > 1 && c.PID == p.PID && (c.Start == 0 || c.Start == p.Start) })
+	}) {
+		return errOfClient
+	}
+	return nil
+}
+
+// Started is when a process has started, in 100 ns since 1601; 0 if that cannot be told.
+func Started(pid int) uint64 {
+	process, err := open(uint32(pid))
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	return started(process)
+}
+
+// open opens a process to ask about it. The lesser right suffices on Windows, and is given of processes with more rights than this one.
+func open(pid uint32) (windows.Handle, error) {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_INFORMATION, false, pid)
+	if errors.Is(err, windows.ERROR_ACCESS_DENIED) {
+		process, err = windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, pid)
+	}
+	return process, err
+}
+
+func started(process windows.Handle) uint64 {
+	var start, end, kernel, user windows.Filetime
+	if windows.GetProcessTimes(process, &start, &end, &kernel, &user) != nil {
+		return 0
+	}
+	return uint64(start.HighDateTime)<<32 | uint64(start.LowDateTime)
+}
+
+func ticks(t time.Time) uint64 {
+	at := windows.NsecToFiletime(t.UnixNano())
+	return uint64(at.HighDateTime)<<32 | uint64(at.LowDateTime)
+}
+
+// above is a process and all that have started it, as far as they run: Windows keeps the id of a parent that has ended, and gives it to
+// another process, which is younger than its alleged child.
+func above(pid uint32) ([]Process, error) {
+	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = windows.CloseHandle(all) }()
+	parents := map[uint32]uint32{}
+	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
+	for err = windows.Process32First(all, &entry); err == nil; err = windows.Process32Next(all, &entry) {
+		parents[entry.ProcessID] = entry.ParentProcessID
+	}
+	if !errors.Is(err, windows.ERROR_NO_MORE_FILES) {
+		return nil, err
+	}
+	var line []Process
+	for {
+		start := Started(int(pid))
+		if start == 0 || len(line) > 0 && start > line[len(line)-1].Start {
+			return line, nil
+		}
+		line = append(line, Process{PID: int(pid), Start: start})
+		parent, known := parents[pid]
+		if !known || slices.ContainsFunc(line, func(p Process) bool { return p.PID == int(parent) }) {
+			return line, nil
+		}
+		pid = parent
+	}
+}
