@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -16,12 +15,6 @@ import (
 
 // Conn is how a caller reaches the socket of a hub.
 type Conn = *pipe.Conn
-
-// errUntold says that nothing shows whether a process is a server.
-var errUntold = errors.New("it cannot be told whether the process that asks is a hub's server")
-
-// errNoTerminal says why no caller counts as a person.
-var errNoTerminal = errors.New("only the client can be asked on Windows: the hub cannot tell who is at a terminal")
 
 // stillActive is the exit code of a process that runs.
 const stillActive = 259
@@ -67,16 +60,14 @@ func refuse(process windows.Handle, pid uint32, want Want) error {
 	if len(want.Clients) == 0 {
 		return nil
 	}
-	line, err := above(pid)
+	parents, err := parents()
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUntold, err)
 	}
-	if slices.ContainsFunc(line, func(p Process) bool {
-		return slices.ContainsFunc(want.Clients, func(c Process) bool { return c.PID > 1 && c.PID == p.PID && (c.Start == 0 || c.Start == p.Start) })
-	}) {
-		return errOfClient
-	}
-	return nil
+	return refuseClient(lineage(int(pid), func(pid int) (relative, bool) {
+		start := Started(pid)
+		return relative{Process: Process{PID: pid, Start: start}, parent: parents[pid]}, start != 0
+	}), want)
 }
 
 // Started is when a process has started, in 100 ns since 1601; 0 if that cannot be told.
@@ -111,33 +102,20 @@ func ticks(t time.Time) uint64 {
 	return uint64(at.HighDateTime)<<32 | uint64(at.LowDateTime)
 }
 
-// above is a process and all that have started it, as far as they run: Windows keeps the id of a parent that has ended, and gives it to
-// another process, which is younger than its alleged child.
-func above(pid uint32) ([]Process, error) {
+// parents has the parent of each process.
+func parents() (map[int]int, error) {
 	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = windows.CloseHandle(all) }()
-	parents := map[uint32]uint32{}
+	of := map[int]int{}
 	entry := windows.ProcessEntry32{Size: uint32(unsafe.Sizeof(windows.ProcessEntry32{}))}
 	for err = windows.Process32First(all, &entry); err == nil; err = windows.Process32Next(all, &entry) {
-		parents[entry.ProcessID] = entry.ParentProcessID
+		of[int(entry.ProcessID)] = int(entry.ParentProcessID)
 	}
 	if !errors.Is(err, windows.ERROR_NO_MORE_FILES) {
 		return nil, err
 	}
-	var line []Process
-	for {
-		start := Started(int(pid))
-		if start == 0 || len(line) > 0 && start > line[len(line)-1].Start {
-			return line, nil
-		}
-		line = append(line, Process{PID: int(pid), Start: start})
-		parent, known := parents[pid]
-		if !known || slices.ContainsFunc(line, func(p Process) bool { return p.PID == int(parent) }) {
-			return line, nil
-		}
-		pid = parent
-	}
+	return of, nil
 }

@@ -26,8 +26,9 @@
 // start, and its ancestry is read until two readings are the same.
 //
 // On Windows a process is refused that is in the job object of the servers of any hub (proctree.IsServer), as is what a server starts,
-// also when all above it have ended; and a process that cannot be looked at, or has ended. A process above it that is a client
-// in [Want] is found while all between them run. No caller of Peer counts as a person there.
+// also when all above it have ended; and a process that cannot be looked at, or has ended. On macOS a process is refused that this
+// process, or another of the same name, has started, while all between them run: it is known no more when it has left its parents. On both
+// a client in [Want] is found in the same way, and no caller of Peer counts as a person.
 //
 // On other systems no caller is refused.
 //
@@ -50,7 +51,8 @@ type Want struct {
 	hub bool // it has the name of a hub, or the guardian of one
 }
 
-// A Process is identified by its id and its start time: in clock ticks since boot, on Windows in 100 ns since 1601. Start 0 means
+// A Process is identified by its id and its start time: in clock ticks since boot, on Windows in 100 ns
+// since 1601, on macOS in microseconds since 1970. Start 0 means
 // that the id alone counts.
 type Process struct {
 	PID   int
