@@ -80,7 +80,7 @@ func (j *judge) bases() []string {
 // judgeFinding judges one finding against its bases. Conditional findings that do not count come back with ok false.
 func (j *judge) judgeFinding(f *detect.Finding) (out FindingVerdict, ok bool) {
 	out = FindingVerdict{Finding: *f, Decision: policy.Allow}
-	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) {
+	if j.beginsRoot(f) || j.withinRootName(f) || j.quotedRoot(f) || j.cutByEscape(f) {
 		return out, false
 	}
 	counted := false
@@ -174,6 +174,15 @@ func (j *judge) beginsRoot(f *detect.Finding) bool {
 		return false
 	}
 	return j.firstRoot(whole, len(part)+1, `/\`) != ""
+}
+
+// cutByEscape reports a word that an escape has cut out of a path inside: of C:\work\new, the escape for a line end leaves C:\work.
+func (j *judge) cutByEscape(f *detect.Finding) bool {
+	if f.Uncut == "" || j.guard == nil {
+		return false
+	}
+	_, err := j.guard.Check(f.Uncut)
+	return err == nil
 }
 
 // pathOf is the path of a file URI, "" where it is none.

@@ -68,6 +68,7 @@ type Finding struct {
 	Course     shell.Course // where cd went before it, in a shell string
 	Glob       string       // the pattern, where it is one of a shell
 	Instead    string       // the text before an absolute tail; the tail counts only if no relative path begins with that text
+	Uncut      string       // the path from which an escape may have cut the value; the value counts only if that path does not lie inside
 	Declare    string       // pointer with stars, for the line that would declare it
 }
 

@@ -27,9 +27,7 @@ func (d *detector) literals(id int32, s string, p slot) {
 		}
 	}
 	d.read(id, s, p)
-	if other := text.Unescaped(s); other != s {
-		d.read(id, other, p)
-	}
+	d.escaped(id, s, p)
 }
 
 // dataURI begins a URI that holds its content itself, blanks and quotes included, and opens nothing.

@@ -97,7 +97,7 @@ func (d *detector) editClass(object, c int32, known *edited) names.Class {
 func (d *detector) patch(id int32, s string, p slot) {
 	text.EachHeader(s, d.work, func(v string) {
 		v, _, _ = strings.Cut(v, "\t") // a date
-		v = text.Unescaped(chars.TrimEdges(v))
+		v = text.Unescaped(chars.TrimEdges(v), nil)
 		if v == "" || v == "/dev/null" {
 			return
 		}

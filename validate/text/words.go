@@ -277,8 +277,9 @@ func Cleaned(v string) string {
 	return path.Clean(v)
 }
 
-// Unescaped reads \x2f, \u002f, \u{2f} and \057 as strings of most languages do, and \n, \r and \t as what they are.
-func Unescaped(s string) string {
+// Unescaped reads \x2f, \u002f, \u{2f} and \057 as strings of most languages do, and \n, \r and \t as what they are. It leaves the escapes
+// of other characters than those that only accepts; nil accepts all.
+func Unescaped(s string, only func(rune) bool) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
@@ -293,8 +294,8 @@ func Unescaped(s string) string {
 			return b.String() + `\`
 		}
 		r, n := chars.EscapeSequence(tail)
-		if n == 0 {
-			r = '\\'
+		if n == 0 || only != nil && !only(r) {
+			r, n = '\\', 0
 		}
 		b.WriteRune(r)
 		s = tail[n:]

@@ -1,0 +1,46 @@
+package detect
+
+import (
+	"strings"
+
+	"mcphub/validate/chars"
+	"mcphub/validate/text"
+)
+
+// This file finds what is written otherwise on Windows.
+
+// escaped keeps the words of a text whose escapes are read. On Windows the escapes may be separators, C:\work\new. So a word that begins only
+// behind such an escape counts if the path in which the escape stands does not lie inside: see Finding.Uncut. What escapes write that can be
+// seen, such as \x5c, counts in any case.
+func (d *detector) escaped(id int32, s string, p slot) {
+	other := text.Unescaped(s, nil)
+	if other == s {
+		return
+	}
+	if d.m.Windows {
+		if seen := text.Unescaped(s, func(r rune) bool { return ' ' < r && r < 0x7f }); seen != s {
+			d.read(id, seen, p)
+		}
+	}
+	before := len(d.findings)
+	d.read(id, other, p)
+	if !d.m.Windows || len(d.findings) == before {
+		return
+	}
+	each := func(path string) {
+		if path = chars.TrimEdges(path); !chars.IsDrive(path) && !chars.IsUNC(path) || !d.work.Spend(len(path)) {
+			return
+		}
+		unescaped := text.Unescaped(path, nil)
+		for i := before; i < len(d.findings); i++ {
+			if f := &d.findings[i]; f.Uncut == "" && strings.Contains(unescaped, f.Value) {
+				f.Uncut = path
+			}
+		}
+	}
+	each(s)
+	text.EachQuoted(s, d.work, each, each)
+	for line := range text.Lines(s) {
+		text.Reader{Work: d.work}.Words(line, true, func(word string, _ bool) { each(word) })
+	}
+}
