@@ -34,6 +34,14 @@ func TestRulesAndShellStrings(t *testing.T) {
 	(&policyCase{"reading is another role", []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src", access.Delete)}}, shellTool, shell("cat s*/main.go"), policy.Allow, "", policy.Allow}).run(t, w)
 	(&policyCase{"deleting is the role", []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src", access.Delete)}}, shellTool, shell("rm s*/main.go"), policy.Deny, "rule 1", policy.Allow}).run(t, w)
 
+	// A word that is read first and changed later is changed.
+	for command, then := range map[string]policy.Decision{
+		"cat src/main.go; cp a.txt src/main.go": policy.Deny, "cat src/main.go && rm src/main.go": policy.Deny, "ls src; rm -rf src": policy.Deny, "cat src/main.go; ls src": policy.Allow,
+	} {
+		rules := []policy.Rule{{Then: policy.Deny, Paths: within("{project}/src", access.Write, access.Delete)}}
+		(&policyCase{command, rules, shellTool, shell(command), then, map[policy.Decision]string{policy.Deny: "rule 1"}[then], policy.Allow}).run(t, w)
+	}
+
 	cfg := w.config("")
 	cfg.Protected = []string{w.project + "/src"}
 	kept, err := NewChecker(cfg)
