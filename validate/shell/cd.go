@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"mcphub/validate/chars"
 )
 
@@ -17,6 +15,7 @@ type whereabouts struct {
 	chance bool // the command runs only where another one has succeeded
 	moved  bool // the latest command was cd
 	lost   bool // it has gone further than can be followed
+	drives bool // a directory may begin with a drive
 }
 
 // Course is where a shell string has gone: every directory since its beginning, the latest last, NUL between.
@@ -61,7 +60,11 @@ func (w *whereabouts) move(to string, sure Surety) {
 		return // the whole is refused
 	}
 	list := strings.Split(w.dir, "\x00")
-	list = append(list, chdir(list[len(list)-1], to))
+	dir := list[len(list)-1]
+	if w.drives && len(to) > 1 && to[1] == ':' {
+		dir = ""
+	}
+	list = append(list, chdir(dir, to))
 	if list[0] == "" {
 		list = list[1:]
 	}
@@ -95,8 +98,8 @@ func chdir(dir, to string) string {
 var besideDirectory = chars.WordSet("-P -L -e -@ -- cd")
 
 // moves follows cd.
-func (p *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bool, in scope) {
-	name := words[0].Text
+func (p *parser) moves(words []Word, u *Usage, changed bool, in scope) {
+	name := words[0].name()
 	p.where.moved = false
 	switch {
 	case u.Program == Programs()["cd"]:
@@ -106,8 +109,8 @@ func (p *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bo
 			p.where.move("~", SureNot)
 			return
 		}
-		to := operands[0]
-		plain := name == "cd" && len(operands) == 1 && !redirected && len(c.Assigns) == 0 && !to.loose && to.Text != "" && to.Text[0] != '-' && !strings.ContainsAny(to.Text, "*?[]{}$~`!#\\ \x01")
+		to := operands[0].name()
+		plain := name == "cd" && len(operands) == 1 && !changed && !operands[0].loose && to != "" && to[0] != '-' && !strings.ContainsAny(to, "*?[]{}$~`!#\\ \x01")
 		sure := SureNot
 		known := p.where.dir == "" || p.where.sure != SureNot
 		if plain && known && !in.maybe {
@@ -116,10 +119,10 @@ func (p *parser) moves(words []Word, u *Usage, c *syntax.CallExpr, redirected bo
 		p.roams = p.roams || !plain
 		p.where.firm = sure == SureDone && p.only && !p.where.chance
 		p.only = p.where.firm
-		p.where.move(to.Text, sure)
+		p.where.move(to, sure)
 		p.where.moved = true
 	case name == "pushd" && len(words) > 1:
-		p.where.move(words[len(words)-1].Text, SureNot)
+		p.where.move(words[len(words)-1].name(), SureNot)
 	case name == "mv" && p.where.dir != "":
 		p.where.rise()
 		p.Odd = true

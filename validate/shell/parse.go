@@ -283,6 +283,12 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	for _, w := range c.Args {
 		words = append(words, p.render(w, false)...)
 	}
+	return p.simple(words, doubt, redirected || len(c.Assigns) > 0, in)
+}
+
+// simple reads the words of a simple command. doubt says that more than they may change what they are, and changed that the command may not
+// do what its name says.
+func (p *parser) simple(words []Word, doubt, changed bool, in scope) *Program {
 	if len(words) == 0 {
 		return nil
 	}
@@ -298,7 +304,7 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	}
 	list := make([]Argument, len(words))
 	for i, w := range words {
-		list[i] = Argument{w.Text, w.loose, w.option}
+		list[i] = Argument{w.name(), w.loose, w.option}
 		p.Reads = p.Reads || i > 0 && strings.HasPrefix(w.Text, "-") && (strings.Contains(w.Text, "from") || strings.Contains(w.Text, "stdin"))
 	}
 	u := UsageOf(list, doubt)
@@ -321,6 +327,10 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 			defer func() { p.where = before }()
 		}
 		p.use(item)
+		for _, item.Text = range w.others {
+			item.Pattern = item.Text
+			p.use(item)
+		}
 	}
 	if u.Here {
 		p.add(Item{Word: Word{Text: "."}, Use: Use{Role: access.Delete, Known: true}})
@@ -328,7 +338,7 @@ func (p *parser) call(c *syntax.CallExpr, redirected bool, in scope) *Program {
 	if u.Host {
 		p.add(Item{Word: Word{Text: "/"}, Use: Use{Role: access.Write, Known: true}})
 	}
-	p.moves(words, &u, c, redirected, in)
+	p.moves(words, &u, changed, in)
 	if u.doubt {
 		return nil
 	}
@@ -472,6 +482,9 @@ func (p *parser) test(x syntax.TestExpr) {
 // use keeps a word, and reads it further where it is a shell string.
 func (p *parser) use(item Item) {
 	p.add(item)
+	if p.deeper != nil {
+		p.deeper(&item)
+	}
 	if item.Kind == UseShell && p.Fault == "" {
 		before := p.where
 		p.text(strings.ReplaceAll(item.Text[min(item.At, len(item.Text)):], substituted, "."), scope{captured: item.Captured, filed: item.Filed})

@@ -18,6 +18,11 @@ import (
 //go:embed programs.txt
 var programsText string
 
+// windowsText is the part of the table about the commands of the shells of Windows.
+//
+//go:embed programs_windows.txt
+var windowsText string
+
 // Kind is what a program makes of a word, by the names of the table.
 type Kind uint8
 
@@ -90,7 +95,7 @@ type Program struct {
 }
 
 // Programs are the entries by name, "git+commit" for a subcommand. They are read when the first command is.
-var Programs = sync.OnceValue(func() map[string]*Program { return readPrograms(programsText) })
+var Programs = sync.OnceValue(func() map[string]*Program { return readPrograms(programsText + windowsText) })
 
 func readPrograms(text string) map[string]*Program {
 	table := make(map[string]*Program)

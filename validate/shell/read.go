@@ -76,6 +76,8 @@ type Reader struct {
 	level int             // shells in shells
 	Fault string
 	value map[string][]string // what it gives them
+
+	deeper func(item *Item) // reads a word that may be commands, by another grammar
 }
 
 // scope is what holds for the commands of one part of a shell string.

@@ -32,6 +32,16 @@ type Word struct {
 	option  bool           // it may become an option
 	nodes   []syntax.Node  // substitutions and arithmetic in it
 	values  []*syntax.Word // what it may be instead: ${x:-/y}
+	as      string         // by what the table knows it, "" if that is Text
+	others  []string       // further texts that it may have
+}
+
+// name is by what the table knows the word.
+func (w *Word) name() string {
+	if w.as != "" {
+		return w.as
+	}
+	return w.Text
 }
 
 // Spellings are what a word with substitutions may be: what they print may be nothing, or the working directory.
