@@ -9,6 +9,7 @@ import (
 
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
+	"mcphub/validate/chars"
 	"mcphub/validate/detect"
 	"mcphub/validate/machine"
 	"mcphub/validate/shell"
@@ -32,6 +33,14 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 		}
 		if text == "~" || strings.HasPrefix(text, "~/") {
 			text = j.Home + text[1:]
+		}
+		if j.Windows {
+			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
+				whole := chars.ToSlash(j.below(base, text))
+				fixed := shell.FixedPrefix(whole)
+				j.matches(f, j.Platform.FromSlash(fixed), whole[len(fixed):], yield)
+			}
+			continue
 		}
 		if !j.Platform.IsAbs(text) {
 			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
@@ -110,10 +119,13 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		}
 	}
 	for _, e := range entries {
-		if e.Name()[0] == '.' && !dots {
+		if g.Windows {
+			if !shell.MatchesOnWindows(parts[0], e.Name()) {
+				continue
+			}
+		} else if e.Name()[0] == '.' && !dots {
 			continue
-		}
-		if ok, _ := path.Match(pattern, e.Name()); !ok {
+		} else if ok, _ := path.Match(pattern, e.Name()); !ok {
 			continue
 		}
 		link, at := e.Type()&fs.ModeSymlink != 0, g.Platform.Join(dir, e.Name())

@@ -258,7 +258,11 @@ func (j *judge) reading(f *detect.Finding, m meaning, candidate *policy.Candidat
 		}
 		return r, policy.Deny, !conditional || f.Form == detect.FormGlob || f.Form == detect.FormWord && m.code == CodeUnmapped && j.FirstExists(m.text)
 	}
-	if dev := j.Platform.Clean(m.path); !j.Windows && harmless(f, dev) {
+	dev := j.Platform.Clean(m.path)
+	if j.Windows {
+		dev = m.text // of Git Bash
+	}
+	if harmless(f, dev) {
 		r.Code, r.Leads, r.Exists = CodeNullDevice, dev, true
 		candidate.Hard, candidate.Known = false, true
 		candidate.Place = guard.Place{Path: dev, Exists: true, Readings: guard.Readings{Lexical: dev, Physical: dev, Cleaned: dev}}

@@ -56,6 +56,9 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		own.Course.Sure = shell.SureNot
 		j.relative(&own, "./"+text[len(oldWorkdir):], yield)
 	}
+	if j.Windows {
+		j.windowsForms(f, text, yield)
+	}
 	if strings.Contains(text, "$(") && !f.Conditional() {
 		yield(noPath(text, CodeNoBase, "a command substitution, which only a shell can resolve"))
 		return
@@ -176,12 +179,8 @@ func (j *judge) moved(f *detect.Finding) []string {
 			if text == "~" || strings.HasPrefix(text, "~/") {
 				text = j.Home + text[1:]
 			}
-			if j.Platform.IsAbs(text) {
-				list = append(list, text)
-				continue
-			}
 			for _, base := range j.bases() {
-				list = append(list, j.Platform.Join(base, text))
+				list = append(list, j.below(base, text))
 			}
 		}
 	}
@@ -213,9 +212,7 @@ func (j *judge) certainly(f *detect.Finding, base string) (dir string, ok bool) 
 	}
 	list := strings.Split(f.Course.Dir, "\x00")
 	for i, to := range list {
-		if dir = to; !j.Platform.IsAbs(to) {
-			dir = j.Platform.Join(base, to)
-		}
+		dir = j.below(base, to)
 		where, err := guard.Resolve(j.FS, dir)
 		if err != nil || !where.Dir && (f.Course.Sure != shell.SureDone || where.Exists || i < len(list)-1) {
 			return "", false
@@ -246,6 +243,9 @@ func (j *judge) declaredBase(f *detect.Finding) (dirs []string, ok bool) {
 func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) {
 	if !shell.HasMeta(text) || len(text) > chars.MaxPath {
 		return // it is too long to be opened, and refused as it stands
+	}
+	if j.Windows {
+		text = chars.ToSlash(text)
 	}
 	list, ok := shell.ExpandBraces(text)
 	if !ok {

@@ -58,6 +58,9 @@ func (d windowsDisk) ReadDir(dir string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
+// windowsProtected are files in the roots.
+var windowsProtected = []string{`C:\w\hub.json`, `C:\Users\me\source\repos\App\.env`}
+
 // windowsWorld is a checker for that disk, and what a call is judged by.
 type windowsWorld struct {
 	c     *Checker
@@ -65,12 +68,13 @@ type windowsWorld struct {
 	view  rootsmgr.View
 }
 
-func newWindowsWorld(t *testing.T, mode declare.Mode, rules ...policy.Rule) *windowsWorld {
+// protected are files beside hub.json, which is in no root.
+func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules ...policy.Rule) *windowsWorld {
 	t.Helper()
 	disk := windowsDisk{rootstest.NewFS(t, platform.Windows, windowsFiles, rootstest.Folding())}
 	c, err := NewChecker(Config{
 		Children:  []ChildConfig{{Name: "child", Command: "some-server", Mode: mode, ModeSet: true}},
-		Protected: []string{`C:\w\hub.json`, `C:\Users\me\source\repos\App\.env`}, FS: disk, Home: `C:\Users\me`,
+		Protected: append([]string{`C:\hub\hub.json`}, protected...), FS: disk, Home: `C:\Users\me`,
 		Getenv: func(name string) string { return windowsVariables[strings.ToUpper(name)] }, Policy: policy.Policy{Rules: rules},
 	})
 	if err != nil {
@@ -84,7 +88,7 @@ func newWindowsWorld(t *testing.T, mode declare.Mode, rules ...policy.Rule) *win
 	if len(snapshot.Paths()) != len(roots) {
 		t.Fatalf("roots: %q", snapshot.Paths())
 	}
-	return &windowsWorld{c, CallContext{Cwd: `C:\Users\me\source\repos\App`, Served: snapshot.Paths()}, rootsmgr.View{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
+	return &windowsWorld{c, CallContext{Cwd: roots[0].URI, Served: snapshot.Paths()[:1]}, rootsmgr.View{Snapshot: snapshot, Case: rootsmgr.CaseKnown}}
 }
 
 // judge judges the arguments of a call of a tool without a schema.
@@ -105,9 +109,9 @@ func (w *windowsWorld) judge(t *testing.T, args string) *Verdict {
 // escapes themselves write counts, and so does a path that lies outside as it stands.
 func TestWindowsPathsWithEscapes(t *testing.T) {
 	t.Parallel()
-	w := newWindowsWorld(t, declare.ModeStrict)
+	w := newWindowsWorld(t, declare.ModeStrict, nil)
 	inside := []string{
-		`C:\Users\me\source\repos\App\README.md`, `C:\Users\me\source\repos\App\src\new\table.sql`, `C:\dev\node-app`, `C:\code\test`, `C:\code\test\new\x.txt`,
+		`C:\Users\me\source\repos\App`, `C:\Users\me\source\repos\App\src\new\table.sql`, `C:\dev\node-app`, `C:\code\test`, `C:\code\test\new\x.txt`,
 		`C:\work\new\build`, `c:\WORK\new\build\x.txt`, `C:\work\new\build\2024\x86\u1\tests`,
 	}
 	outside := []string{

@@ -147,7 +147,7 @@ func brief(f *Finding) string {
 	for _, alt := range f.Alts {
 		b.WriteString(" or " + alt)
 	}
-	for _, more := range []struct{ name, value string }{{"cd", f.Course.Dir}, {"base", f.Base}, {"at", f.BaseDir}, {"glob", f.Glob}, {"instead", f.Instead}} {
+	for _, more := range []struct{ name, value string }{{"cd", f.Course.Dir}, {"base", f.Base}, {"at", f.BaseDir}, {"glob", f.Glob}, {"instead", f.Instead}, {"uncut", f.Uncut}} {
 		if more.value != "" && more.value != f.Value {
 			fmt.Fprintf(&b, " %s=%s", more.name, more.value)
 		}

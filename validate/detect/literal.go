@@ -108,7 +108,7 @@ func (d *detector) literal(id int32, v string, p slot, weak bool) {
 			return
 		}
 		if _, ok := d.plainly(v); !ok {
-			if strings.IndexByte(v, '/') > 0 && !chars.HasBlank(v) && !weak {
+			if d.slash(v) > 0 && !chars.HasBlank(v) && !weak {
 				d.link(id, v, p, false)
 			}
 			return

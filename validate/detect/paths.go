@@ -139,7 +139,7 @@ func (d *detector) name(id int32, s string, p slot, member bool) {
 	case v == "." && d.cmd.Role == access.Delete:
 		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
 	case v == "" || v == "." || chars.Climbs(v):
-	case strings.IndexByte(v, '/') >= 0:
+	case d.slash(v) >= 0:
 		d.link(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
 		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p)
@@ -163,13 +163,13 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 	case v[0] == '~':
 		_, _, ok := d.m.UserHome(v)
 		return HowHome, ok
-	case chars.IsDrive(v):
+	case chars.IsDrive(v), !exempt && d.m.Windows && len(v) > 1 && chars.IsLetter(v[0]) && v[1] == ':':
 		return HowDrive, true
 	case chars.IsUNC(v):
 		return HowUNC, true
 	case chars.Climbs(v):
 		return HowClimbs, true
-	case v[0] == '$':
+	case v[0] == '$', v[0] == '%' && d.m.Windows:
 		if how, ok := d.variable(v); ok {
 			return how, true
 		}
@@ -196,7 +196,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 // variable reports a value that begins with $NAME or ${...} and is a path once that is expanded.
 func (d *detector) variable(v string) (string, bool) {
 	name, _, n := shell.DollarName(v)
-	if n == 0 {
+	if n == 0 && v[0] == '$' {
 		return "", false
 	}
 	if name == "PWD" {
@@ -267,7 +267,7 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 	}
 	d.broadList(id, short, p, member)
 	d.patterns(id, v, p, member)
-	if strings.IndexByte(v, '/') >= 0 {
+	if d.slash(v) >= 0 {
 		if d.onlyRelative(before) && v[0] != '/' {
 			d.link(id, v, p, member)
 		}
@@ -336,7 +336,7 @@ func (d *detector) parts(id int32, s string, p slot, member bool, separators str
 		}
 		if _, ok := is(v); ok {
 			d.add(Finding{Value: v, How: HowList, Member: member, Node: id}, p)
-		} else if v[0] != '-' && strings.IndexByte(v, '/') > 0 && !strings.Contains(v, "://") {
+		} else if v[0] != '-' && d.slash(v) > 0 && !strings.Contains(v, "://") {
 			d.link(id, v, p, member) // one part of a list, or of concat:a|b
 		}
 	})

@@ -60,7 +60,19 @@ var inputWords = map[string]bool{"stdin": true, "input": true}
 
 // commands searches the words of a shell string.
 func (d *detector) commands(id int32, s string, p slot) {
-	r := shell.Read(s, d.s.Depth, d.work)
+	if d.m.Windows && strings.EqualFold(strings.TrimSpace(s), "cd") {
+		return // it prints the directory that it is in
+	}
+	d.readCommands(id, s, shell.Read(s, d.s.Depth, d.work), p)
+	if d.m.Windows {
+		for _, r := range shell.ReadWindows(s, d.s.Depth, d.work, d.m.PublicVariable) {
+			d.readCommands(id, s, r, p)
+		}
+	}
+}
+
+// readCommands searches the words that a reader has found in a shell string.
+func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 	if r.Fault != "" {
 		d.refuse(id, r.Fault)
 		return
@@ -68,6 +80,9 @@ func (d *detector) commands(id int32, s string, p slot) {
 	d.inShell, d.variables = true, shell.VariablesOf(s)
 	for i := range r.Items {
 		item := &r.Items[i]
+		if d.m.Windows && r.Odd && strings.Trim(item.Text, `/\`) == "" {
+			continue // '/' of a script that no shell of Unix reads
+		}
 		prints := !item.Captured && !(item.Filed && r.Reads)
 		switch {
 		case prints:
@@ -92,9 +107,6 @@ func (d *detector) commands(id int32, s string, p slot) {
 		}
 	}
 	d.course, d.inShell, d.inWords, d.variables = shell.Course{}, false, false, nil
-	if d.m.Windows && strings.IndexByte(s, '\\') >= 0 {
-		d.words(id, s, false, p) // a backslash is a separator there
-	}
 }
 
 // stream searches a text that is typed into a running program. Which program that is, and where it works by now, only the server
@@ -110,7 +122,7 @@ func (d *detector) stream(id int32, s string, p slot) {
 	}
 	d.inShell, d.typed, d.course.Lost = true, true, true
 	d.words(id, s, true, p)
-	if other := text.Unescaped(s); other != s {
+	if other := text.Unescaped(s, nil); other != s {
 		d.words(id, other, true, p)
 	}
 	for _, m := range goes.FindAllStringSubmatch(s, -1) {
@@ -408,7 +420,7 @@ func (d *detector) reading(id int32, w string, at shell.Position, p slot, how st
 // wordNames keeps the names in a word that count only if a link leads them out.
 func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 	if at == shell.Command {
-		if strings.IndexByte(w, '/') > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
+		if d.slash(w) > 0 && len(w) <= MaxRaw { // to run what a link leads to is fine, to name a document is not
 			d.add(Finding{Value: w, How: HowLink, Form: FormLink, Runs: true, Node: id}, p)
 		}
 		return
@@ -416,7 +428,7 @@ func (d *detector) wordNames(id int32, w string, at shell.Position, p slot) {
 	d.writes = at == shell.Written
 	defer func() { d.writes = false }()
 	if chars.HasBlank(w) {
-		if strings.IndexByte(w, '/') > 0 {
+		if d.slash(w) > 0 {
 			d.link(id, w, p, false)
 		}
 		return
@@ -455,8 +467,12 @@ func (d *detector) bareWord(id int32, w string, at shell.Position, p slot, how s
 
 // shellGlob keeps what a shell makes of a word with glob characters.
 func (d *detector) shellGlob(id int32, pattern string, p slot) {
-	if len(pattern) > MaxRaw || d.m.Windows || !shell.HasMeta(pattern) {
+	if len(pattern) > MaxRaw || !shell.HasMeta(pattern) {
 		return
+	}
+	cuts := "="
+	if d.m.Windows {
+		pattern, cuts = chars.ToSlash(pattern), "=,;+"
 	}
 	pattern = shell.RangeBraces.ReplaceAllString(pattern, "*")
 	alternatives, ok := shell.ExpandBraces(pattern)
@@ -470,7 +486,11 @@ func (d *detector) shellGlob(id int32, pattern string, p slot) {
 		}
 		for alt != "" && shell.HasMeta(alt) {
 			d.add(Finding{Value: shell.Unhide.Replace(alt), How: HowShell, Form: FormGlob, Glob: alt, Node: id}, p)
-			_, alt, _ = strings.Cut(alt, "=") // X=li*k; cat $X
+			if i := strings.IndexAny(alt, cuts); i >= 0 { // X=li*k; cat $X
+				alt = alt[i+1:]
+			} else {
+				alt = ""
+			}
 		}
 	}
 }

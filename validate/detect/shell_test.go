@@ -52,6 +52,15 @@ func TestShellStrings(t *testing.T) {
 		{writes.with(`{"type":"object","properties":{"command":{"type":"string"},"timeout_ms":{"type":"number"},"shell":{"type":"string"}},"required":["command","timeout_ms"]}`), `{"command":"lsof -i :3000","timeout_ms":30000}`, `/command link/name w?sl -i; link/name w?sl :3000; link/name w?sl 3000`},
 	})
 	search(t, on(platform.Windows), []row{
-		{frob, `{"command":"cat a*"}`, `/command link/name rs a*`},
+		{frob, `{"command":"cat a*"}`, `/command link/name rs a*; shell/glob rs a*`},
+		{frob, `{"command":"type \\\\h\\s\\x"}`, `/command shell/word w?sl \hsx; shell/word rs \\h\s\x`},
+		{frob, `{"command":"copy C:\\x\\* a,D:\\*.b"}`, `/command shell/word w?sl C:x*; link/name w?sl C; link/name w?sl x*; link/name w?sl a,D:*.b; link/name w?sl a; shell/word w?sl D:*.b; link/name w?sl D; link/name w?sl *.b; shell/word rs C:\x\*; link/name rs C; shell/word rs \x\*; shell/glob rs C:/x/*; link/link w+s a,D:\*.b; link/name w+s a; shell/word w+s D:\*.b; link/name w+s D; shell/glob w+s a,D:/*.b; shell/glob w+s D:/*.b; link/name rs a`},
+		{frob, `{"command":"t^ype sec^ret\\a"}`, `/command link/name w?sl sec^reta; link/link rs secret\a; link/link w?sl sec^ret\a`},
+		{frob, `{"command":"type D:x"}`, `/command link/name w?sl D:x; shell/word rs D:x; link/name rs D; link/name rs x`},
+		{frob, `{"command":"type %OUTSIDE%\\x"}`, `/command link/name w?sl %OUTSIDE%x; shell/word rs \x; shell/word rs %OUTSIDE%\x; link/link rs OUTSIDE%\x; link/name rs OUTSIDE`},
+		{frob, `{"sql":"SELECT * FROM '\\\\h\\s\\x'"}`, `/sql literal/literal w?o \\h\s\x`},
+		{frob, `{"content":"file://h/s/x"}`, `/content file-uri/text w? file://h/s/x`},
+		{frob, `{"x":"secrets\\key.txt"}`, `/x link/link w? secrets\key.txt`},
+		{frob, `{"db":"C:\\work\\new"}`, `/db drive w? C:\work\new; literal/literal w? C:\work uncut=C:\work\new`},
 	})
 }

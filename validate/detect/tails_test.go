@@ -38,6 +38,6 @@ func TestTails(t *testing.T) {
 		{frob, `{"x":":a/«4093 b»"}`, `/x link/link w? a/«4093 b»; link/link w? :a/«4093 b»`},
 	})
 	search(t, on(platform.Windows), []row{
-		{frob, `{"command":"\\a\\b"}`, `/command shell/word w?o \a\b; link/name w?ox ab`},
+		{frob, `{"command":"\\a\\b"}`, `/command shell/word w?sl \a\b`},
 	})
 }

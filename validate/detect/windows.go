@@ -44,3 +44,11 @@ func (d *detector) escaped(id int32, s string, p slot) {
 		text.Reader{Work: d.work}.Words(line, true, func(word string, _ bool) { each(word) })
 	}
 }
+
+// slash is where the first separator of a path stands, -1 if there is none.
+func (d *detector) slash(v string) int {
+	if d.m.Windows {
+		return strings.IndexAny(v, `/\`)
+	}
+	return strings.IndexByte(v, '/')
+}

@@ -115,7 +115,7 @@ func (m *Machine) Matches(dir, pattern string) bool {
 	for _, alt := range alternatives {
 		alt = strings.ReplaceAll(alt, "[!", "[^")
 		for _, e := range entries {
-			if ok, err := path.Match(alt, e.Name()); ok || err != nil && e.Name() == alt {
+			if ok, err := path.Match(alt, e.Name()); ok || err != nil && e.Name() == alt || m.Windows && shell.MatchesOnWindows(alt, e.Name()) {
 				return true
 			}
 		}

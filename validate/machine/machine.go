@@ -42,6 +42,15 @@ func New(fsys guard.FS, home string, getenv func(string) string, inherited []str
 	m := Machine{FS: fsys, Home: home, users: lookupUser, Platform: guard.PlatformOf(fsys)}
 	m.Windows, m.Folds = m.Platform == platform.Windows, m.Platform != platform.Linux
 	m.Getenv = passing(getenv, inherited, m.Windows)
+	if getenv := m.Getenv; m.Windows {
+		m.Getenv = func(name string) string { // Git Bash and PowerShell set HOME themselves
+			v := getenv(name)
+			if v == "" && strings.EqualFold(name, "HOME") {
+				v = home
+			}
+			return v
+		}
+	}
 	m.path = filepath.SplitList(m.Getenv("PATH"))
 	return m
 }
@@ -102,7 +111,8 @@ func (v *View) Missed() bool { return v.disk.missed }
 // (tokens, mostly) is nothing to a child, and a denial must not spell it out.
 
 // spokenOf are variables whose value may be told to whoever made a call; others may hold secrets, a proxy's password.
-var spokenOf = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR")
+var spokenOf = chars.WordSet("HOME PATH USER LOGNAME SHELL LANG TERM TZ TMPDIR PWD OLDPWD TEMP TMP USERPROFILE APPDATA LOCALAPPDATA PUBLIC SYSTEMROOT WINDIR " +
+	"ALLUSERSPROFILE COMMONPROGRAMFILES COMMONPROGRAMFILES(X86) COMMONPROGRAMW6432 COMSPEC HOMEDRIVE HOMEPATH PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) PROGRAMW6432 SYSTEMDRIVE USERNAME")
 
 // passing lets through the variables that some child gets, and those that a shell sets itself.
 func passing(getenv func(string) string, inherited []string, windows bool) func(string) string {
@@ -121,4 +131,12 @@ func passing(getenv func(string) string, inherited []string, windows bool) func(
 // mayTell reports a variable whose value a denial may show.
 func mayTell(name string) bool {
 	return spokenOf[strings.ToUpper(name)] || strings.HasPrefix(name, "XDG_")
+}
+
+// PublicVariable is the value of a variable if a denial may show it, and "" otherwise.
+func (m *Machine) PublicVariable(name string) string {
+	if !mayTell(name) {
+		return ""
+	}
+	return m.Getenv(name)
 }
