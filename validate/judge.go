@@ -154,6 +154,9 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 	}
 	for _, text := range texts {
 		j.absolutes(f, text, yield)
+		if j.Windows && startsOnDrive(text) {
+			text = j.below(j.callCtx.Cwd, text)
+		}
 		j.globs(f, "", text, yield)
 	}
 }

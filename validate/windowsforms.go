@@ -6,7 +6,6 @@ import (
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
-	"mcphub/validate/shell"
 )
 
 // mounts are where Cygwin and WSL have the drives of Windows. Git Bash has them at the root.
@@ -15,12 +14,8 @@ var mounts = []string{"", "/", "/cygdrive", "/proc/cygdrive", "/mnt"}
 // windowsForms yields what a text means on Windows if the program that reads it has forms of its own: D:x, which starts from where the
 // program was on that drive, and /c/x of Git Bash, /cygdrive/c/x of Cygwin and /mnt/c/x of WSL.
 func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)) {
-	if platform.IsDrive(text) && !chars.IsDrive(text) {
+	if startsOnDrive(text) {
 		for _, base := range j.bases() {
-			if shell.HasMeta(text) {
-				j.globs(f, "", j.below(base, text), yield)
-				continue
-			}
 			yield(meaning{text: text, path: j.below(base, text), base: base})
 		}
 		return
@@ -31,6 +26,9 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 		}
 	}
 }
+
+// startsOnDrive reports D:x, which starts from a directory of the drive.
+func startsOnDrive(text string) bool { return platform.IsDrive(text) && !chars.IsDrive(text) }
 
 // mounted is the path on a drive of what a shell of Unix has in a directory, "" if it has none.
 func (j *judge) mounted(text string) string {
@@ -48,15 +46,12 @@ func (j *judge) mounted(text string) string {
 // below is where a path leads that a program reads in the directory base.
 func (j *judge) below(base, text string) string {
 	p := j.Platform
-	if p.IsAbs(text) || !j.Windows || text == "" {
-		if p.IsAbs(text) {
-			return text
-		}
-		return p.Join(base, text)
-	}
-	switch drive := j.mounted(text); {
-	case drive != "":
-		return drive
+	switch {
+	case p.IsAbs(text):
+		return text
+	case !j.Windows || text == "":
+	case j.mounted(text) != "":
+		return j.mounted(text)
 	case chars.IsSlash(text[0]) && platform.IsDrive(base):
 		return base[:2] + text
 	case platform.IsDrive(text) && !strings.EqualFold(text[:2], base[:min(2, len(base))]):

@@ -138,7 +138,7 @@ func (d *detector) name(id int32, s string, p slot, member bool) {
 	switch {
 	case v == "." && d.cmd.Role == access.Delete:
 		d.add(Finding{Value: v, How: HowLink, Form: FormName, Member: member, Node: id}, p) // with all that is in it
-	case v == "" || v == "." || chars.Climbs(v):
+	case v == "" || v == "." || chars.Climbs(v) || d.namesNoShare(v):
 	case d.slash(v) >= 0:
 		d.link(id, v, p, member)
 	case len(v) <= 255 && strings.IndexByte(v, 0) < 0:
@@ -156,7 +156,7 @@ func (d *detector) broadly(v string) (how string, ok bool) { return d.look(v, tr
 
 func (d *detector) look(v string, exempt bool) (string, bool) {
 	switch {
-	case v == "":
+	case v == "", d.namesNoShare(v):
 		return "", false
 	case chars.IsHome(v):
 		return HowHome, true
@@ -267,10 +267,8 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 	}
 	d.broadList(id, short, p, member)
 	d.patterns(id, v, p, member)
-	if d.slash(v) >= 0 {
-		if d.onlyRelative(before) && v[0] != '/' {
-			d.link(id, v, p, member)
-		}
+	if d.slash(v) > 0 && d.onlyRelative(before) {
+		d.link(id, v, p, member)
 	}
 }
 
@@ -345,7 +343,7 @@ func (d *detector) parts(id int32, s string, p slot, member bool, separators str
 // link keeps a relative name for the judge, which looks whether a symlink leads it out.
 func (d *detector) link(id int32, s string, p slot, member bool) {
 	v := text.Cleaned(chars.TrimEdges(s))
-	if v != "" && len(v) <= chars.MaxPath && !strings.ContainsAny(v, "\n\r\x00") {
+	if v != "" && len(v) <= chars.MaxPath && !d.namesNoShare(v) && !strings.ContainsAny(v, "\n\r\x00") {
 		d.add(Finding{Value: v, How: HowLink, Form: FormLink, Member: member, Node: id}, p)
 	}
 }

@@ -371,7 +371,7 @@ func (d *detector) word(id int32, w string, at shell.Position, p slot, how strin
 
 // reading keeps one text of a word. It returns false if the text is one URI, a program or a list, and has no parts.
 func (d *detector) reading(id int32, w string, at shell.Position, p slot, how string) bool {
-	if len(w) > MaxRaw {
+	if len(w) > MaxRaw || d.namesNoShare(w) {
 		return true
 	}
 	kind, texts := uri.Read(w)

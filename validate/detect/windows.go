@@ -45,6 +45,15 @@ func (d *detector) escaped(id int32, s string, p slot) {
 	}
 }
 
+// namesNoShare reports a text that begins with two separators and is no path on another machine: an option of Git Bash (cmd //c), or a
+// pattern with an escaped backslash.
+func (d *detector) namesNoShare(v string) bool {
+	if !d.m.Windows || len(v) < 2 || !chars.IsSlash(v[0]) || !chars.IsSlash(v[1]) {
+		return false
+	}
+	return len(v) <= 3 || !chars.IsLetter(v[2]) && !chars.IsDigit(v[2]) && v[2] < 0x80 && strings.IndexByte(`?.[%$_-/\`, v[2]) < 0
+}
+
 // slash is where the first separator of a path stands, -1 if there is none.
 func (d *detector) slash(v string) int {
 	if d.m.Windows {
