@@ -63,7 +63,10 @@ func (d *detector) commands(id int32, s string, p slot) {
 	if d.m.Windows && strings.EqualFold(strings.TrimSpace(s), "cd") {
 		return // it prints the directory that it is in
 	}
-	d.readCommands(id, s, shell.Read(s, d.s.Depth, d.work), p)
+	r := shell.Read(s, d.s.Depth, d.work)
+	if !d.m.Windows || !r.Crude || strings.ContainsAny(s, "\r\n") { // a shell of Unix runs nothing of one line that it cannot read
+		d.readCommands(id, s, r, p)
+	}
 	if d.m.Windows {
 		for _, r := range shell.ReadWindows(s, d.s.Depth, d.work, d.m.PublicVariable) {
 			d.readCommands(id, s, r, p)
@@ -80,9 +83,6 @@ func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 	d.inShell, d.variables = true, shell.VariablesOf(s)
 	for i := range r.Items {
 		item := &r.Items[i]
-		if d.m.Windows && r.Odd && strings.Trim(item.Text, `/\`) == "" {
-			continue // '/' of a script that no shell of Unix reads
-		}
 		prints := !item.Captured && !(item.Filed && r.Reads)
 		switch {
 		case prints:

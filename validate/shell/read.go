@@ -68,6 +68,7 @@ type Reader struct {
 	only  bool // nothing but cd and mkdir has been seen
 	Odd   bool // a command, or cd, may not be what its name says
 	Reads bool // something may run, or take for names, what is in a file
+	Crude bool // the string as a whole fits no grammar
 	roams bool // something may work in a directory that nobody can tell: cd "$x", a program that is told to
 	work  *budget.Budget
 	depth int             // how deep the commands stand in each other
@@ -131,7 +132,7 @@ func (r *Reader) spend(n int) bool {
 
 // crude reads what no grammar fits: every word with its quotes and without them, and every text between quotes.
 func (r *Reader) crude(s string) {
-	r.Odd = true
+	r.Odd, r.Crude = true, r.Crude || r.level == 0
 	last := ""
 	for token := range strings.FieldsFuncSeq(s, chars.IsBlank) {
 		bare := Unquote(token)

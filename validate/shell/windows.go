@@ -196,7 +196,9 @@ func (w *windows) command(words []token) {
 		return
 	}
 	if name == "cd" {
-		list = slices.DeleteFunc(list, func(t token) bool { return strings.HasPrefix(t.text(), "-") && !t.quoted })
+		list = slices.DeleteFunc(list, func(t token) bool {
+			return strings.HasPrefix(t.text(), "-") && !t.quoted || strings.EqualFold(t.text(), "/d") // of cmd
+		})
 		if len(list) == 1 {
 			return // it prints where it is
 		}
