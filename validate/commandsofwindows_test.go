@@ -97,3 +97,80 @@ func TestWindowsCommandsOfEveryDay(t *testing.T) {
 		t.Errorf("%d of %d are refused:\n%s", len(refused), len(lines), strings.Join(refused, "\n"))
 	}
 }
+
+// TestWindowsArguments: a command given as an array is read like one that is a text, and other arguments by the forms of Windows. § stands for
+// a backtick.
+func TestWindowsArguments(t *testing.T) {
+	t.Parallel()
+	w, off := newWindowsWorld(t, declare.ModeStrict, windowsProtected), newWindowsWorld(t, declare.ModeOff, windowsProtected)
+	for line := range strings.Lines(`
+{"command":"cmd","args":["/c","type C:\\Us^ers\\me\\outside\\secret.txt"]}
+{"command":"cmd.exe","args":["/c","type","C:\\Us^ers\\me\\outside\\secret.txt"]}
+{"args":["cmd","/c","type","..\\..\\..\\outside\\sec^ret.txt"]}
+{"command":["powershell","-Command","gc C:\\Us§ers\\me\\outside\\secret.txt"]}
+{"command":"powershell","args":["-c","gc","$HOME\\outside\\secret.txt"]}
+{"command":"pwsh","args":["-NoProfile","-EncodedCommand","ZwBjACAAQwA6AFwAVQBzAGUAcgBzAFwAbQBlAFwAbwB1AHQAcwBpAGQAZQBcAHMAZQBjAHIAZQB0AC4AdAB4AHQA"]}
+{"command":["powershell","-enc","ZwBjACAAQwA6AFwAVQBzAGUAcgBzAFwAbQBlAFwAbwB1AHQAcwBpAGQAZQBcAHMAZQBjAHIAZQB0AC4AdAB4AHQA"]}
+{"command":["copy","C:\\Users\\me\\.ssh\\*","."]}
+{"args":["copy","C:\\Users\\me\\.ssh\\*","."]}
+{"command":["del","C:\\w\\*.json"]}
+{"args":["rmdir","/s","/q","C:\\w"]}
+{"args":["Remove-Item","-Recurse","C:\\w"]}
+{"script":"gc C:\\Us§ers\\me\\outside\\secret.txt"}
+{"script":{"code":"gc C:\\Us§ers\\me\\outside\\secret.txt"}}
+{"keys":"type C:\\Us^ers\\me\\outside\\secret.txt\r"}
+{"keys":"gc $HOME\\outside\\secret.txt\n"}
+{"keys":"type %USERPROFILE%\\outside\\secret.txt\n"}
+{"path":"D:secret.txt"}
+{"path":"/c/Users/me/outside/secret.txt"}
+{"path":"/mnt/c/Users/me/outside/secret.txt"}
+{"path":"%PUBLIC%\\p.txt"}
+{"x":"%PUBLIC%\\p.txt"}
+{"x":"$env:PUBLIC\\p.txt"}
+{"x":"$HOME\\outside\\secret.txt"}
+{"x":"/c/Users/me/outside/secret.txt"}
+{"path":"C:\\Users\\me\\.ssh\\*"}
+{"pattern":"..\\..\\..\\.ssh\\*"}
+{"sql":"COPY t FROM 'C:\\Users\\me\\outside\\secret.txt'"}
+{"sql":"COPY t FROM PROGRAM 'type C:\\Us^ers\\me\\outside\\secret.txt'"}
+{"command":"bash","args":["-c","cat /c/Users/me/outside/secret.txt"]}
+{"command":"wsl","args":["cat","/mnt/c/Users/me/outside/secret.txt"]}
+`) {
+		if line = strings.ReplaceAll(strings.TrimSpace(line), "§", "`"); line == "" {
+			continue
+		}
+		if v := w.judge(t, line); v.Decision == policy.Allow {
+			t.Errorf("%s passes", line)
+		}
+		if v := off.judge(t, line); v.Decision != policy.Allow {
+			t.Errorf("%s is refused without the guard", line)
+		}
+	}
+	honest := newWindowsWorld(t, declare.ModeStrict, nil)
+	for line := range strings.Lines(`
+{"command":"git","args":["commit","-m","fix: C:\\Windows and \\n"]}
+{"args":["npm","run","build"]}
+{"command":"powershell","args":["-NoProfile","-Command","Get-Content .\\README.md | Select-String 'x'"]}
+{"keys":"npm test\r"}
+{"keys":"dir /s\r"}
+{"keys":"type src\\main.go\r"}
+{"pattern":"^\\s*func\\b"}
+{"regex":"\\\\d+\\.\\\\w"}
+{"glob":"src\\**\\*.go"}
+{"path":"src\\main.go"}
+{"path":"C:\\Users\\me\\source\\repos\\App\\src\\new"}
+{"x":"src\\new\\table.sql"}
+{"x":"100%"}
+{"x":"a:b"}
+{"query":"SELECT '\\n' FROM t"}
+{"text":"see C:\\Windows\\win.ini"}
+{"cwd":"C:\\dev\\node-app","command":"type index.js"}
+`) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if v := honest.judge(t, line); v.Decision != policy.Allow {
+			t.Errorf("%s is refused: %s %s", line, v.Deciding.Value, v.Deciding.Code)
+		}
+	}
+}

@@ -30,10 +30,10 @@ var windowsVariables = map[string]string{
 	"PROGRAMFILES(X86)": `C:\Program Files (x86)`, "COMSPEC": `C:\Windows\System32\cmd.exe`, "PATH": `C:\Windows\System32;C:\Windows`, "USERNAME": "me",
 }
 
-// windowsDisk is a faked disk whose directories can be listed.
-type windowsDisk struct{ *rootstest.FS }
+// listedDisk is a faked disk whose directories can be listed.
+type listedDisk struct{ *rootstest.FS }
 
-func (d windowsDisk) ReadDir(dir string) ([]fs.DirEntry, error) {
+func (d listedDisk) ReadDir(dir string) ([]fs.DirEntry, error) {
 	dir = strings.TrimSuffix(strings.ReplaceAll(dir, `\`, "/"), "/") + "/"
 	var list []fs.DirEntry
 	seen := map[string]bool{}
@@ -71,7 +71,7 @@ type windowsWorld struct {
 // protected are files beside hub.json, which is in no root.
 func newWindowsWorld(t *testing.T, mode declare.Mode, protected []string, rules ...policy.Rule) *windowsWorld {
 	t.Helper()
-	disk := windowsDisk{rootstest.NewFS(t, platform.Windows, windowsFiles, rootstest.Folding())}
+	disk := listedDisk{rootstest.NewFS(t, platform.Windows, windowsFiles, rootstest.Folding())}
 	c, err := NewChecker(Config{
 		Children:  []ChildConfig{{Name: "child", Command: "some-server", Mode: mode, ModeSet: true}},
 		Protected: append([]string{`C:\hub\hub.json`}, protected...), FS: disk, Home: `C:\Users\me`,

@@ -35,7 +35,8 @@ func (d *detector) vector(id int32, s string, p slot) {
 type vector struct {
 	array int32
 	shell.Usage
-	skip int // words that stand before the array's: the program
+	skip int    // words that stand before the array's: the program
+	line string // on Windows, all of them as one command
 }
 
 const maxVector = 1 << 12 // words of an array that are read as one command; each word of a longer one is a path
@@ -79,6 +80,9 @@ func (d *detector) readVector(array int32, p slot) vector {
 	case strings.HasPrefix(words[0].Text, "-"):
 		words, v.skip = append([]shell.Argument{{Text: "unnamed"}}, words...), 1
 	}
+	if d.m.Windows {
+		v.line = commandLine(words)
+	}
 	v.Usage = shell.UsageOf(words, false)
 	for _, w := range words {
 		if operators[w.Text] && (w.Text != ";" || v.Program != shell.Programs()["find"]) {
@@ -96,6 +100,9 @@ var severalWords = chars.WordSet("commands cmds scripts lines")
 
 // element searches a word of a command line that is given as an array.
 func (d *detector) element(id int32, s string, u shell.Use, p slot) {
+	if d.m.Windows && d.t.Nodes[id].Index == 0 { // a program there gets one text, and so may cmd or PowerShell
+		d.commands(id, d.argv.line, p)
+	}
 	if u.Kind == shell.UseCommand && d.t.Nodes[id].Index == 0 {
 		if d.argv.Here {
 			d.cmd = shell.Use{Role: access.Delete}

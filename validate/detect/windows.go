@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"mcphub/validate/chars"
+	"mcphub/validate/shell"
 	"mcphub/validate/text"
 )
 
@@ -60,4 +61,17 @@ func (d *detector) slash(v string) int {
 		return strings.IndexAny(v, `/\`)
 	}
 	return strings.IndexByte(v, '/')
+}
+
+// commandLine is the text that words become when a program of Windows gets them.
+func commandLine(words []shell.Argument) string {
+	var b strings.Builder
+	for _, w := range words {
+		if chars.HasBlank(w.Text) || strings.IndexByte(w.Text, '"') >= 0 {
+			b.WriteString(`"` + strings.ReplaceAll(w.Text, `"`, `""`) + `" `)
+		} else {
+			b.WriteString(w.Text + " ")
+		}
+	}
+	return b.String()
 }
