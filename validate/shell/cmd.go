@@ -47,7 +47,7 @@ func (w *windows) cmdLine(s string) {
 			w.finish(i, w.cmdWords)
 			w.between("\n")
 		case c == '"':
-			if first && builtins[w.soFar()] {
+			if first && builtins[strings.TrimLeft(w.soFar(), "@")] {
 				w.end(i)
 			}
 			if !w.line.open {
@@ -85,7 +85,7 @@ func (w *windows) cmdLine(s string) {
 			w.between(s[i : i+1])
 		case c == '<' || c == '>':
 			if handle := w.soFar(); len(handle) == 1 && chars.IsDigit(handle[0]) {
-				w.line.open = false
+				w.line.drop()
 			}
 			w.end(i)
 			w.line.target = c
@@ -96,21 +96,13 @@ func (w *windows) cmdLine(s string) {
 				i, w.line.target = i+2, 0
 			}
 		default:
-			if first && strings.IndexByte(`/\.:+[]`, c) >= 0 && builtins[w.soFar()] {
+			if first && strings.IndexByte(`/\.:+[]`, c) >= 0 && builtins[strings.TrimLeft(w.soFar(), "@")] {
 				w.end(i)
 			}
 			w.put(i, s[i:i+1])
 		}
 	}
 	w.finish(len(s), w.cmdWords)
-}
-
-// soFar is the word that has begun, in lower case.
-func (w *windows) soFar() string {
-	if !w.line.open {
-		return ""
-	}
-	return strings.TrimLeft(strings.ToLower(w.line.now.text()), "@")
 }
 
 // comparisons stand between two texts behind if.
@@ -233,7 +225,9 @@ func (w *windows) hold(name, value string) {
 			return
 		}
 	}
-	if w.spend(len(value)) {
+	if len(w.vars[name]) == maxTexts {
+		w.Fault = "more words than can be judged"
+	} else if w.spend(len(value) + len(w.vars[name])) {
 		w.vars[name] = append(w.vars[name], value)
 	}
 }
@@ -246,7 +240,7 @@ var changing = chars.WordSet("date time random errorlevel cmdextversion")
 
 // cmdVariable is what a variable at the start of s may hold; n is 0 if there is none.
 func (w *windows) cmdVariable(s string) (values []string, n int) {
-	m := cmdName.FindStringSubmatch(s[1:])
+	m := cmdName.FindStringSubmatch(head(s[1:]))
 	if m != nil && m[0][len(m[0])-1] == s[0] && (s[0] == '%' || len(w.valuesOf(m[1])) > 0) {
 		return w.cut(m), 1 + len(m[0])
 	}

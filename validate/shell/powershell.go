@@ -59,20 +59,20 @@ func (w *windows) powershell() {
 		case c == '\'' || c == '"':
 			w.joins(i)
 			i += w.quoted(i) - 1
-		case c == '$' && begins && assigned.MatchString(s[i:]), c == '[' && begins && assigned.MatchString(s[i:]):
-			m := assigned.FindStringSubmatch(s[i:])
+		case c == '$' && begins && assigned.MatchString(head(s[i:])), c == '[' && begins && assigned.MatchString(head(s[i:])):
+			m := assigned.FindStringSubmatch(head(s[i:]))
 			w.set, w.adds = strings.ToLower(m[1]+m[2]), m[3] != ""
 			w.in.captured = true
 			i += len(m[0]) - 1
-		case c == '$' && psName.MatchString(s[i:]):
-			m := psName.FindString(s[i:])
+		case c == '$' && psName.MatchString(head(s[i:])):
+			m := psName.FindString(head(s[i:]))
 			w.joins(i)
 			w.line.start(i)
-			w.line.now.value = w.line.now.value || w.line.now.text() == ""
+			w.line.now.value = w.line.now.value || w.line.isEmpty()
 			w.put(i, w.psValues(m)...)
 			i += len(m) - 1
-		case c == 'f' && begins && loop.MatchString(s[i:]), c == 'F' && begins && loop.MatchString(s[i:]):
-			m := loop.FindStringSubmatch(s[i:])
+		case c == 'f' && begins && loop.MatchString(head(s[i:])), c == 'F' && begins && loop.MatchString(head(s[i:])):
+			m := loop.FindStringSubmatch(head(s[i:]))
 			w.set = strings.ToLower(m[1])
 			i += len(m[0]) - 1
 		case c == ' ' || c == '\t' || c == ',' || c == '\r':
@@ -105,7 +105,7 @@ func (w *windows) powershell() {
 		case strings.IndexByte("(){}", c) >= 0:
 			w.in.captured = true
 			if c == '(' && i > 0 && (s[i-1] == '$' || s[i-1] == '@') && w.line.open && strings.Trim(w.soFar(), "$@") == "" {
-				w.line.open = false
+				w.line.drop()
 			}
 			set := w.set
 			if w.finish(i, w.psWords); c == '(' && set != "" {
@@ -119,7 +119,7 @@ func (w *windows) powershell() {
 			w.end(i + 1)
 		case c == '>':
 			if handle := w.soFar(); handle == "*" || len(handle) == 1 && chars.IsDigit(handle[0]) {
-				w.line.open = false
+				w.line.drop()
 			}
 			w.end(i)
 			w.line.target = c
@@ -186,11 +186,11 @@ func (w *windows) expandable(i, k int) int {
 		}
 		return 1
 	}
-	if m := psName.FindString(s); m != "" {
+	if m := psName.FindString(head(s)); m != "" {
 		w.put(i, w.psValues(m)...)
 		return len(m) - 1
 	}
-	if n := substitutionLength(s); n > 0 {
+	if n := substitutionLength(s); n > 0 && w.spend(n) {
 		inner := s[2 : n-1]
 		w.nested(inPowerShell, inner)
 		if lone.MatchString(inner) {
@@ -204,13 +204,16 @@ func (w *windows) expandable(i, k int) int {
 	return 0
 }
 
+// maxSubstitution is the length of the longest $(...) in a text that is read.
+const maxSubstitution = 1 << 12
+
 // substitutionLength is that of $(...) at the start of s, 0 if there is none.
 func substitutionLength(s string) int {
 	if !strings.HasPrefix(s, "$(") {
 		return 0
 	}
 	depth := 0
-	for i := 1; i < len(s); i++ {
+	for i := 1; i < min(len(s), maxSubstitution); i++ {
 		switch s[i] {
 		case '(':
 			depth++
@@ -312,6 +315,9 @@ func (w *windows) gain(name, value string) {
 	w.hold(name, value)
 }
 
+// maxFormatted is how many values of -f are written into its text.
+const maxFormatted = 16
+
 // joined keeps the texts that operators make of words, and gives them to the variable that they are assigned to.
 func (w *windows) joined(words []token, set string) {
 	keep := func(texts []string) {
@@ -355,7 +361,7 @@ func (w *windows) joined(words []token, set string) {
 				break
 			}
 			text := words[i-1].text()
-			for k, t := range words[i+1:] {
+			for k, t := range words[i+1 : min(len(words), i+1+maxFormatted)] {
 				text = strings.ReplaceAll(text, "{"+strconv.Itoa(k)+"}", t.text())
 			}
 			keep([]string{text})

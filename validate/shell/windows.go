@@ -73,9 +73,10 @@ type line struct {
 	targets []token // of redirections
 	reads   []bool  // whether each of them is read from
 	now     token
-	open    bool // a word has begun
-	target  byte // the sign before the word: <, >, or 0
-	runs    bool // what follows is run, also if it is a value: & 'x'
+	open    bool   // a word has begun
+	rest    []byte // what is to be added to every text of the word
+	target  byte   // the sign before the word: <, >, or 0
+	runs    bool   // what follows is run, also if it is a value: & 'x'
 }
 
 // begin begins a word at i, unless one has begun.
@@ -85,19 +86,23 @@ func (l *line) start(i int) {
 	}
 }
 
-// maxTexts is how many texts one word may become.
-const maxTexts = 64
+const (
+	maxTexts  = maxExpanded // texts that one word may become, and that a variable may hold
+	maxInside = 256         // bytes in which a variable, or what assigns one, has to end
+)
+
+// head is the beginning of a text in which a variable ends, or none begins.
+func head(s string) string { return s[:min(len(s), maxInside)] }
 
 // put adds a text to the word, or each of several.
 func (w *windows) put(i int, values ...string) {
 	w.line.start(i)
-	now := &w.line.now
 	if len(values) == 1 {
-		for k := range now.texts {
-			now.texts[k] += values[0]
-		}
+		w.line.rest = append(w.line.rest, values[0]...)
 		return
 	}
+	w.flush()
+	now := &w.line.now
 	var list []string
 	for _, begin := range now.texts {
 		for _, value := range values {
@@ -113,12 +118,43 @@ func (w *windows) put(i int, values ...string) {
 	now.texts = list
 }
 
+// flush adds what is to be added to every text of the word.
+func (w *windows) flush() {
+	l := &w.line
+	if len(l.rest) == 0 || !w.spend(len(l.now.texts)*len(l.rest)) {
+		return
+	}
+	for k := range l.now.texts {
+		l.now.texts[k] += string(l.rest)
+	}
+	l.rest = l.rest[:0]
+}
+
+// maxSoFar is the length of the longest word that is looked at before it ends.
+const maxSoFar = 64
+
+// soFar is the word that has begun, in lower case; "" if it is long.
+func (w *windows) soFar() string {
+	l := &w.line
+	if !l.open || len(l.now.text())+len(l.rest) > maxSoFar {
+		return ""
+	}
+	return strings.ToLower(l.now.text() + string(l.rest))
+}
+
+// isEmpty reports a word that has begun and holds nothing so far.
+func (l *line) isEmpty() bool { return l.open && l.now.text() == "" && len(l.rest) == 0 }
+
+// drop takes back the word that has begun.
+func (l *line) drop() { l.open, l.rest = false, l.rest[:0] }
+
 // end ends the word before i.
 func (w *windows) end(i int) {
 	l := &w.line
 	if !l.open {
 		return
 	}
+	w.flush()
 	l.now.end, l.open = i, false
 	if l.target == 0 {
 		l.words = append(l.words, l.now)
