@@ -11,9 +11,12 @@ import (
 // mounts are where Cygwin and WSL have the drives of Windows. Git Bash has them at the root.
 var mounts = []string{"", "/", "/cygdrive", "/proc/cygdrive", "/mnt"}
 
-// windowsForms yields what a text means on Windows if the program that reads it has forms of its own: D:x, which starts from where the
-// program was on that drive, and /c/x of Git Bash, /cygdrive/c/x of Cygwin and /mnt/c/x of WSL.
+// windowsForms yields what a text means on Windows beside the path that it looks like: D:x, which starts from where the program was on that
+// drive, /c/x of Git Bash, /cygdrive/c/x of Cygwin and /mnt/c/x of WSL, and names that end in dots or blanks, which Windows takes off.
 func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)) {
+	if bare := withoutTrailing(text); bare != text && f.Conditional() { // any other finding is refused as it stands
+		j.absolutes(f, bare, yield)
+	}
 	if startsOnDrive(text) {
 		for _, base := range j.bases() {
 			yield(meaning{text: text, path: j.below(base, text), base: base})
@@ -25,6 +28,21 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 			j.absolute(meaning{text: text, path: drive}, yield)
 		}
 	}
+}
+
+// withoutTrailing takes the dots and blanks off the end of each name.
+func withoutTrailing(text string) string {
+	var b strings.Builder
+	for begin := 0; begin <= len(text); {
+		end := begin + strings.IndexAny(text[begin:]+"/", `/\`)
+		name := text[begin:end]
+		if bare := strings.TrimRight(name, " ."); bare != "" {
+			name = bare
+		}
+		b.WriteString(name + text[end:min(end+1, len(text))])
+		begin = end + 1
+	}
+	return b.String()
 }
 
 // startsOnDrive reports D:x, which starts from a directory of the drive.

@@ -5,8 +5,10 @@
 // went before it ([Course]). A string that the grammar refuses is split at blanks and quotes, and each word gets the
 // strictest reading. The stack that the parser may need is bounded before it runs.
 //
-// What programs make of their words is a table: programs.txt. A word that the table does not know is a path. The table is
-// believed only if the command is certain to be what its name says, every option in it is known, and nothing in the string
+// [ReadWindows] reads the string as cmd and as PowerShell do, by grammars of its own that fail at nothing, and returns the same kind of items.
+//
+// What programs make of their words is a table: programs.txt, and programs_windows.txt for the commands of the shells of
+// Windows. A word that the table does not know is a path. The table is believed only if the command is certain to be what its name says, every option in it is known, and nothing in the string
 // runs or reads its output. [UsageOf] reads an array of words by the same table.
 //
 // The files pattern.go and variables.go say what a shell, and a glob library, makes of braces, classes and variables.

@@ -214,16 +214,17 @@ func (w *windows) paths(words []token) {
 // command reads the words of a simple command. The first is the name of a program. To cmd a word that begins with a slash is an option,
 // which takes the place of no operand.
 func (w *windows) command(words []token) {
+	name := w.nameOf(words[0].text())
+	goes := name == "cd" || name == "pushd" // to where a slash leads
 	var list, slashes []token
 	for i, t := range words {
-		if i > 0 && w.dialect == inCmd && strings.HasPrefix(t.text(), "/") {
+		if i > 0 && w.dialect == inCmd && strings.HasPrefix(t.text(), "/") && (!goes || strings.EqualFold(t.text(), "/d")) {
 			slashes = append(slashes, t)
 		} else {
 			list = append(list, t)
 		}
 	}
 	w.paths(slashes)
-	name := w.nameOf(list[0].text())
 	if name == "cd" && w.dialect == inCmd && len(list) > 2 { // a name with blanks
 		to := strings.Trim(w.rest(list[1:]), `"`)
 		w.where.move(chars.ToSlash(to), SureNot)
@@ -245,23 +246,23 @@ func (w *windows) command(words []token) {
 		switch {
 		case i == 0:
 			line[i].as = name
-		case name == "cd", name == "pushd":
+		case goes:
 			line[i].as = chars.ToSlash(t.text())
 		case w.dialect == inPowerShell && strings.HasPrefix(t.text(), "-") && !t.quoted:
 			line[i].as = strings.ToLower(t.text())
 		}
 	}
 	w.simple(line, false, false, w.in)
-	switch name {
-	case "cd", "pushd":
+	switch {
+	case goes:
 		for _, t := range list[1:] {
 			for _, text := range t.texts[1:] {
 				w.where.move(chars.ToSlash(text), SureNot)
 			}
 		}
-	case "cmd":
+	case name == "cmd":
 		w.runsCmd(words)
-	case "powershell", "pwsh":
+	case name == "powershell", name == "pwsh":
 		w.runsPowerShell(words)
 	}
 }
