@@ -19,7 +19,11 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 	}
 	if startsOnDrive(text) {
 		for _, base := range j.bases() {
-			yield(meaning{text: text, path: j.below(base, text), base: base})
+			at := j.below(base, text)
+			if _, err := j.machine.FS.Lstat(j.machine.Platform.Clean(at)); err != nil && len(text) == 2 && f.Conditional() {
+				continue // it is mostly the name of a member: {"a": 1}
+			}
+			yield(meaning{text: text, path: at, base: base})
 		}
 		return
 	}
