@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"mcphub/internal/bounds"
 	"mcphub/internal/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -72,7 +72,7 @@ func newCmdWorld(t *testing.T) *cmdWorld {
 // run runs a command as servers do, and returns what it prints.
 func (w *cmdWorld) run(t *testing.T, command string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a program that waits for a person
+	ctx, cancel := context.WithTimeout(t.Context(), bounds.Patience) // a program that waits for a person
 	defer cancel()
 	c := exec.CommandContext(ctx, os.Getenv("COMSPEC"))
 	c.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd.exe /d /s /c "` + command + `"`}
@@ -175,7 +175,7 @@ func (w writer) command(bases []string, file string) string {
 	}
 	command := w.pick(ways...)
 	if w.IntN(3) == 0 {
-		command = w.pick("echo x", "cd src && cd ..", "ver", "set X=1", "if exist zz echo z") + w.pick("&", " & ", "&&", " && ") + command
+		command = w.pick("echo x", "ver", "set X=1", "if exist zz echo z") + w.pick("&", " & ", "&&", " && ") + command
 	}
 	return command
 }

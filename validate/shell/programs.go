@@ -95,7 +95,10 @@ type Program struct {
 }
 
 // Programs are the entries by name, "git+commit" for a subcommand. They are read when the first command is.
-var Programs = sync.OnceValue(func() map[string]*Program { return readPrograms(programsText + windowsText) })
+var Programs = sync.OnceValue(func() map[string]*Program { return readPrograms(programsText) })
+
+// windowsPrograms are the entries of windowsText.
+var windowsPrograms = sync.OnceValue(func() map[string]*Program { return readPrograms(windowsText) })
 
 func readPrograms(text string) map[string]*Program {
 	table := make(map[string]*Program)
@@ -199,6 +202,11 @@ func programNamed(word string) (name string, p *Program) {
 			p = unknown
 		}
 		return "", p
+	}
+	if strings.IndexByte(word, ':') > 0 {
+		if p = windowsPrograms()[word]; p != nil {
+			return word, p
+		}
 	}
 	name = BaseName(word)
 	if p = Programs()[name]; p == nil {

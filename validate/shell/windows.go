@@ -284,7 +284,7 @@ func (w *windows) nameOf(text string) string {
 	case "pushd", "push-location":
 		return "pushd"
 	}
-	if own := string(w.dialect) + base; Programs()[own] != nil {
+	if own := string(w.dialect) + base; windowsPrograms()[own] != nil {
 		return own
 	}
 	return base
