@@ -38,7 +38,7 @@ func (j *judge) globWord(f *detect.Finding, yield func(meaning)) {
 			for _, base := range append(slices.Clip(j.bases()), j.moved(f)...) {
 				whole := chars.ToSlash(j.below(base, text))
 				fixed := shell.FixedPrefix(whole)
-				j.matches(f, j.Platform.FromSlash(fixed), whole[len(fixed):], yield)
+				j.matches(f, j.Platform.Clean(fixed), whole[len(fixed):], yield)
 			}
 			continue
 		}

@@ -20,7 +20,7 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 	if startsOnDrive(text) {
 		for _, base := range j.bases() {
 			at := j.below(base, text)
-			if _, err := j.machine.FS.Lstat(j.machine.Platform.Clean(at)); err != nil && len(text) == 2 && f.Conditional() {
+			if _, err := j.FS.Lstat(j.Platform.Clean(at)); err != nil && len(text) == 2 && f.Conditional() {
 				continue // it is mostly the name of a member: {"a": 1}
 			}
 			yield(meaning{text: text, path: at, base: base})
