@@ -75,7 +75,7 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 		j.noteHintedDir(f, m.path)
 		return guarded || f.Role == access.Delete && f.Operand
 	}
-	return guarded || info.Mode()&fs.ModeSymlink != 0 || f.Operand && j.strays(m.base) || machine.HasOtherNames(info)
+	return guarded || j.Platform.IsLink(info.Mode()) || f.Operand && j.strays(m.base) || machine.HasOtherNames(info)
 }
 
 // guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
@@ -104,7 +104,7 @@ func (j *judge) strays(base string) bool {
 // isLink reports a name that is a symlink itself.
 func (j *judge) isLink(p string) bool {
 	info, err := j.FS.Lstat(p)
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+	return err == nil && j.Platform.IsLink(info.Mode())
 }
 
 // leavesByLink reports that a relative name leaves the directory it starts from through a symlink, unless it ends at an

@@ -128,7 +128,7 @@ func (g *globber) walk(dir string, parts []string, linked bool) bool {
 		} else if ok, _ := path.Match(pattern, e.Name()); !ok {
 			continue
 		}
-		link, at := e.Type()&fs.ModeSymlink != 0, g.Platform.Join(dir, e.Name())
+		link, at := g.Platform.IsLink(e.Type()), g.Platform.Join(dir, e.Name())
 		if len(parts) > 1 && !link && !e.IsDir() || len(parts) == 1 && !link && !linked && !g.guarded(at) {
 			continue
 		}

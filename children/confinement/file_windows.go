@@ -1,15 +1,20 @@
 package confinement
 
 import (
-	"errors"
 	"io/fs"
 	"os"
+
+	"mcphub/rootsmgr/guard"
 )
 
-// isProgram reports whether path is a regular file.
+// isProgram reports whether path is a regular file, or a name that Windows runs a program of its store by. Such a name is
+// a reparse point that opens nothing: only what starts a process follows it.
 func isProgram(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && !errors.Is(err, os.ErrNotExist) && fi.Mode().IsRegular()
+	if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+		return true
+	}
+	mode, err := guard.OS{}.Mode(path)
+	return err == nil && mode.IsRegular()
 }
 
 // isOwn is false: nothing is confined here, so nobody needs to know.

@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
@@ -19,6 +21,35 @@ func (OS) Readable(path string) error {
 // TrueCase spells an existing path as the volume stores it, short names
 // expanded.
 func (OS) TrueCase(path string) (string, error) { return filepath.EvalSymlinks(path) }
+
+// Mode is the type of name. A reparse point that stands for another name is a link, or irregular if
+// its target cannot be read. Any other one is the file or the directory that it shows, such as a
+// file of OneDrive.
+func (OS) Mode(name string) (fs.FileMode, error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return 0, err
+	}
+	if info.Mode()&fs.ModeIrregular == 0 {
+		return info.Mode(), nil
+	}
+	path, err := windows.UTF16PtrFromString(name)
+	if err != nil {
+		return 0, err
+	}
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	h, err := windows.CreateFile(path, windows.FILE_READ_ATTRIBUTES, share, nil, windows.OPEN_EXISTING,
+		windows.FILE_FLAG_BACKUP_SEMANTICS|windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
+	if err != nil {
+		return 0, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer windows.CloseHandle(h)
+	var tag struct{ attributes, reparse uint32 } // FILE_ATTRIBUTE_TAG_INFO
+	if err := windows.GetFileInformationByHandleEx(h, windows.FileAttributeTagInfo, (*byte)(unsafe.Pointer(&tag)), uint32(unsafe.Sizeof(tag))); err != nil {
+		return 0, &fs.PathError{Op: "look at", Path: name, Err: err}
+	}
+	return modeOf(tag.attributes, tag.reparse), nil
+}
 
 // errTooLong is the error for a path over the system's limit.
 const errTooLong = windows.ERROR_FILENAME_EXCED_RANGE

@@ -145,3 +145,21 @@ func TestGuardWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardCloud: a directory whose files another program fetches is a directory.
+func TestGuardCloud(t *testing.T) {
+	t.Parallel()
+	f := rootstest.NewFS(t, platform.Windows, []string{"C:/cloud/proj/src/f", "C:/proj/cloud/f"}, rootstest.Folding())
+	f.Cloud(`C:\cloud`)
+	f.Cloud(`C:\cloud\proj`)
+	f.Cloud(`C:\proj\cloud`)
+	g := guardOf(t, f, `C:\cloud\proj`, `C:\proj`)
+	for _, path := range []string{`C:\cloud\proj\src\f`, `C:\proj\cloud\f`, `C:\proj\cloud\new`} {
+		if place, err := g.Check(path); err != nil || place.Path != path {
+			t.Errorf("%s: %v, %v", path, place.Path, err)
+		}
+	}
+	if _, err := g.Check(`C:\cloud\x`); err == nil {
+		t.Error("what lies beside the root is inside")
+	}
+}

@@ -240,9 +240,9 @@ func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
 	default:
 		return "", refusalOf(next, err)
 	}
-	// Windows reports junctions as irregular, and other reparse points too: one
-	// that cannot be read as a link is refused below.
-	link := mode&fs.ModeSymlink != 0 || d.Platform == platform.Windows && mode&fs.ModeIrregular != 0
+	// On Windows a junction may be reported as irregular. What cannot be read as a link is refused
+	// below. A directory is none, whatever else it is.
+	link := d.Platform.IsLink(mode)
 	if !link {
 		t.path, t.mode = next, mode
 		return "", nil

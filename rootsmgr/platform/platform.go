@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"io/fs"
 	"path"
 	"runtime"
 	"strings"
@@ -306,6 +307,12 @@ func magicProc(rest string) bool {
 func first(s string) string {
 	name, _, _ := strings.Cut(s, "/")
 	return name
+}
+
+// IsLink reports the type of a name that stands for another one. On Windows a junction, and what
+// nobody knows how to follow, are irregular.
+func (p Platform) IsLink(mode fs.FileMode) bool {
+	return mode&fs.ModeSymlink != 0 || p == Windows && mode&(fs.ModeIrregular|fs.ModeDir) == fs.ModeIrregular
 }
 
 // Below reports whether a clean path is dir or lies below it.

@@ -215,6 +215,16 @@ func (f *FS) Junction(name string) {
 	n.mode = fs.ModeIrregular
 }
 
+// Cloud turns the directory at name into what Windows reports for one whose files
+// another program fetches.
+func (f *FS) Cloud(name string) {
+	n, err := f.look("cloud", name)
+	if err != nil {
+		panic(err)
+	}
+	n.mode |= fs.ModeIrregular
+}
+
 type info struct{ *node }
 
 func (i info) Name() string       { return i.name }

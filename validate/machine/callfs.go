@@ -85,7 +85,7 @@ func (c *callFS) keep(name string, was entry) {
 
 // Mode is Lstat without the allocation.
 func (c *callFS) Mode(name string) (fs.FileMode, error) {
-	if was, ok := c.seen[name]; ok {
+	if was, ok := c.seen[name]; ok && was.mode&fs.ModeIrregular == 0 { // which kind of reparse point that is, Lstat does not tell
 		return was.mode, was.err
 	}
 	moder, ok := c.fs.(guard.Moder)

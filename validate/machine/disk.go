@@ -279,7 +279,7 @@ func (m *Machine) CheckOwnDir(dir string) error {
 		return errors.New("it does not exist")
 	case err != nil:
 		return fmt.Errorf("it cannot be looked at: %w", err)
-	case info.Mode()&fs.ModeSymlink != 0:
+	case m.Platform.IsLink(info.Mode()):
 		return errors.New("it is a symbolic link")
 	case !info.IsDir():
 		return errors.New("it is not a directory")
