@@ -91,6 +91,9 @@ func (s *Snapshot) appeared(path string) bool {
 		if told, ok := s.skippedAt(at); ok && told == at {
 			return false // it is there, and no root for another reason
 		}
+		if !e.MayLook(at) {
+			return false
+		}
 		if mode, err := e.Mode(at); err != nil || mode.IsRegular() {
 			return false
 		}

@@ -203,6 +203,10 @@ func (b *builder) look(entry Entry) {
 		}
 		raw = path
 	}
+	if share, remote := b.disk.Platform.Remote(raw); remote && b.top != nil && !b.top.Guard().NamesShare(share) {
+		b.skip(Skipped{Raw: entry.URI, Name: entry.Name, Reason: reasonAbove})
+		return // the operator's directories are on no such host
+	}
 	f, err := b.disk.Canonical(raw)
 	if errors.Is(err, guard.ErrMissing) {
 		b.late.miss(b.disk.Platform, raw, f)

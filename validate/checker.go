@@ -129,7 +129,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 		dir, hint := policy.AbsoluteDir(&c.m, p)
 		text := " is no absolute path"
 		if hint == "" && strings.ContainsAny(p, "*?") {
-			if _, err := c.m.FS.Lstat(c.m.Platform.Clean(dir)); err != nil {
+			if _, err := c.m.Look(c.m.Platform.Clean(dir)); err != nil {
 				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
 			}
 		}
@@ -275,6 +275,9 @@ func (c *Checker) Judge(s *Scan, w CallContext, v rootsmgr.View) *Verdict {
 		j.container = s.tool.child.container
 	}
 	j.Machine = j.disk.Open(&c.m, j.work, w.NoWait)
+	if j.Windows {
+		j.disk.SetShares(v.Snapshot.Guard().NamesShare)
+	}
 	cwd := w.Cwd
 	if j.container != nil {
 		cwd = j.container.Workdir

@@ -20,6 +20,8 @@ func (j *judge) countsOutside(f *detect.Finding, m meaning, place *guard.Place, 
 		switch stuck.Cause {
 		case platform.CauseMagic, platform.CausePermission, platform.CauseNUL, platform.CauseDevice, platform.CauseIO:
 			return !f.Relative() || stuck.Cause == platform.CauseMagic
+		case platform.CauseHost:
+			return true // nobody looks there to see whether anything can be opened
 		}
 		return false // nothing can be opened there
 	}

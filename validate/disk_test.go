@@ -88,7 +88,7 @@ func TestWindowsForms(t *testing.T) {
 	}
 	for args, code := range map[string]string{
 		`{"x":"C:\\Windows\\x"}`:         CodeRootsFailed, // resolved, and no root contains it
-		`{"x":"\\\\host\\share\\x"}`:     CodeRootsFailed,
+		`{"x":"\\\\host\\share\\x"}`:     CodeForeignHost,
 		`{"x":"\\\\?\\C:\\x"}`:           CodeMagic,
 		`{"path":"C:\\p\\a.txt:stream"}`: CodeUnresolvable,
 		`{"x":"file:///C:/Windows"}`:     CodeRootsFailed,

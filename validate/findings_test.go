@@ -65,7 +65,7 @@ var codes = []codeInfo{
 	{CodeMagic, "unresolvable", "The path means something else in the child than in the hub (/proc/self, /dev/fd), or names a device.", `{"path": "/proc/self/root/etc/passwd"}`, "Use the plain path."},
 	{CodeNUL, "unresolvable", "The path holds a NUL character.", `{"path": "a\u0000b"}`, "Leave the character out."},
 	{CodeBadURI, "unresolvable", "A file URI that programs read differently or not at all. Or the server takes only plain paths, and the URI does not certainly mean one.", `file:///a%zz`, "Send a plain path, or a well-formed file:/// URI."},
-	{CodeForeignHost, "unresolvable", "A file URI that names another host.", `file://server/share/x`, "Write file:/// with three slashes for a local file."},
+	{CodeForeignHost, "unresolvable", "A file URI that names another host. On Windows also a path on another machine that no root names, or a link to one. The hub does not look there.", `file://server/share/x`, "Write file:/// with three slashes for a local file. Make a directory of that share a root."},
 	{CodeForeignForm, "unresolvable", "A path in the form of another system, such as a drive or a network share on Linux.", `{"path": "C:\\Users\\me"} on Linux`, "Use a path of this machine."},
 	{CodeGlob, "unresolvable", "A component after a wildcard can be \"..\", or a pattern has too many alternatives to judge.", `src/*/../../../etc/*`, "Write the pattern without \"..\" after the first wildcard."},
 	{CodeNoBase, "unresolvable", "The path is relative, and nothing says which directory it starts from.", `{"path": "a.txt"} to a server on another host`, "Send an absolute path, or set cwd for the server in hub.json."},

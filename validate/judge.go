@@ -360,6 +360,8 @@ func (j *judge) resolve(p string) (guard.Place, error) {
 func codeOf(err error) string {
 	if stuck, ok := errors.AsType[*guard.UnresolvableError](err); ok {
 		switch stuck.Cause {
+		case platform.CauseHost:
+			return CodeForeignHost
 		case platform.CauseNUL:
 			return CodeNUL
 		case platform.CausePermission:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mcphub/rootsmgr/guard"
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -68,9 +69,36 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		yield(noPath(text, CodeForeignForm, "a Windows path, which no root on this machine contains"))
 	case j.Platform.IsAbs(text):
 		j.absolute(meaning{text: text, path: text}, yield)
-	case j.Windows && chars.IsSlash(text[0]) && len(j.callCtx.Cwd) > 1 && chars.IsLetter(j.callCtx.Cwd[0]):
-		yield(meaning{text: text, path: j.callCtx.Cwd[:2] + text})
+	case j.Windows && chars.IsSlash(text[0]):
+		j.fromVolume(f, text, yield)
 	default:
+		j.relative(f, text, yield)
+	}
+}
+
+// fromVolume yields what a text with a separator at its beginning means on Windows: a path on the volume that the child works on.
+func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) {
+	p := j.Platform
+	if _, remote := p.Remote(text); remote || j.container != nil {
+		j.absolute(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
+		return
+	}
+	isOption := f.Form == detect.FormWord && len(text) == 2 && f.Role != access.Delete // as in cmd /c
+	if drive := p.FromMSYS(chars.ToSlash(text)); p.IsAbs(drive) && !isOption {
+		yield(meaning{text: text, path: drive})
+	}
+	bases := j.bases()
+	if j.callCtx.Cwd != "" {
+		bases = []string{j.callCtx.Cwd}
+	}
+	some := false
+	for _, base := range bases {
+		if n := p.RootLen(p.FromSlash(base)); n > 0 {
+			some = true
+			yield(meaning{text: text, path: p.Join(p.Clean(base[:n]), strings.TrimLeft(text, `/\`))})
+		}
+	}
+	if !some {
 		j.relative(f, text, yield)
 	}
 }

@@ -188,6 +188,9 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		if err != nil {
 			return "", "", fmt.Errorf("cwd: %w", err)
 		}
+		if onForeignHost(dir, roots, h) {
+			return "", "", fmt.Errorf("cwd: %s is on a host that no root names", dir)
+		}
 		if !filepath.IsAbs(dir) {
 			return "", "", fmt.Errorf("cwd: %q is not an absolute path", dir)
 		}
@@ -217,6 +220,11 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		return h.Home(), "", nil
 	}
 	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
+}
+
+// onForeignHost reports a path on another machine that no root names.
+func onForeignHost(path string, roots []guard.Root, h Machine) bool {
+	return h.System() == "windows" && guard.IsForeign(path, roots)
 }
 
 func firstPath(roots []guard.Root) string {
@@ -326,6 +334,8 @@ func findProgram(prog program.Program, env *program.Environment, dir string, h M
 		return "", errors.New("no command: set \"command\"")
 	case strings.ContainsRune(c, 0):
 		return "", errors.New("command: NUL cannot be part of a path")
+	case onForeignHost(c, nil, h):
+		return "", fmt.Errorf("command %q is on another machine: copy the program to this one", c)
 	case filepath.IsAbs(c):
 		if found := withExtensions(c, env, h); found != "" {
 			return found, nil

@@ -55,7 +55,7 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 // area is Canonical for a directory that need not exist or be readable.
 func (d *Disk) area(raw string) (Area, error) {
 	p := d.Platform
-	f, err := d.Canonical(raw)
+	f, err := d.canonical(raw)
 	closed := ""
 	look, asks := d.FS.(Provenance)
 	if asks && f.Path != "" {
@@ -71,7 +71,7 @@ func (d *Disk) area(raw string) (Area, error) {
 	place, why := d.resolve(slashed)
 	var stuck *UnresolvableError
 	switch {
-	case errors.As(why, &stuck) && stuck.Cause == platform.CausePermission && !platform.HasControl(slashed):
+	case errors.As(why, &stuck) && (stuck.Cause == platform.CausePermission || stuck.Cause == platform.CauseHost) && !platform.HasControl(slashed):
 		clean := p.Clean(slashed)
 		return Area{Given: clean, Path: clean}, nil
 	case why != nil, platform.HasControl(slashed), platform.HasControl(place.Path), place.Readings.Cleaned != place.Readings.Physical:

@@ -32,8 +32,16 @@ var (
 
 // Canonical looks at a directory or file that is to be a root. The error says why
 // it cannot be one. If nothing exists there, the error is ErrMissing, and RootCandidate
-// says where it would be.
+// says where it would be. A root that is on another machine names that machine, but a link on the
+// way to it does not.
 func (d *Disk) Canonical(raw string) (RootCandidate, error) {
+	named := *d
+	named.name(d.Platform.FromMSYS(raw))
+	return named.canonical(raw)
+}
+
+// canonical is Canonical for a directory that names no machine.
+func (d *Disk) canonical(raw string) (RootCandidate, error) {
 	p := d.Platform
 	raw = p.FromSlash(p.FromMSYS(raw))
 	if platform.HasControl(raw) {

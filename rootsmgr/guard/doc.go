@@ -24,6 +24,10 @@
 // another process (/proc/self, /dev/fd). On Windows also device paths, alternate data
 // streams, reserved names, and names that end in a dot or a blank.
 //
+// On Windows no look leaves this machine, except to a share that a root names. A path or a link to
+// another share is refused as text. Of reparse points only those that stand for another name are
+// links; any other one is the file or the directory that it shows.
+//
 // # What is not promised
 //
 // A Guard checks before a call is dispatched; the child opens the path later. So it cannot

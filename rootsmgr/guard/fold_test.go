@@ -104,7 +104,7 @@ func TestGuardWindows(t *testing.T) {
 		`C:\proj\src\..\..\secret\s`:  platform.CauseNone,
 		`C:/proj/src/../../secret/s`:  platform.CauseNone,
 		`\\server\share\q\s`:          platform.CauseNone,
-		`\\server\other\p\f`:          platform.CauseNone,
+		`\\server\other\p\f`:          platform.CauseHost,
 		`\\server\share\p\..\q\s`:     platform.CauseNone,
 		`C:\proj\cloud`:               platform.CauseLink,
 		`C:\proj\dev`:                 platform.CauseLink,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"mcphub/rootsmgr/platform"
 )
@@ -46,6 +47,9 @@ type (
 	SameFiler interface {
 		SameFile(a, b fs.FileInfo) bool
 	}
+	// A Namer says whether a root names a share, in the spelling of [platform.Platform.Remote]. Without
+	// it only the roots of a Guard do.
+	Namer      interface{ NamesShare(share string) bool }
 	homer      interface{ Home() string }
 	platformer interface{ Platform() platform.Platform }
 )
@@ -100,7 +104,9 @@ type Disk struct {
 	wholer   Wholer
 	magician Magician
 	same     SameFiler
-	links    *[]Link // where set, every symlink that is followed is noted here
+	namer    Namer
+	shares   []string // of other machines that roots name; a look at any other is refused
+	links    *[]Link  // where set, every symlink that is followed is noted here
 }
 
 // NewDisk looks up the optional interfaces of an FS. nil is an empty FS.
@@ -113,7 +119,45 @@ func NewDisk(fsys FS) Disk {
 	d.wholer, _ = fsys.(Wholer)
 	d.magician, _ = fsys.(Magician)
 	d.same, _ = fsys.(SameFiler)
+	d.namer, _ = fsys.(Namer)
 	return d
+}
+
+// isForeign reports a path on another machine that no root names. Merely looking at it would show
+// that machine who this user is, so it is refused as text.
+func (d *Disk) isForeign(path string) bool {
+	share, remote := d.Platform.Remote(path)
+	return remote && (share == "" || !slices.Contains(d.shares, share) && (d.namer == nil || !d.namer.NamesShare(share)))
+}
+
+// IsForeign reports a path of Windows on another machine that none of the roots names.
+func IsForeign(path string, roots []Root) bool {
+	d := Disk{Platform: platform.Windows}
+	for i := range roots {
+		d.name(roots[i].Path)
+	}
+	return d.isForeign(path)
+}
+
+// MayLook reports whether a look at path stays on this machine and on shares that roots name. The
+// directories above path are followed, since a link among them may lead elsewhere.
+func (d *Disk) MayLook(path string) bool {
+	if d.Platform != platform.Windows {
+		return true
+	}
+	clean := d.Platform.Clean(path)
+	if d.Platform.RootLen(clean) == 0 || d.isForeign(clean) {
+		return false
+	}
+	_, why := d.walk(d.Platform.Parent(clean))
+	return why == nil
+}
+
+// name makes d look at the share that the path of a root is on.
+func (d *Disk) name(root string) {
+	if share, _ := d.Platform.Remote(root); share != "" && !slices.Contains(d.shares, share) {
+		d.shares = append(slices.Clip(d.shares), share)
+	}
 }
 
 // PlatformOf is the platform whose rules an FS follows.

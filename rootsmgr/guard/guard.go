@@ -16,8 +16,17 @@ func New(d Disk, x *Index) *Guard {
 	g := &Guard{disk: d}
 	if x != nil {
 		g.sets = []*Index{x}
+		for i := range x.Roots {
+			g.disk.name(x.Roots[i].Path)
+			g.disk.name(x.Roots[i].Given)
+		}
 	}
 	return g
+}
+
+// NamesShare reports whether one of the roots names a share of another machine.
+func (g *Guard) NamesShare(share string) bool {
+	return g != nil && slices.Contains(g.disk.shares, share)
 }
 
 // Disk is the file system that g looks at. It has no FS where g is zero.
@@ -122,6 +131,7 @@ func Union(guards ...*Guard) *Guard {
 			u.disk = g.disk
 		}
 		u.sets = append(u.sets, g.sets...)
+		u.disk.shares = append(slices.Clip(u.disk.shares), g.disk.shares...)
 	}
 	return u
 }
@@ -132,5 +142,7 @@ func (g *Guard) Through(fsys FS) *Guard {
 	if g == nil || g.disk.FS == nil || fsys == nil {
 		return g
 	}
-	return &Guard{disk: NewDisk(fsys), sets: g.sets}
+	through := &Guard{disk: NewDisk(fsys), sets: g.sets}
+	through.disk.shares = g.disk.shares
+	return through
 }

@@ -190,6 +190,9 @@ func (d *Disk) SameDir(a, b string) bool {
 	if a == b {
 		return true
 	}
+	if !d.MayLook(a) || !d.MayLook(b) {
+		return false
+	}
 	ia, err := d.Lstat(a)
 	if err != nil {
 		return false

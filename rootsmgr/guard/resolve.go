@@ -26,7 +26,11 @@ func Resolve(fsys FS, path string) (Place, error) {
 func (d *Disk) resolve(given string) (Place, error) {
 	p := d.Platform
 	path := p.FromSlash(given)
-	if cause := p.CheckPath(path); cause != platform.CauseNone {
+	cause := p.CheckPath(path)
+	if (cause == platform.CauseNone || cause == platform.CauseNotAbsolute) && d.isForeign(path) {
+		cause = platform.CauseHost // half a UNC path too
+	}
+	if cause != platform.CauseNone {
 		return Place{}, &UnresolvableError{Path: given, Cause: cause}
 	}
 	lexical := p.Clean(path)
@@ -286,6 +290,9 @@ func (d *Disk) aim(t *trail, next, target string) (string, *refusal) {
 		return "", &refusal{at: next, cause: platform.CauseLink}
 	}
 	if n := p.RootLen(target); n > 0 {
+		if d.isForeign(target) {
+			return "", &refusal{at: next, cause: platform.CauseHost}
+		}
 		t.path, t.mode = p.Clean(target[:n]), fs.ModeDir
 		return target[n:], nil
 	}

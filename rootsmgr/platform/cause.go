@@ -15,6 +15,7 @@ const (
 	CauseStream            // a Windows alternate data stream
 	CauseTrailing          // a Windows name that ends in a dot or a blank
 	CauseReserved          // a Windows device name, or a character that no name may hold
+	CauseHost              // on another machine that no root names
 	CauseLink              // a link whose target cannot be read or followed
 	CausePermission        // a directory on the way may not be searched
 	CauseIO                // any other error of the filesystem
@@ -32,6 +33,7 @@ var causes = [...]string{
 	CauseStream:      "alternate data stream",
 	CauseTrailing:    "name ends in a dot or a blank",
 	CauseReserved:    "reserved name",
+	CauseHost:        "on a host that no root names",
 	CauseLink:        "link cannot be followed",
 	CausePermission:  "permission denied",
 	CauseIO:          "cannot be examined",

@@ -209,6 +209,36 @@ func IsDevice(path string) bool {
 	return path == `\\.` || path == `\\?`
 }
 
+// Remote reports a path whose look-up asks another machine, or may: a UNC path or a device path. share
+// is its server and share in one spelling; "" if they are not plain names, so that no root names them.
+func (p Platform) Remote(path string) (share string, remote bool) {
+	if p != Windows || len(path) < 2 || !isSeparator(path[0]) || !isSeparator(path[1]) && path[1] != '?' {
+		return "", false
+	}
+	path = p.FromSlash(path)
+	n := p.RootLen(path)
+	if n == 0 || IsDevice(path) {
+		return "", true
+	}
+	share = strings.TrimSuffix(path[:n], `\`)
+	if host, _, _ := strings.Cut(share[2:], `\`); !isUNCHost(host) {
+		return "", true
+	}
+	return upperASCII(share), true
+}
+
+func isSeparator(c byte) bool { return c == '/' || c == '\\' }
+
+// upperASCII folds the letters that every server folds. Folding others could make one host of two.
+func upperASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
+		}
+		return r
+	}, s)
+}
+
 // CheckName refuses one component, which is neither "." nor "..".
 func (p Platform) CheckName(name string) Cause {
 	if len(name) > nameMax && (p != Windows || len(utf16.Encode([]rune(name))) > nameMax) {

@@ -178,7 +178,7 @@ func isUNCHost(host string) bool {
 			return false
 		}
 	}
-	return host[0] != '.' && !strings.HasPrefix(host, "127.")
+	return host[0] != '.' && !strings.HasPrefix(host, "127.") && !strings.EqualFold(strings.TrimRight(host, "."), "localhost")
 }
 
 // windowsPath turns the decoded path of a URI into a drive or UNC path.

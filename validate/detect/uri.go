@@ -32,7 +32,7 @@ func (d *detector) sliced(id int32, spellings, templates []string) {
 		begin := 0
 		for n := 0; d.work.Spend(budget.FindSteps); n++ {
 			if n < 2 && rest[begin:] != "" && rest[begin] != '/' { // the path of a URL, or one whose first slash is left out
-				if _, err := d.m.FS.Lstat("/" + rest[begin:]); err == nil {
+				if d.m.Exists("/" + rest[begin:]) {
 					d.slice(id, "/"+rest[begin:], p)
 				}
 			}

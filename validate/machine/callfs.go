@@ -19,6 +19,10 @@ type callFS struct {
 	users map[string]home
 	find  func(user string) (string, bool)
 
+	windows bool                    // looks at other machines have to be refused: see admit
+	local   map[string]bool         // directories that lead to no other machine
+	names   func(share string) bool // whether a root names a share; nil: none does
+
 	atHand bool // nothing is looked at that may take waiting
 	missed bool // something was asked for that may
 }
@@ -36,6 +40,35 @@ type home struct {
 }
 
 var errSpent = errors.New("it takes more looks at the disk than one call may cost")
+
+var errHost = errors.New("it is on a host that no root names")
+
+// NamesShare implements [guard.Namer].
+func (c *callFS) NamesShare(share string) bool { return c.names != nil && c.names(share) }
+
+// admit refuses a look that would ask a machine that no root names: by its text, or by a link above it. No system call is
+// made for such a look.
+func (c *callFS) admit(name string) error {
+	if !c.windows {
+		return nil
+	}
+	dir := platform.Windows.Parent(platform.Windows.Clean(name))
+	if c.local[dir] {
+		return nil
+	}
+	d := guard.NewDisk(c)
+	if dir == "" || !d.MayLook(name) {
+		return errHost
+	}
+	if c.local == nil {
+		c.local = make(map[string]bool)
+	}
+	c.local[dir] = true
+	return nil
+}
+
+// admitDir is admit for a look at what is in a directory, to which a link may lead.
+func (c *callFS) admitDir(dir string) error { return c.admit(platform.Windows.Join(dir, "x")) }
 
 // pay is asked before a look that may have to wait for a disk.
 func (c *callFS) pay(steps int) bool {
@@ -63,6 +96,9 @@ func (c *callFS) Lstat(name string) (fs.FileInfo, error) {
 	was, ok := c.seen[name]
 	if ok && (was.info != nil || was.err != nil) {
 		return was.info, was.err
+	}
+	if err := c.admit(name); err != nil {
+		return nil, err
 	}
 	if !c.pay(budget.LookSteps) {
 		return nil, errSpent
@@ -96,6 +132,9 @@ func (c *callFS) Mode(name string) (fs.FileMode, error) {
 		}
 		return info.Mode(), nil
 	}
+	if err := c.admit(name); err != nil {
+		return 0, err
+	}
 	if !c.pay(budget.LookSteps) {
 		return 0, errSpent
 	}
@@ -113,6 +152,9 @@ func plain(err error) error {
 }
 
 func (c *callFS) Readlink(name string) (string, error) {
+	if err := c.admit(name); err != nil {
+		return "", err
+	}
 	if !c.pay(budget.LookSteps) {
 		return "", errSpent
 	}
@@ -137,6 +179,9 @@ func (c *callFS) Platform() platform.Platform { return guard.PlatformOf(c.fs) }
 
 // ReadDir costs a step for each name, after it was read: how many there are is not the caller's doing.
 func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := c.admitDir(name); err != nil {
+		return nil, err
+	}
 	if !c.pay(2 * budget.LookSteps) {
 		return nil, errSpent
 	}
@@ -146,7 +191,7 @@ func (c *callFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (c *callFS) Writable(dir string) bool {
-	return c.pay(budget.LookSteps) && writable(c.fs, dir)
+	return c.admitDir(dir) == nil && c.pay(budget.LookSteps) && writable(c.fs, dir)
 }
 
 // userSteps is what looking up a user costs: a file is read.

@@ -52,13 +52,27 @@ func (m *Machine) FirstExists(v string) bool {
 	return m.nameExists(first, rest)
 }
 
+// Exists reports that something is at a path that begins with a slash.
+func (m *Machine) Exists(p string) bool {
+	_, err := m.Look(m.Platform.FromSlash(p))
+	return err == nil
+}
+
+// Look is Lstat, which asks no other machine that no root names.
+func (m *Machine) Look(p string) (fs.FileInfo, error) {
+	if d := guard.NewDisk(m.FS); m.Windows && m.call == nil && !d.MayLook(p) {
+		return nil, errHost
+	}
+	return m.FS.Lstat(p)
+}
+
 // opens reports an absolute path where something is, or may be made.
 func (m *Machine) opens(p string) bool {
-	if _, err := m.FS.Lstat(p); err == nil {
+	if _, err := m.Look(p); err == nil {
 		return true
 	}
 	dir := m.Platform.Clean(m.Platform.Parent(p))
-	_, err := m.FS.Lstat(dir)
+	_, err := m.Look(dir)
 	return err == nil && m.Platform.Parent(dir) != m.Platform.Parent(m.Platform.Parent(dir))
 }
 
@@ -160,7 +174,7 @@ func (m *Machine) IsCommand(w string) bool {
 	if !slices.Contains(m.path, dir) || !m.isAdministered(dir) {
 		return false
 	}
-	info, err := m.FS.Lstat(w)
+	info, err := m.Look(w)
 	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
 }
 
@@ -273,7 +287,7 @@ func IsDevice(p string) bool {
 
 // CheckOwnDir wants a real directory of the hub's own user, in which nobody else can plant anything.
 func (m *Machine) CheckOwnDir(dir string) error {
-	info, err := m.FS.Lstat(m.Platform.Clean(dir))
+	info, err := m.Look(m.Platform.Clean(dir))
 	switch {
 	case err != nil && errors.Is(err, fs.ErrNotExist):
 		return errors.New("it does not exist")

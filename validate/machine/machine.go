@@ -99,10 +99,13 @@ type View struct {
 // Open returns m as a call with this budget sees it. It is good until the next open. atHand: it
 // sees only what takes no waiting for a disk.
 func (v *View) Open(m *Machine, work *budget.Budget, atHand bool) *Machine {
-	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users, atHand: atHand}}
+	*v = View{m: *m, disk: callFS{fs: m.FS, work: work, find: m.users, windows: m.Windows, atHand: atHand}}
 	v.m.FS, v.m.call = &v.disk, &v.disk
 	return &v.m
 }
+
+// SetShares says by names which shares of other machines roots name. No other share is looked at.
+func (v *View) SetShares(names func(share string) bool) { v.disk.names = names }
 
 // Missed reports whether the call has looked for something that was not at hand.
 func (v *View) Missed() bool { return v.disk.missed }

@@ -1,0 +1,135 @@
+package validate
+
+import (
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
+	"mcphub/rootsmgr/rootstest"
+	"mcphub/validate/policy"
+)
+
+// windowsDisk is a disk of Windows on which the system's directories are closed.
+type windowsDisk struct {
+	*rootstest.FS
+	drives []string
+	top    map[string][]string // names in the root directory of a drive
+	closed []string
+}
+
+func (d *windowsDisk) Drives() []string { return d.drives }
+
+func (d *windowsDisk) ReadDir(name string) ([]fs.DirEntry, error) {
+	var list []fs.DirEntry
+	for _, base := range d.top[strings.ToUpper(name[:1])+`:\`] {
+		info, err := d.Lstat(name + base)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, fs.FileInfoToDirEntry(info))
+	}
+	return list, nil
+}
+
+func (d *windowsDisk) Closed(dir string) bool {
+	for _, c := range d.closed {
+		if strings.EqualFold(c, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *windowsDisk) Writable(dir string) bool { return !d.Closed(dir) }
+
+func newWindowsDisk(t *testing.T) *windowsDisk {
+	files := rootstest.NewFS(t, platform.Windows, []string{
+		"C:/Users/me/.ssh/id", "C:/Users/me/secret/s", "C:/work/project/src/a.txt", "C:/work/project/next/x", "C:/Windows/System32/cmd.exe", "C:/Windows/System32/notes.txt",
+		"C:/Program Files/nodejs/node.exe", "C:/tools/mine.exe", "C:/api", "D:/data/x", "C:/work/project/junction => C:\\Users\\me\\secret",
+	}, rootstest.Folding(), rootstest.Home(`C:\Users\me`))
+	files.Junction(`C:\work\project\junction`)
+	return &windowsDisk{
+		FS: files, drives: []string{`C:\`, `D:\`, `S:\`},
+		top:    map[string][]string{`C:\`: {"Users", "work", "Windows", "Program Files", "tools", "api"}, `D:\`: {"data"}, `S:\`: {".ssh", "secret"}},
+		closed: []string{`C:\Windows\System32`, `C:\Program Files\nodejs`},
+	}
+}
+
+// A windowsHub judges calls of a client that has one root.
+type windowsHub struct {
+	t       *testing.T
+	root    string
+	checker *Checker
+	view    rootsmgr.View
+}
+
+// inProject is where calls on a windowsDisk work.
+const inProject = `C:\work\project`
+
+func newWindowsHub(t *testing.T, disk guard.FS, p policy.Policy, root string) *windowsHub {
+	t.Helper()
+	c, err := NewChecker(Config{
+		Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: `C:\Users\me`, Policy: p, Protected: []string{`C:\Users\me\hub.json`},
+		Getenv: func(name string) string {
+			return map[string]string{"PATH": `C:\WINDOWS\system32;"C:\Program Files\nodejs\";C:\tools`}[name]
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: platform.Windows.FormatURI(root)}})
+	if snap.Len() != 1 {
+		t.Fatal(snap.Skipped())
+	}
+	return &windowsHub{t, root, c, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown}}
+}
+
+// judge judges a call with one argument.
+func (h *windowsHub) judge(key, value string) *Verdict {
+	h.t.Helper()
+	args, err := json.Marshal(map[string]string{key: value})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	tool, err := h.checker.Tool("child", "", []byte(anyTool))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	s, err := h.checker.Scan(tool, args)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.checker.Judge(s, CallContext{Cwd: h.root, Served: []string{h.root}}, h.view)
+}
+
+func (h *windowsHub) expect(want policy.Decision, calls [][2]string) {
+	h.t.Helper()
+	for _, call := range calls {
+		if v := h.judge(call[0], call[1]); v.Decision != want {
+			h.t.Errorf("%s = %s: %v %+v, want %v", call[0], call[1], v.Decision, v.Findings, want)
+		}
+	}
+}
+
+// TestWindowsVolumeOfBase: what begins with a separator starts on the volume of the directories that the child may be in.
+func TestWindowsVolumeOfBase(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	tool, err := h.checker.Tool("child", "", []byte(anyTool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.checker.Scan(tool, []byte(`{"path":"\\Users\\me\\.ssh\\id"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, where := range []CallContext{{}, {Served: []string{`C:\work\project`}}, {Cwd: `\\server\share\dir`}} {
+		if v := h.checker.Judge(s, where, h.view); v.Decision != policy.Deny {
+			t.Errorf("%+v: %v %+v", where, v.Decision, v.Findings)
+		}
+	}
+}
