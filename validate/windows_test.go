@@ -115,6 +115,27 @@ func (h *windowsHub) expect(want policy.Decision, calls [][2]string) {
 	}
 }
 
+// TestWindowsFirstComponent: rule 3 on Windows. A value that begins with a separator counts if its first component is on a drive.
+func TestWindowsFirstComponent(t *testing.T) {
+	t.Parallel()
+	disk := newWindowsDisk(t)
+	h := newWindowsHub(t, disk, policy.Policy{}, inProject)
+	for v, want := range map[string]bool{
+		"/api/users": true, `\Users\me\x`: true, "/Users/me": true, `\data\x`: true, "/c/Users/me": true, "/d/x": true, `C:\nothing\x`: true,
+		`\\host\share\x`: true, "//host/share": true, `\\?\C:\x`: true, "/": true, `\`: true, "/users/me": true, "/USERS/list": false, "/apis/users": false,
+		"/vercel/next.js": false, `\w+`: false, `\d{3}`: false, "/9j/4AAQSkZJRg": false, "/nologo": false, "/e/x": false, "/v1/users": false, `\w+|\d+`: false,
+		`\Users.\me`: true, `\Us<\me`: true, "/U*/x": true, "/z*/x": false, "/nologo:x": false, "/Users:x/y": true, "/PROGRA~1/x": false,
+	} {
+		if got := h.checker.m.FirstExists(v); got != want {
+			t.Errorf("%s: %v, want %v", v, got, want)
+		}
+	}
+	h.expect(policy.Allow, [][2]string{{"q", "/vercel/next.js"}, {"library", "/vercel/next.js"}, {"x", `\w+`}, {"image", "/9j/4AAQSkZJRg"}, {"flags", "/nologo"}, {"route", "/v1/users"}})
+	h.expect(policy.Deny, [][2]string{{"x", `\Users\me\.ssh\id`}, {"x", "/Users/me/.ssh/id"}, {"x", "/c/Users/me/.ssh/id"}, {"path", "/vercel/next.js"}, {"path", "/d/data/x"}, {"x", "/vercel/../Users/me"}})
+	disk.drives = nil // none is known
+	h.expect(policy.Deny, [][2]string{{"path", `\Users\me\.ssh\id`}})
+}
+
 // TestWindowsVolumeOfBase: what begins with a separator starts on the volume of the directories that the child may be in.
 func TestWindowsVolumeOfBase(t *testing.T) {
 	t.Parallel()

@@ -53,3 +53,18 @@ func (OS) Mode(name string) (fs.FileMode, error) {
 
 // errTooLong is the error for a path over the system's limit.
 const errTooLong = windows.ERROR_FILENAME_EXCED_RANGE
+
+// Drives are the root directories of the drives that there are.
+func (OS) Drives() []string {
+	set, err := windows.GetLogicalDrives()
+	if err != nil {
+		set = 1<<26 - 1 // it cannot be told
+	}
+	var list []string
+	for i := range 26 {
+		if set&(1<<i) != 0 {
+			list = append(list, string(rune('A'+i))+`:\`)
+		}
+	}
+	return list
+}

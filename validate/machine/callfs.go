@@ -194,6 +194,14 @@ func (c *callFS) Writable(dir string) bool {
 	return c.admitDir(dir) == nil && c.pay(budget.LookSteps) && writable(c.fs, dir)
 }
 
+// Drives are those of the disk.
+func (c *callFS) Drives() []string {
+	if d, ok := c.fs.(driver); ok {
+		return d.Drives()
+	}
+	return []string{`C:\`}
+}
+
 // userSteps is what looking up a user costs: a file is read.
 const userSteps = 64 * budget.LookSteps
 

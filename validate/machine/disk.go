@@ -13,6 +13,7 @@ import (
 
 	"mcphub/internal/ownership"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
@@ -25,37 +26,60 @@ type (
 		ReadDir(name string) ([]fs.DirEntry, error)
 	}
 	writer interface{ Writable(dir string) bool }
+	// A driver knows the root directories of the drives of Windows.
+	driver interface{ Drives() []string }
 )
 
 // FirstExists answers: does the first component of an absolute value, after lexical cleaning and before any colon,
-// name something on this machine? Where that cannot be told, it does.
+// name something on this machine? Where that cannot be told, it does. On Windows the value may be on any drive.
 func (m *Machine) FirstExists(v string) bool {
-	if m.Windows {
-		return true
+	if _, remote := m.Platform.Remote(v); remote {
+		return true // nobody looks there
 	}
 	clean := path.Clean(chars.ToSlash(v))
 	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
-	if first == "" {
+	if first == "" || m.Windows && chars.IsDrive(clean) {
 		return true // the root itself
 	}
 	if slices.Contains(m.mountTops, first) {
 		return true // of a container
 	}
+	return slices.ContainsFunc(m.tops(), func(top string) bool { return m.firstExists(top, first, rest) })
+}
+
+// tops are the directories that an absolute path without a drive may start from.
+func (m *Machine) tops() []string {
+	if !m.Windows {
+		return []string{"/"}
+	}
+	if d, ok := m.FS.(driver); ok {
+		return d.Drives()
+	}
+	return []string{`C:\`}
+}
+
+// firstExists is FirstExists for a directory that the value starts from.
+func (m *Machine) firstExists(top, first, rest string) bool {
+	if m.Windows && len(first) == 1 && rest != "" && strings.EqualFold(first, top[:1]) {
+		return true // of Git Bash, which writes C:\x as /c/x; /c alone is an option
+	}
 	if shell.HasMeta(first) {
-		if first, rest, _ = strings.Cut(first, ":"); m.Matches("/", first) {
+		if first, rest, _ = strings.Cut(first, ":"); m.Matches(top, first) {
 			return true
 		}
 	}
-	if i := strings.IndexByte(first, ':'); i > 0 && !m.nameExists(first, rest) {
+	if i := strings.IndexByte(first, ':'); i > 0 && (m.Windows || !m.nameExists(top, first, rest)) {
 		first = first[:i]
 	}
-	return m.nameExists(first, rest)
+	return m.nameExists(top, first, rest)
 }
 
 // Exists reports that something is at a path that begins with a slash.
 func (m *Machine) Exists(p string) bool {
-	_, err := m.Look(m.Platform.FromSlash(p))
-	return err == nil
+	return slices.ContainsFunc(m.tops(), func(top string) bool {
+		_, err := m.Look(m.Platform.FromSlash(top + p[1:]))
+		return err == nil
+	})
 }
 
 // Look is Lstat, which asks no other machine that no root names.
@@ -76,33 +100,41 @@ func (m *Machine) opens(p string) bool {
 	return err == nil && m.Platform.Parent(dir) != m.Platform.Parent(m.Platform.Parent(dir))
 }
 
-func (m *Machine) nameExists(first, rest string) bool {
+func (m *Machine) nameExists(top, first, rest string) bool {
 	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
 		return false
 	}
-	_, err := m.FS.Lstat("/" + first)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+	if m.Windows {
+		switch cause := m.Platform.CheckName(first); {
+		case cause == platform.CauseReserved && strings.ContainsAny(first, `|*?`):
+			return false // nothing can be called so
+		case cause != platform.CauseNone:
+			return true
+		}
 	}
-	if !m.Folds || m.spelledSo(first) {
+	_, err := m.FS.Lstat(top + first)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !isNotReady(err)
+	}
+	if !m.Folds || m.spelledSo(top, first) {
 		return true
 	}
 	second, _, _ := strings.Cut(rest, "/")
 	if second == "" {
 		return false
 	}
-	_, err = m.FS.Lstat("/" + first + "/" + second)
+	_, err = m.Look(m.Platform.Join(top+first, second))
 	return err == nil
 }
 
-// spelledSo reports whether the root directory holds this very spelling; on a filesystem that folds case every spelling
+// spelledSo reports whether a directory holds this very spelling; on a filesystem that folds case every spelling
 // is found.
-func (m *Machine) spelledSo(first string) bool {
-	entries, err := ReadDir(m.FS, "/")
+func (m *Machine) spelledSo(dir, name string) bool {
+	entries, err := ReadDir(m.FS, dir)
 	if err != nil {
 		return true
 	}
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == first })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 }
 
 // ReadDir lists a directory, where the filesystem can.
@@ -120,7 +152,7 @@ func ReadDir(fsys guard.FS, dir string) ([]fs.DirEntry, error) {
 func (m *Machine) Matches(dir, pattern string) bool {
 	entries, err := ReadDir(m.FS, dir)
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+		return !errors.Is(err, fs.ErrNotExist) && !isNotReady(err)
 	}
 	alternatives, ok := shell.ExpandBraces(pattern)
 	if !ok {

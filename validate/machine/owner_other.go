@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package machine
 
@@ -12,3 +12,6 @@ func mayWrite(string) bool { return true }
 
 // HasOtherNames cannot be asked cheaply here.
 func HasOtherNames(fs.FileInfo) bool { return false }
+
+// isNotReady is false.
+func isNotReady(error) bool { return false }

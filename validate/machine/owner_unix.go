@@ -23,5 +23,8 @@ func HasOtherNames(info fs.FileInfo) bool {
 	return ok && st.Nlink > 1
 }
 
+// isNotReady is false: a directory that cannot be read is there all the same.
+func isNotReady(error) bool { return false }
+
 // mayWrite reports whether this user may add names to dir. The children run as the same user.
 func mayWrite(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
