@@ -154,3 +154,20 @@ func TestWindowsVolumeOfBase(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowsPrograms: a program of a directory of PATH that is closed to this user is run, and not opened.
+func TestWindowsPrograms(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	for w, want := range map[string]bool{
+		`C:\Windows\System32\cmd.exe`: true, `c:\windows\system32\CMD.EXE`: true, "C:/Windows/System32/cmd.exe": true, `C:\Program Files\nodejs\node.exe`: true,
+		`C:\Windows\System32\notes.txt`: false, `C:\Windows\System32\missing.exe`: false, `C:\tools\mine.exe`: false, `C:\Windows\System32\..\x.exe`: false,
+		`C:\Windows\System32`: false, `\Windows\System32\cmd.exe`: false, `\\host\share\cmd.exe`: false, "": false,
+	} {
+		if got := h.checker.m.IsCommand(w); got != want {
+			t.Errorf("%s: %v, want %v", w, got, want)
+		}
+	}
+	h.expect(policy.Allow, [][2]string{{"shell", `C:\Windows\System32\cmd.exe`}, {"command", "C:/Windows/System32/cmd.exe /c dir"}, {"interpreter", `C:\Program Files\nodejs\node.exe`}})
+	h.expect(policy.Deny, [][2]string{{"shell", `C:\tools\mine.exe`}, {"path", `C:\Windows\System32\cmd.exe`}, {"shell", `C:\Windows\System32\notes.txt`}})
+}

@@ -202,6 +202,15 @@ func (c *callFS) Drives() []string {
 	return []string{`C:\`}
 }
 
+// Closed reports whether administrators alone may change a directory of Windows.
+func (c *callFS) Closed(dir string) bool {
+	if c.admitDir(dir) != nil || !c.pay(budget.LookSteps) {
+		return false
+	}
+	m := Machine{FS: c.fs}
+	return m.isClosed(dir)
+}
+
 // userSteps is what looking up a user costs: a file is read.
 const userSteps = 64 * budget.LookSteps
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/user"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +25,8 @@ type (
 		ReadDir(name string) ([]fs.DirEntry, error)
 	}
 	writer interface{ Writable(dir string) bool }
+	// A closer knows whether administrators alone may change a directory of Windows.
+	closer interface{ Closed(dir string) bool }
 	// A driver knows the root directories of the drives of Windows.
 	driver interface{ Drives() []string }
 )
@@ -199,26 +200,48 @@ func lookupUser(name string) (string, bool) {
 
 // IsCommand reports an absolute path of an executable in a folder of PATH in which only the administrator can have put it.
 func (m *Machine) IsCommand(w string) bool {
-	if w == "" || w[0] != '/' && !chars.IsDrive(w) || chars.Climbs(w) {
+	if !m.startsAtTop(w) || chars.Climbs(w) {
 		return false
 	}
-	dir := filepath.Dir(w)
-	if !slices.Contains(m.path, dir) || !m.isAdministered(dir) {
+	w = m.Platform.Clean(w)
+	dir := m.Platform.Parent(w)
+	if !m.isInPATH(dir) || !m.isAdministered(dir) {
 		return false
 	}
 	info, err := m.Look(w)
-	return err == nil && !info.IsDir() && (info.Mode()&fs.ModeSymlink != 0 || info.Mode()&0o111 != 0)
+	return err == nil && !info.IsDir() && (m.Platform.IsLink(info.Mode()) || m.isExecutable(w, info))
+}
+
+// isExecutable reports a file that this user may run: on Windows its name says so.
+func (m *Machine) isExecutable(path string, info fs.FileInfo) bool {
+	if !m.Windows {
+		return info.Mode()&0o111 != 0
+	}
+	i := strings.LastIndexByte(path, '.')
+	return i >= 0 && slices.Contains([]string{".com", ".exe", ".bat", ".cmd"}, strings.ToLower(path[i:]))
+}
+
+// startsAtTop reports a path from the root or from a drive.
+func (m *Machine) startsAtTop(p string) bool {
+	return p != "" && (p[0] == '/' && !m.Windows || chars.IsDrive(p))
+}
+
+// isInPATH reports a clean directory that PATH names.
+func (m *Machine) isInPATH(dir string) bool {
+	return slices.ContainsFunc(m.path, func(p string) bool {
+		return p == dir || m.Windows && m.Fold(m.Platform.Clean(p)) == m.Fold(dir)
+	})
 }
 
 // HoldsPrograms reports a directory that PATH may name: one of PATH as it is, or one called bin in which only the
 // administrator can put anything.
 func (m *Machine) HoldsPrograms(dir string) bool {
-	if dir == "" || dir[0] != '/' && !chars.IsDrive(dir) || chars.Climbs(dir) {
+	if !m.startsAtTop(dir) || chars.Climbs(dir) {
 		return false
 	}
-	dir = filepath.Clean(dir)
-	base := filepath.Base(dir)
-	return slices.Contains(m.path, dir) || (base == "bin" || base == "sbin") && m.isAdministered(dir)
+	dir = m.Platform.Clean(dir)
+	base := m.BaseName(dir)
+	return m.isInPATH(dir) || (base == "bin" || base == "sbin") && m.isAdministered(dir)
 }
 
 // isAdministered reports a directory that is there and in which this user cannot put anything; for the administrator, one
@@ -228,8 +251,22 @@ func (m *Machine) isAdministered(dir string) bool {
 	if err != nil || !place.Dir {
 		return false
 	}
+	if m.Windows {
+		return m.isClosed(place.Path)
+	}
 	info, err := m.FS.Lstat(place.Path)
 	return err == nil && (ownedByAdministrator(info) || ownership.Check(info) != nil && !m.MayWrite(place.Path))
+}
+
+// isClosed reports a directory of Windows that the system keeps, or whose access list lets administrators alone change it.
+func (m *Machine) isClosed(dir string) bool {
+	if c, ok := m.FS.(closer); ok {
+		return c.Closed(dir)
+	}
+	if _, ok := m.FS.(guard.OS); ok {
+		return isClosed(dir)
+	}
+	return false
 }
 
 // Creatable reports whether something new could be put at a resolved path that does not exist, with what is missing

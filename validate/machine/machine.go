@@ -52,6 +52,9 @@ func New(fsys guard.FS, home string, getenv func(string) string, inherited []str
 		}
 	}
 	m.path = filepath.SplitList(m.Getenv("PATH"))
+	if m.Windows {
+		m.path = strings.Split(strings.ReplaceAll(m.Getenv("PATH"), `"`, ""), ";")
+	}
 	return m
 }
 
