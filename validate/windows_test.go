@@ -52,6 +52,8 @@ func newWindowsDisk(t *testing.T) *windowsDisk {
 		"C:/Program Files/nodejs/node.exe", "C:/tools/mine.exe", "C:/api", "D:/data/x", "C:/work/project/junction => C:\\Users\\me\\secret",
 	}, rootstest.Folding(), rootstest.Home(`C:\Users\me`))
 	files.Junction(`C:\work\project\junction`)
+	files.Subst("S:", `C:\Users\me`)
+	files.Subst("T:", `C:\`)
 	return &windowsDisk{
 		FS: files, drives: []string{`C:\`, `D:\`, `S:\`},
 		top:    map[string][]string{`C:\`: {"Users", "work", "Windows", "Program Files", "tools", "api"}, `D:\`: {"data"}, `S:\`: {".ssh", "secret"}},
@@ -170,4 +172,20 @@ func TestWindowsPrograms(t *testing.T) {
 	}
 	h.expect(policy.Allow, [][2]string{{"shell", `C:\Windows\System32\cmd.exe`}, {"command", "C:/Windows/System32/cmd.exe /c dir"}, {"interpreter", `C:\Program Files\nodejs\node.exe`}})
 	h.expect(policy.Deny, [][2]string{{"shell", `C:\tools\mine.exe`}, {"path", `C:\Windows\System32\cmd.exe`}, {"shell", `C:\Windows\System32\notes.txt`}})
+}
+
+// TestWindowsVolumes: another name of a volume passes neither a rule nor protection where there is no boundary.
+func TestWindowsVolumes(t *testing.T) {
+	t.Parallel()
+	rules := []policy.Rule{
+		{Name: "secret", Then: policy.Deny, Paths: &policy.PathRule{Within: `C:\Users\me\secret`}}, {Name: "later", Then: policy.Deny, Paths: &policy.PathRule{Within: `C:\Users\me\later\on`}},
+	}
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{Rules: rules}, inProject)
+	h.view = rootsmgr.View{Case: rootsmgr.CaseUnsupported, Open: true}
+	h.expect(policy.Deny, [][2]string{
+		{"path", `C:\Users\me\secret\s`}, {"path", `S:\secret\s`}, {"path", `S:\SECRET\new`}, {"path", `T:\Users\me\secret`}, {"path", `T:\users\ME\later\on\x`}, {"path", `S:\later\on`},
+		{"path", `S:\hub.json`}, {"path", `T:\Users\me\hub.json`}, {"path", `\\localhost\C$\Users\me\secret\s`}, {"path", `\\127.0.0.1\C$\Users\me\secret\s`},
+		{"path", `\\?\Volume{12345678-1234-1234-1234-123456789012}\Users\me\secret\s`}, {"path", `\\.\C:\Users\me\secret\s`}, {"path", `\\?\C:\Users\me\secret\s`},
+	})
+	h.expect(policy.Allow, [][2]string{{"path", `S:\.ssh\id`}, {"path", `D:\data\x`}, {"path", `T:\work\project`}, {"path", `S:\later\one`}, {"path", `D:\Users\me\secret\s`}, {"path", `S:\secrets`}})
 }

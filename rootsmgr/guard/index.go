@@ -201,6 +201,46 @@ func (d *Disk) SameDir(a, b string) bool {
 	return err == nil && d.same.SameFile(ia, ib)
 }
 
+// HoldsElsewhere reports whether path lies at or below dir, although the two name different volumes
+// of Windows: a drive may have another letter, and a letter may stand for a directory of another
+// drive. Both are clean. What exists is compared by identity, and what is missing below it by name.
+func (d *Disk) HoldsElsewhere(dir, path string) bool {
+	p := d.Platform
+	if p != platform.Windows || d.same == nil {
+		return false
+	}
+	there, here := dir[:p.RootLen(dir)], path[:p.RootLen(path)]
+	if there == "" || here == "" || strings.EqualFold(there, here) || d.isForeign(there) || d.isForeign(here) {
+		return false
+	}
+	missing := ""
+	for {
+		if !d.MayLook(dir) {
+			return false
+		}
+		if _, err := d.Lstat(dir); err == nil {
+			break
+		}
+		up := p.Parent(dir)
+		if up == dir {
+			return false
+		}
+		missing = foldKey(dir[len(up):]) + missing
+		dir = up
+	}
+	for at := path; ; at = p.Parent(at) {
+		if d.MayLook(at) && d.SameDir(at, dir) {
+			rest := foldKey(path[len(at):])
+			if below, ok := strings.CutPrefix(strings.Trim(rest, `\`)+`\`, strings.Trim(missing, `\`)); missing == "" || ok && below[0] == '\\' {
+				return true
+			}
+		}
+		if at == p.Parent(at) {
+			return false
+		}
+	}
+}
+
 // foldKey maps spellings that some filesystem may take for one name to one key.
 // It only proposes candidates, so being too generous costs a look at the disk.
 func foldKey(s string) string {

@@ -225,6 +225,15 @@ func (f *FS) Cloud(name string) {
 	n.mode |= fs.ModeIrregular
 }
 
+// Subst makes a drive of Windows another name of a directory.
+func (f *FS) Subst(drive, dir string) {
+	n, err := f.look("subst", dir)
+	if err != nil {
+		panic(err)
+	}
+	f.top[drive] = n
+}
+
 type info struct{ *node }
 
 func (i info) Name() string       { return i.name }

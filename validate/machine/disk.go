@@ -299,13 +299,16 @@ func writable(fsys guard.FS, dir string) bool {
 	return true
 }
 
-// Holds reports that p is dir or lies below it.
+// Holds reports that p is dir or lies below it, on Windows also by another name of the volume.
 func (m *Machine) Holds(dir, p string) bool {
 	if p == "" || dir == "" {
 		return false
 	}
-	_, ok := Below(m.Fold(dir), m.Fold(p))
-	return ok
+	if _, ok := Below(m.Fold(dir), m.Fold(p)); ok || !m.Windows {
+		return ok
+	}
+	d := guard.NewDisk(m.FS)
+	return d.HoldsElsewhere(m.Platform.Clean(dir), m.Platform.Clean(p))
 }
 
 // Fold spells alike what is one path here: names in every letter case, separators of either kind.

@@ -220,7 +220,7 @@ func (e *Evaluation) isAbout(r *compiledRule, f *pathFacts, known bool) bool {
 		return r.dir.Closed == "" && has(f.sets.Every) && (!r.Paths.Outside || f.outside == [3]bool{true, true, true})
 	}
 	in := [3]bool{has(f.sets.Lexical), has(f.sets.Physical), has(f.sets.Cleaned)}
-	if r.area >= 0 && !r.dir.Exists { // when the rule was read
+	if r.area >= 0 && (!r.dir.Exists || e.Machine.Windows) { // when the rule was read; or its volume may have other names
 		for i, also := range e.lateArea(r, f.readings) {
 			in[i] = in[i] || also
 		}
