@@ -2,6 +2,7 @@ package rootsmgr_test
 
 import (
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,38 @@ func newListed(t *testing.T) *listed {
 	}, rootstest.Folding(), rootstest.Home(`C:\home`))
 	f.Junction(`C:\work\junction`)
 	return &listed{FS: f, names: map[string][]string{`C:\work`: {"junction", "one", "two"}, `C:\work\one`: {"junction", "sub"}, `C:\work\two`: {"sub"}, `\\server\good\dir`: {"a", "link", "own"}}}
+}
+
+// TestRootPatternsOfWindows: nothing is called *, so a root with one is a pattern.
+func TestRootPatternsOfWindows(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][]string{
+		`C:\work\*`:              {`C:\work\one`, `C:\work\two`},
+		`C:\work\*\sub`:          {`C:\work\one\sub`, `C:\work\two\sub`},
+		`C:\work\???`:            {`C:\work\one`, `C:\work\two`},
+		`C:\work\{one,two}\sub`:  {`C:\work\one\sub`, `C:\work\two\sub`},
+		`C:/work/t*`:             {`C:\work\two`},
+		`\\server\good\dir\*`:    {`\\server\good\dir\a`},
+		`\\server\*\dir`:         nil,
+		`C:\work\*\con`:          nil,
+		`C:\work\*:x`:            nil,
+		`C:\work\junction\*`:     nil,
+		`C:\work\junct*\sub`:     nil,
+		`C:\work\*\junction\sub`: nil,
+		`\\server\good\dir\l*\*`: nil,
+	} {
+		disk := newListed(t)
+		snap := NewSnapshot(disk, 1, OriginConfig, []Entry{SettingEntry(disk, raw, `C:\home`)})
+		if got := snap.Paths(); !slices.Equal(got, want) && len(got)+len(want) > 0 {
+			t.Errorf("%s: %q, want %q; skipped %v", raw, got, want, snap.Skipped())
+		}
+		snap.Appeared(`C:\work\junction\sub`, `C:\work\junction\sub\x`)
+		for _, name := range disk.seen {
+			if strings.Contains(name, "evil") || strings.Contains(name, `\junction\`) || strings.HasPrefix(name, `\\server\good\dir\link\`) {
+				t.Errorf("%s: looked at %s", raw, name)
+			}
+		}
+	}
 }
 
 // TestRootsOnOtherMachines: a root names the share that it is on, and no root does so by a link, by a name of this machine, or beyond

@@ -230,7 +230,7 @@ func (j *judge) belowRoot(f *detect.Finding, dir, rest string, yield func(meanin
 		if !chars.IsSlash(text[0]) {
 			text = "/" + text
 		}
-		j.absolute(meaning{text: dir + text, path: dir + text}, yield)
+		j.absolute(meaning{text: dir + text, path: dir + j.nameable(text)}, yield)
 		j.globs(f, dir, text, yield)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
@@ -33,8 +34,23 @@ const oldWorkdir = "${OLDPWD}/"
 // noPath is the meaning of a text that is no path here, and why.
 func noPath(text, code, err string) meaning { return meaning{text: text, code: code, err: err} }
 
+// nameable is a text in which each wildcard has become a letter: nothing on Windows is called * or ?, so the other names of a
+// pattern say where it leads. A pattern with alternatives in round brackets stays, and is refused.
+func (j *judge) nameable(text string) string {
+	if _, remote := j.Platform.Remote(text); !j.Windows || remote || extended.MatchString(text) {
+		return text
+	}
+	return wildcards.Replace(text)
+}
+
+// extended begins alternatives in round brackets.
+var extended = lazyregexp.New(`[@+?*!]\(`)
+
+var wildcards = strings.NewReplacer("*", "_", "?", "_")
+
 // absolutes turns one spelling into every absolute path it may mean.
 func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
+	text = j.nameable(text)
 	if home, rest, ok := j.UserHome(text); ok {
 		yield(meaning{text: text, path: home + chars.ToSlash(rest)})
 	}
@@ -293,6 +309,11 @@ func (j *judge) globs(f *detect.Finding, dir, text string, yield func(meaning)) 
 		if shell.GlobClimbs(chars.ToSlash(alt)) && !(f.Content && shell.IsOneClass(alt)) {
 			yield(noPath(alt, CodeGlob, "a component after the wildcard can be \"..\""))
 			continue
+		}
+		if j.Windows {
+			own := *f
+			own.Glob = dir + alt
+			j.globWord(&own, yield) // the links that it matches: no child can read it as a name
 		}
 		prefix := shell.FixedPrefix(alt)
 		component, _, _ := strings.Cut(alt[len(prefix):], "/")

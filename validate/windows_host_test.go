@@ -62,3 +62,25 @@ func TestSubstitutedDrive(t *testing.T) {
 	h.expect(policy.Deny, [][2]string{{"path", letter + `\secret\s`}, {"path", letter + `\SECRET\new`}, {"path", filepath.Join(home, "secret", "s")}})
 	h.expect(policy.Allow, [][2]string{{"path", letter + `\other\o`}, {"path", filepath.Join(home, "other")}})
 }
+
+// TestWindowsHost judges by the disk of Windows.
+func TestWindowsHost(t *testing.T) {
+	home := tree(t, `project\src\a.txt`, `outside\secret`, `work\one\x`, `work\two\x`)
+	h := newWindowsHub(t, guard.OS{}, policy.Policy{}, filepath.Join(home, "project"))
+	system, err := windows.GetSystemDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooted := filepath.Join(home, `outside\secret`)[2:]
+	h.expect(policy.Allow, [][2]string{
+		{"path", `src\a.txt`}, {"path", `src\*.txt`}, {"path", filepath.Join(home, `project\**\*.ts`)}, {"x", "/vercel/next.js"}, {"x", `\w+`}, {"x", "/9j/4AAQ"}, {"x", "/nologo"},
+		{"shell", filepath.Join(system, "cmd.exe")}, {"command", filepath.Join(system, "cmd.exe") + " /c dir"},
+	})
+	h.expect(policy.Deny, [][2]string{
+		{"x", rooted}, {"x", filepath.ToSlash(rooted)}, {"path", filepath.Join(home, `outside\*`)}, {"path", `..\outside\*`}, {"path", `\\evil\share\x`}, {"path", `\\localhost\C$\x`},
+	})
+	entry := rootsmgr.SettingEntry(guard.OS{}, filepath.Join(home, "work", "*"), home)
+	if snap := rootsmgr.NewSnapshot(guard.OS{}, 1, rootsmgr.OriginConfig, []rootsmgr.Entry{entry}); snap.Len() != 2 {
+		t.Errorf("%q: %v, %v", entry, snap.Paths(), snap.Skipped())
+	}
+}

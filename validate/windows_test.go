@@ -17,16 +17,27 @@ import (
 type windowsDisk struct {
 	*rootstest.FS
 	drives []string
-	top    map[string][]string // names in the root directory of a drive
+	top    map[string][]string // names in a directory
 	closed []string
 }
 
 func (d *windowsDisk) Drives() []string { return d.drives }
 
+// Lstat follows the junction above a name, as the system does.
+func (d *windowsDisk) Lstat(name string) (fs.FileInfo, error) {
+	if rest, ok := strings.CutPrefix(platform.Windows.Clean(name), `C:\work\project\junction\`); ok {
+		name = `C:\Users\me\secret\` + rest
+	}
+	return d.FS.Lstat(name)
+}
+
 func (d *windowsDisk) ReadDir(name string) ([]fs.DirEntry, error) {
 	var list []fs.DirEntry
-	for _, base := range d.top[strings.ToUpper(name[:1])+`:\`] {
-		info, err := d.Lstat(name + base)
+	if name = platform.Windows.Clean(name); d.top[name] == nil {
+		return nil, fs.ErrNotExist
+	}
+	for _, base := range d.top[name] {
+		info, err := d.Lstat(platform.Windows.Join(name, base))
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +67,7 @@ func newWindowsDisk(t *testing.T) *windowsDisk {
 	files.Subst("T:", `C:\`)
 	return &windowsDisk{
 		FS: files, drives: []string{`C:\`, `D:\`, `S:\`},
-		top:    map[string][]string{`C:\`: {"Users", "work", "Windows", "Program Files", "tools", "api"}, `D:\`: {"data"}, `S:\`: {".ssh", "secret"}},
+		top:    map[string][]string{`C:\`: {"Users", "work", "Windows", "Program Files", "tools", "api"}, `D:\`: {"data"}, `S:\`: {".ssh", "secret"}, inProject: {"junction", "next", "src"}, `C:\work\project\src`: {"a.txt"}},
 		closed: []string{`C:\Windows\System32`, `C:\Program Files\nodejs`},
 	}
 }
@@ -155,6 +166,21 @@ func TestWindowsVolumeOfBase(t *testing.T) {
 			t.Errorf("%+v: %v %+v", where, v.Decision, v.Findings)
 		}
 	}
+}
+
+// TestWindowsGlobs: a pattern is judged by its fixed prefix, though nothing can be called by it.
+func TestWindowsGlobs(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	h.expect(policy.Allow, [][2]string{
+		{"path", `C:\work\project\*.txt`}, {"path", `src\*.txt`}, {"path", "src/**/*.ts"}, {"path", "*.json"}, {"pattern", "**/*.ts"}, {"files", `src\?.txt`},
+		{"path", `C:\work\project\src\{a,b}?.txt`}, {"path", "C:/work/project/**"},
+	})
+	h.expect(policy.Deny, [][2]string{
+		{"path", `C:\Users\me\.ssh\*`}, {"path", `C:\*\me\.ssh\id`}, {"path", `..\*`}, {"path", `*\..\..\..\Users\me`}, {"path", `src\*\..\..\..\secret`}, {"path", "D:*"},
+		{"path", `*:stream`}, {"path", `C:\work\project\*:x`}, {"path", `junction\*`}, {"path", `C:\work\projec?\x`}, {"path", `\\?\C:\work\project\*`}, {"path", `\Users\*`},
+		{"path", `C:\work\project\{src,..\..\..\Users}\*`}, {"path", `src\* \x`}, {"path", `src\<*`}, {"path", `junct*\s`}, {"path", `*\s`}, {"path", `C:\work\project\j*n\s`}, {"path", "@(junction)/*"}, {"path", "+(..)/x/*"}, {"path", "{junct*,x}/s"},
+	})
 }
 
 // TestWindowsPrograms: a program of a directory of PATH that is closed to this user is run, and not opened.

@@ -149,5 +149,8 @@ func (d *Disk) Aliases(path string, home RootCandidate) []string {
 // IsAbsent reports that no such path exists, or can exist.
 func (d *Disk) IsAbsent(raw string) bool {
 	end, why := d.walk(raw)
-	return why == nil && (end.missing > 0 || end.void) || why != nil && why.cause == platform.CauseTooLong
+	if why != nil {
+		return why.cause == platform.CauseTooLong || why.cause == platform.CauseReserved && strings.ContainsAny(raw, "*?")
+	}
+	return end.missing > 0 || end.void
 }
