@@ -143,8 +143,9 @@ func TestWindowsFirstComponent(t *testing.T) {
 			t.Errorf("%s: %v, want %v", v, got, want)
 		}
 	}
-	h.expect(policy.Allow, [][2]string{{"q", "/vercel/next.js"}, {"library", "/vercel/next.js"}, {"x", `\w+`}, {"image", "/9j/4AAQSkZJRg"}, {"flags", "/nologo"}, {"route", "/v1/users"}})
-	h.expect(policy.Deny, [][2]string{{"x", `\Users\me\.ssh\id`}, {"x", "/Users/me/.ssh/id"}, {"x", "/c/Users/me/.ssh/id"}, {"path", "/vercel/next.js"}, {"path", "/d/data/x"}, {"x", "/vercel/../Users/me"}})
+	h.expect(policy.Allow, [][2]string{{"q", "/vercel/next.js"}, {"library", "/vercel/next.js"}, {"x", `\w+`}, {"image", "/9j/4AAQSkZJRg"}, {"flags", "/nologo"}, {"route", "/v1/users"}, {"x", `\d{3}-[A-Z]\w+`}})
+	h.expect(policy.Deny, [][2]string{{"x", `\Users\me\.ssh\id`}, {"x", "/Users/me/.ssh/id"}, {"x", "/c/Users/me/.ssh/id"}, {"path", "/vercel/next.js"}, {"path", "/d/data/x"}, {"x", "/vercel/../Users/me"},
+		{"glob", "{a,b,/Users}/me/.ssh/id"}, {"x", `{\Use,x}rs\me\.ssh\id`}, {"x", "{,/}Users/me/.ssh/id"}, {"x", "/{U..V}sers/me/.ssh/id"}, {"pattern", "{a,/Users}/me/*"}})
 	disk.drives = nil // none is known
 	h.expect(policy.Deny, [][2]string{{"path", `\Users\me\.ssh\id`}})
 }

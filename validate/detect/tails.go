@@ -143,7 +143,10 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 
 // patterns searches a value that may be a glob: each of its alternatives, expanded.
 func (d *detector) patterns(id int32, s string, p slot, member bool) {
-	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) || d.m.Windows {
+	if d.m.Windows {
+		s = chars.ToSlash(s)
+	}
+	if chars.HasBlank(s) || !strings.ContainsAny(s, `[{(\`) {
 		return
 	}
 	if !d.work.Spend(2*len(s)/budget.ByteSteps + budget.FindSteps) {
