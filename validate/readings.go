@@ -7,7 +7,6 @@ import (
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/rootsmgr/guard"
-	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -99,7 +98,7 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 		j.absolute(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
 		return
 	}
-	isOption := f.Form == detect.FormWord && len(text) == 2 && f.Role != access.Delete // as in cmd /c
+	isOption := f.Conditional() && chars.Components(text) < 2 // as in cmd /c
 	if drive := p.FromMSYS(chars.ToSlash(text)); p.IsAbs(drive) && !isOption {
 		yield(meaning{text: text, path: drive})
 	}

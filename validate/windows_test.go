@@ -175,7 +175,7 @@ func TestWindowsGlobs(t *testing.T) {
 	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
 	h.expect(policy.Allow, [][2]string{
 		{"path", `C:\work\project\*.txt`}, {"path", `src\*.txt`}, {"path", "src/**/*.ts"}, {"path", "*.json"}, {"pattern", "**/*.ts"}, {"files", `src\?.txt`},
-		{"path", `C:\work\project\src\{a,b}?.txt`}, {"path", "C:/work/project/**"},
+		{"path", `C:\work\project\src\{a,b}?.txt`}, {"path", "C:/work/project/src/**"},
 	})
 	h.expect(policy.Deny, [][2]string{
 		{"path", `C:\Users\me\.ssh\*`}, {"path", `C:\*\me\.ssh\id`}, {"path", `..\*`}, {"path", `*\..\..\..\Users\me`}, {"path", `src\*\..\..\..\secret`}, {"path", "D:*"},

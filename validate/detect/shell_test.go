@@ -57,7 +57,7 @@ func TestShellStrings(t *testing.T) {
 		{frob, `{"command":"copy C:\\x\\* a,D:\\*.b"}`, `/command shell/word w?sl C:x*; link/name w?sl C; link/name w?sl x*; link/name w?sl a,D:*.b; link/name w?sl a; shell/word w?sl D:*.b; link/name w?sl D; link/name w?sl *.b; shell/word rs C:\x\*; link/name rs C; shell/word rs \x\*; shell/glob rs C:/x/*; link/link w+s a,D:\*.b; link/name w+s a; shell/word w+s D:\*.b; link/name w+s D; shell/glob w+s a,D:/*.b; shell/glob w+s D:/*.b; link/name rs a`},
 		{frob, `{"command":"t^ype sec^ret\\a"}`, `/command link/name w?sl sec^reta; link/link rs secret\a; link/link w?sl sec^ret\a`},
 		{frob, `{"command":"type D:x"}`, `/command link/name w?sl D:x; shell/word rs D:x; link/name rs D; link/name rs x`},
-		{frob, `{"command":"type %OUTSIDE%\\x"}`, `/command link/name w?sl %OUTSIDE%x; shell/word rs \x; shell/word rs %OUTSIDE%\x; link/link rs OUTSIDE%\x; link/name rs OUTSIDE`},
+		{frob, `{"command":"type %OUTSIDE%\\x"}`, `/command link/name w?sl %OUTSIDE%x; shell/word rs \x; link/link rs %OUTSIDE%\x; link/link rs OUTSIDE%\x; link/name rs OUTSIDE`},
 		{frob, `{"sql":"SELECT * FROM '\\\\h\\s\\x'"}`, `/sql literal/literal w?o \\h\s\x`},
 		{frob, `{"content":"file://h/s/x"}`, `/content file-uri/text w? file://h/s/x`},
 		{frob, `{"x":"secrets\\key.txt"}`, `/x link/link w? secrets\key.txt`},

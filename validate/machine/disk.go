@@ -105,7 +105,7 @@ func (m *Machine) nameExists(top, first, rest string) bool {
 	if len(first) > 255 || strings.IndexByte(first, 0) >= 0 {
 		return false
 	}
-	if m.Windows {
+	if m.Windows && first != "" {
 		switch cause := m.Platform.CheckName(first); {
 		case cause == platform.CauseReserved && strings.ContainsAny(first, `|*?`):
 			return false // nothing can be called so
