@@ -123,6 +123,9 @@ func (h *Hub) rootsQuery(ctx context.Context, k spec.Key) func(ctx context.Conte
 func (h *Hub) noRoots(k spec.Key) string {
 	if s, ok := h.sessions.Owner(k); ok {
 		view := s.roots.View()
+		if conf := s.current.Now(); conf.Child(k.Child) != nil {
+			view = conf.ViewFor(conf.Child(k.Child), view)
+		}
 		view.ClientName = s.capabilities().Name
 		return view.WhyNone()
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Inside reports whether one of these paths, or the folder that it is a name in,
-// lies inside what some session has in scope, or what the policy opens: tools could have written it. root is the URI of the first such root,
+// lies inside what some session or some server has in scope, or what the policy opens: tools could have written it. root is the URI of the first such root,
 // "" where none contains it or it cannot be told, which counts as inside. Where
 // no boundary is known at all there is nothing to be inside of.
 func (h *Hub) Inside(paths ...string) (root string, inside bool) {
@@ -22,6 +22,7 @@ func (h *Hub) Inside(paths ...string) (root string, inside bool) {
 	for _, s := range h.sessions.Sessions() {
 		snaps = append(snaps, s.roots.View().Snapshot)
 	}
+	snaps = append(snaps, h.now().OwnRoots()...)
 	checker := h.now().Checker
 	for _, path := range names {
 		if dir := checker.Rules().OpenedDir(path); dir != "" {

@@ -60,9 +60,20 @@ func TestDirectoriesOfAServerUnderACeiling(t *testing.T) {
 	d := places(t, "mine", "own")
 	cfg := testConfig(t, played("own", spec.ShareSession, childtest.Script{AskRoots: true}))
 	cfg.Children[0].Roots = directories(d["own"], d["mine"])
-	w := serveWeb(t, runHub(t, cfg), HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"])}, {Name: "bob", Secret: "b"}}})
-	for who, want := range map[string][]string{"a": {d["mine"]}, "b": {d["own"], d["mine"]}} {
-		c := w.initialize(`{"roots":{}}`, "Authorization", "Bearer "+who).initialized()
+	h := runHub(t, cfg)
+	w := serveWeb(t, h, HTTPOptions{Tokens: []Token{{Name: "alice", Secret: "a", Roots: directories(d["mine"])}, {Name: "bob", Secret: "b"}, {Name: "carol", Secret: "c"}}})
+	if _, inside := h.Inside(d["own"] + "/hub.json"); !inside {
+		t.Error("what the server may write counts as no place where hub.json could have been written")
+	}
+	if _, inside := h.Inside(t.TempDir() + "/hub.json"); inside {
+		t.Error("control: every place counts as one")
+	}
+	for who, want := range map[string][]string{"a": {d["mine"]}, "b": {d["own"], d["mine"]}, "c": nil} {
+		declares := `{"roots":{}}`
+		if who == "c" { // neither the client nor its token names roots: http.when.noRoots denies every path
+			declares = `{}`
+		}
+		c := w.initialize(declares, "Authorization", "Bearer "+who).initialized()
 		msg, _ := text(string(c.frames(c.request("tools/call", toolCall("own__roots", `{}`)), c.answering(d["mine"])).Result))
 		if got := servedTo(t, msg); len(got) != len(want) || slices.ContainsFunc(want, func(p string) bool { return !slices.Contains(got, platform.Host().FormatURI(p)) }) {
 			t.Errorf("%s: served %q, want %q", who, got, want)

@@ -3,14 +3,20 @@ package rootsmgr
 import "mcphub/rootsmgr/guard"
 
 // ForEntry returns the View of a server whose entry names directories of its own: they count in the place of the roots of v. What the
-// ceiling of the session does not open stays closed.
+// ceiling of the session does not open stays closed, and nothing is open if the session is denied every path. It does not look at the
+// disk: own says what is at the directories.
 func (v View) ForEntry(fsys guard.FS, own *Snapshot) View {
+	if v.Denied {
+		return v
+	}
 	if v.Ceiling != nil {
-		bp := blueprint{top: &Snapshot{guard: v.Ceiling, roots: v.Ceiling.Roots()}}
-		for _, r := range own.Roots() {
-			bp.entries = append(bp.entries, Entry{URI: r.Path, Name: r.Name})
+		top := &Snapshot{guard: v.Ceiling, roots: v.Ceiling.Roots()} // all that is needed of the one that the ceiling was made of
+		b := newBuilder(fsys, &Snapshot{origin: OriginEntry, at: own.At()}, blueprint{top: top})
+		var list []candidate
+		for _, r := range own.roots {
+			list = append(list, candidate{RootCandidate: guard.RootCandidate{Given: r.Given, Path: r.Path, File: r.File}, entry: Entry{URI: r.Given, Name: r.Name}})
 		}
-		own = bp.snapshot(fsys, own.Generation(), OriginEntry)
+		own = b.keep(list)
 	}
 	out := View{Snapshot: own, Case: CaseKnown, Ceiling: v.Ceiling, ClientName: v.ClientName, mark: v.mark}
 	if own.Len() == 0 {

@@ -48,7 +48,7 @@ func (b *builder) admissible() []candidate {
 
 // isOperators reports whether hub.json has a candidate itself, and no pattern that it matches.
 func (b *builder) isOperators(c *candidate) bool {
-	return !c.matched && (b.origin == OriginConfig || b.origin == OriginCeiling)
+	return !c.matched && (b.origin == OriginConfig || b.origin == OriginCeiling || b.origin == OriginEntry)
 }
 
 // ground are directories that links are not followed out of.

@@ -259,8 +259,11 @@ func (b *builder) flag(f guard.RootCandidate) string {
 	return ""
 }
 
-func (b *builder) finish() *Snapshot {
-	for _, c := range b.admissible() {
+func (b *builder) finish() *Snapshot { return b.keep(b.admissible()) }
+
+// keep makes roots of candidates that are admitted, as far as the ceiling opens them.
+func (b *builder) keep(candidates []candidate) *Snapshot {
+	for _, c := range candidates {
 		if b.top == nil || b.top.contains(c.RootCandidate) {
 			b.open(c.RootCandidate, c.entry.Name)
 			continue

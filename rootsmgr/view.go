@@ -232,7 +232,7 @@ func (v View) whyKnown() string {
 		}
 		return "The roots are those that the client gave: open the folder there to add it."
 	case OriginEntry:
-		return "The server has directories of its own: " + moreOfEntry
+		return "The server has directories of its own: add the directory to roots of its entry in hub.json."
 	case OriginCeiling:
 		return v.client() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
@@ -294,8 +294,6 @@ func (v View) remedy() string {
 	}
 	return ""
 }
-
-const moreOfEntry = "add the directory to roots of its entry in hub.json."
 
 const moreCeiling = "add the directory to roots of the token in http.tokens of hub.json."
 

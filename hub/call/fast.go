@@ -322,10 +322,7 @@ func (c *asyncCall) followUpGuarded(result []byte) {
 func (c *asyncCall) continueCall(result []byte) {
 	ctx := c.followUp.ctx
 	if tasks.IsTask(result) {
-		c.resultWord = c.ticket.Answered(jsonrpc.ResultAnswer(result))
-		token := c.hubToken
-		c.hubToken = nil // the task has it until it ends
-		c.end(c.s.AdoptTask(ctx, c.lease, c.tool.Remote, jsonrpc.ResultAnswer(result), func() { c.s.Progress.Remove(token) }), nil)
+		c.adopt(jsonrpc.ResultAnswer(result))
 		return
 	}
 	from := c.inFlight.Client.Client
@@ -336,7 +333,19 @@ func (c *asyncCall) continueCall(result []byte) {
 		c.end(jsonrpc.Answer{}, err)
 		return
 	}
+	if a.Error == nil && tasks.IsTask(a.Result) {
+		c.adopt(a)
+		return
+	}
 	c.settle(a)
+}
+
+// adopt ends the call with a task that the child has made of it.
+func (c *asyncCall) adopt(a jsonrpc.Answer) {
+	c.resultWord = c.ticket.Answered(a)
+	token := c.hubToken
+	c.hubToken = nil // the task has it until it ends
+	c.end(c.s.AdoptTask(c.followUp.ctx, c.lease, c.tool.Remote, a, func() { c.s.Progress.Remove(token) }), nil)
 }
 
 // end is the one end of a call: it gives back what the call holds, and has it answered.

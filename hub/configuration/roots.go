@@ -1,6 +1,9 @@
 package configuration
 
 import (
+	"maps"
+	"slices"
+
 	"mcphub/children/spec"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -33,6 +36,11 @@ func (c *Configuration) ViewFor(child *Child, view rootsmgr.View) rootsmgr.View 
 	return view.ForEntry(c.FS, c.ownRoots()[child.Spec.Name])
 }
 
+// OwnRoots returns the directories of each child that has some of its own.
+func (c *Configuration) OwnRoots() []*rootsmgr.Snapshot {
+	return slices.Collect(maps.Values(c.ownRoots()))
+}
+
 // readOwnRoots reads the directories of each child that has some, once for a Configuration.
 func (c *Configuration) readOwnRoots() map[string]*rootsmgr.Snapshot {
 	out := make(map[string]*rootsmgr.Snapshot)
@@ -52,7 +60,7 @@ func (c *Configuration) fallbackOfHub() rootsmgr.Fallback {
 	return c.Fallback
 }
 
-// commonSnapshot are the configured roots that count for a child, as they are now.
+// commonSnapshot are the configured roots that count for a child: its own as they were read, the hub's as they are now.
 func (c *Configuration) commonSnapshot(child *Child) *rootsmgr.Snapshot {
 	if own := c.ownRoots()[child.Spec.Name]; own != nil {
 		return own

@@ -200,6 +200,9 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 			im.Plain = []string{"url"}
 		}
 		entry = to.withOwnRoots(entry)
+		if roots := entry.Get("roots"); roots != nil {
+			im.plain = im.plain.With("roots", roots) // a person sees it
+		}
 		im.written, im.Err = entry, im.whyUnserved(entry)
 		if s.Disabled && !enabledElsewhere(servers, s) {
 			entry = entry.With("disabled", true)
@@ -215,9 +218,9 @@ func Merge(to Target, servers []Server, inputs []edit.Table) ([]byte, []Import, 
 	return text, out, check(file, text, out, to.Env)
 }
 
-// withOwnRoots gives a filesystem-like server the directories that its arguments name for its own roots, so that it opens what it opened
-// in its client, whatever roots the clients of the hub have. A relative one means where its client works: such a server has the
-// client's roots.
+// withOwnRoots gives a server that is known to serve the files in directories of its arguments these
+// directories for its own roots, so that it opens what it opened in its client, whatever roots the clients of the hub have. A relative one
+// means where its client works, and one with wildcards would be a pattern: such a server has the client's roots.
 func (to Target) withOwnRoots(entry edit.Table) edit.Table {
 	if to.Directories == nil {
 		return entry
@@ -230,7 +233,7 @@ func (to Target) withOwnRoots(entry edit.Table) edit.Table {
 	}
 	var dirs []any
 	for _, dir := range to.Directories(command, args) {
-		if !filepath.IsAbs(dir) && dir != "~" && !strings.HasPrefix(dir, "~/") {
+		if !filepath.IsAbs(dir) && dir != "~" && !strings.HasPrefix(dir, "~/") || strings.ContainsAny(dir, "*?[") {
 			return entry
 		}
 		dirs = append(dirs, dir)

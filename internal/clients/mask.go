@@ -57,7 +57,7 @@ func (im *Import) Shown() edit.Table {
 					in[i] = mask(s, true)
 				case joined && named && secretAt(value) >= 0 && hidesNothing.MatchString(value):
 					in[i] = name + "=" + mask(value, true)
-				case secretAt(s) >= 0:
+				default:
 					in[i] = mask(s, false)
 				}
 				option = !joined && named && strings.HasPrefix(s, "-")
@@ -84,24 +84,22 @@ func masked(secret, where string) string {
 	return fmt.Sprintf("[a secret of %d characters, which %s]", len([]rune(secret)), where)
 }
 
-// eachShape changes the parts of a text that have the form of a secret. change also gets the text before such a part.
+// eachShape changes the parts of a text that have the form of a secret. change also gets all of the text that stands before such a part.
+// A part that a shell reads as more than one word is left alone, as is one in another line than its name.
 func eachShape(s string, change func(before, secret string) string) string {
-	parts := strings.Split(redact.Text(s), redact.Mark)
 	var b strings.Builder
-	rest := s
-	for i, part := range parts {
-		at := strings.Index(rest, part)
-		if i == len(parts)-1 && part == "" {
-			at = len(rest)
+	done := 0
+	for _, span := range redact.Spans(s) {
+		begin, end := span[0], span[1]
+		if end-begin > 1 && (s[begin] == '"' || s[begin] == '\'') && s[end-1] == s[begin] {
+			begin, end = begin+1, end-1 // the quotes stay
 		}
-		if at < 0 || i == 0 && at > 0 {
-			return s
+		if !hidesNothing.MatchString(s[begin:end]) || strings.HasSuffix(strings.TrimRight(s[:begin], " \t\"'"), "\n") {
+			continue
 		}
-		if at > 0 {
-			b.WriteString(change(s[:len(s)-len(rest)], rest[:at]))
-		}
-		b.WriteString(part)
-		rest = rest[at+len(part):]
+		b.WriteString(s[done:begin])
+		b.WriteString(change(s[:begin], s[begin:end]))
+		done = end
 	}
-	return b.String() + rest
+	return b.String() + s[done:]
 }

@@ -167,16 +167,17 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 		if i > 0 && strings.HasPrefix(texts[i-1], "-") {
 			called = strings.TrimLeft(texts[i-1], "-")
 		}
-		part := func(before, secret string) string {
-			return swap("args", cmp.Or(strings.TrimSuffix(assigned.FindString(before), "="), called), secret)
-		}
-		moved := texts[i]
-		if !hidesNothing.MatchString(moved) { // a shell string keeps its command
-			moved = eachShape(moved, part)
+		if !hidesNothing.MatchString(texts[i]) { // a shell string keeps its command
+			moved := eachShape(texts[i], func(before, secret string) string {
+				variable := strings.TrimRight(assignment.FindString(before), `="'`)
+				return swap("args", cmp.Or(variable, called), secret)
+			})
+			if moved != texts[i] || codeFlag.MatchString(called) && i > 0 {
+				out[i] = moved
+				continue
+			}
 		}
 		switch {
-		case moved != texts[i]:
-			out[i] = moved
 		case joined && strings.HasPrefix(name, "-"):
 			out[i] = name + "=" + swap("args", strings.TrimLeft(name, "-"), value)
 		default:
@@ -186,8 +187,11 @@ func moveArgs(args []any, swap func(key, name, value string) string) []any {
 	return out
 }
 
-// assigned ends a text behind which the value of a variable stands.
-var assigned = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*=$`)
+// assignment ends a text behind which the value of a variable stands, and codeFlag is an option behind which a shell string does.
+var (
+	assignment = lazyregexp.New(`[A-Za-z_][A-Za-z0-9_]*=["']?$`)
+	codeFlag   = lazyregexp.New(`^[a-z]*c$`)
+)
 
 // unnamed is what the name of a secret cannot hold.
 var unnamed = lazyregexp.New(`[^A-Za-z0-9_./-]+`)

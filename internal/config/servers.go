@@ -263,7 +263,7 @@ func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
 		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
 	}
 	if v := n.Get("roots"); v != nil && len(s.Roots) > 0 && (v.Kind == '[') == (s.RootsMode() != "") {
-		c.fail(under(at, "roots"), v.Off, fmt.Sprintf("%q is no word and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
+		c.fail(under(at, "roots"), v.Off, fmt.Sprintf("%q is no word that stands alone, and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
 	}
 	useless := []string{"url", "headers", "headersFrom", "auth"}
 	c.secured(at, s, n)

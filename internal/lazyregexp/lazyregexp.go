@@ -44,6 +44,11 @@ func (r *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return r.get().FindAllStringSubmatch(s, n)
 }
 
+// ExpandString is regexp.Regexp.ExpandString.
+func (r *Regexp) ExpandString(dst []byte, template, src string, match []int) []byte {
+	return r.get().ExpandString(dst, template, src, match)
+}
+
 // FindAllStringSubmatchIndex is regexp.Regexp.FindAllStringSubmatchIndex.
 func (r *Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 	return r.get().FindAllStringSubmatchIndex(s, n)

@@ -2,10 +2,12 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -123,6 +125,30 @@ func Text(text string) string {
 		}
 	}
 	return text
+}
+
+// Spans returns where in a text what Text replaces begins and ends, in their order. Those that meet are one.
+func Spans(text string) (spans [][2]int) {
+	for i := range shapes {
+		sh := &shapes[i]
+		if !slices.ContainsFunc(sh.marks, func(mark string) bool { return strings.Contains(text, mark) }) {
+			continue
+		}
+		for _, m := range sh.is.FindAllStringSubmatchIndex(text, -1) {
+			before, after, _ := strings.Cut(string(sh.is.ExpandString(nil, sh.with, text, m)), Mark) // both stay as they stand in the text
+			spans = append(spans, [2]int{m[0] + len(before), m[1] - len(after)})
+		}
+	}
+	slices.SortFunc(spans, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
+	out := spans[:0]
+	for _, span := range spans {
+		if n := len(out); n > 0 && span[0] < out[n-1][1] {
+			out[n-1][1] = max(out[n-1][1], span[1])
+		} else {
+			out = append(out, span)
+		}
+	}
+	return out
 }
 
 // URL is an address without what often holds a secret: its user, query, fragment, and what

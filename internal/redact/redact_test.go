@@ -159,3 +159,22 @@ func TestSecretsInAddressesAreRedacted(t *testing.T) {
 		}
 	}
 }
+
+// TestSpans: what Text replaces is what Spans finds.
+func TestSpans(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "nothing", "a sk-live-0123456789abcdef b", "TOKEN=abc def", "Authorization: Bearer abcdef0123456789", "https://u:p4ss@host/x?api_key=1234", "--password x --token 'y z' rest",
+		"curl -H 'Authorization: Basic dXNlcjpwYXNzd29yZA==' https://h", "a=b ghp_0123456789abcdef0123 ghp_0123456789abcdef0124",
+	} {
+		var b strings.Builder
+		done := 0
+		for _, span := range Spans(text) {
+			b.WriteString(text[done:span[0]] + Mark)
+			done = span[1]
+		}
+		if got, want := b.String()+text[done:], Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -330,6 +330,17 @@ func (l *linter) roots() {
 			l.reportFolder("it maps to nothing: ", "there is no such directory", to, "roots", "map", from)
 		}
 	}
+	for i := range l.file.Servers {
+		s := &l.file.Servers[i]
+		if s.Err != nil {
+			continue
+		}
+		for k, dir := range ownRoots(l.file, s) {
+			for _, sk := range skippedRoots(dir) {
+				l.reportFolder("it is no root: ", sk.Reason, s.Roots[k], "mcpServers", s.Key, "roots", strconv.Itoa(k))
+			}
+		}
+	}
 	in := rootsmgr.FallbackInput{ConfigDir: l.file.Dir(), WorkDir: l.cfg.Dir, FS: guard.OS{}}
 	for i, r := range l.file.Roots.Fallback {
 		in.Config = []rootsmgr.Entry{{URI: r.Path, Name: r.Name}}
