@@ -135,6 +135,12 @@ func TestWindowsArguments(t *testing.T) {
 {"sql":"COPY t FROM PROGRAM 'type C:\\Us^ers\\me\\outside\\secret.txt'"}
 {"command":"bash","args":["-c","cat /c/Users/me/outside/secret.txt"]}
 {"command":"wsl","args":["cat","/mnt/c/Users/me/outside/secret.txt"]}
+{"command":"rm -rf /c"}
+{"command":"cat /c/Users/me/out*/secret.txt"}
+{"command":"cl /c src\\main.c /FoC:\\Users\\me\\outside\\main.obj"}
+{"args":["/IC:\\Users\\me\\outside"]}
+{"x":"D:secret.txt"}
+{"sql":"EXEC xp_cmdshell 'type C:\\Users\\me\\outside\\secret.txt'"}
 `) {
 		if line = strings.ReplaceAll(strings.TrimSpace(line), "§", "`"); line == "" {
 			continue
@@ -165,6 +171,18 @@ func TestWindowsArguments(t *testing.T) {
 {"query":"SELECT '\\n' FROM t"}
 {"text":"see C:\\Windows\\win.ini"}
 {"cwd":"C:\\dev\\node-app","command":"type index.js"}
+{"command":"cmd","args":["/c","npm run build"]}
+{"command":["dotnet","build","-c","Release","/p:X=Y","/nologo"]}
+{"args":["/nologo","/t:Build"]}
+{"command":["findstr","/s","/i","TODO","*.go"]}
+{"pattern":"\\d+\\s\\w+"}
+{"command":"rd /s /q build"}
+{"command":"del /q src\\*.tmp"}
+{"command":["rmdir","/s","/q","build"]}
+{"args":["--header","X: a/b"]}
+{"path":"C:src\\main.go"}
+{"x":"C:README.md"}
+{"args":["--url=https://example.com/x"]}
 `) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue

@@ -82,7 +82,7 @@ func (j *judge) nameCounts(f *detect.Finding, m meaning) bool {
 
 // guardsName reports a name that may be that of something protected, or in the directory of a rule, and has to be resolved.
 func (j *judge) guardsName(m meaning) bool {
-	if j.c.search.Guards(j.BaseName(m.path)) {
+	if name := j.BaseName(m.path); j.c.search.Guards(name) || j.Windows && strings.IndexByte(name, '~') >= 0 { // a short name
 		return true
 	}
 	return j.guardedDirs.Get(m.base, func() bool {

@@ -7,6 +7,7 @@ import (
 
 	"mcphub/internal/lazyregexp"
 	"mcphub/rootsmgr/guard"
+	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
@@ -86,6 +87,8 @@ func (j *judge) absolutes(f *detect.Finding, text string, yield func(meaning)) {
 		j.absolute(meaning{text: text, path: text}, yield)
 	case j.Windows && chars.IsSlash(text[0]):
 		j.fromVolume(f, text, yield)
+	case j.Windows && startsOnDrive(text) && !chars.Climbs(text):
+		// Below the directory of the drive, which windowsForms yields. Elsewhere it names a stream of a file there.
 	default:
 		j.relative(f, text, yield)
 	}
@@ -98,7 +101,7 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 		j.absolute(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
 		return
 	}
-	isOption := f.Conditional() && chars.Components(text) < 2 // as in cmd /c
+	isOption := f.Conditional() && len(text) == 2 && f.Role != access.Delete // cmd /c, but not rm -r /c
 	if drive := p.FromMSYS(chars.ToSlash(text)); p.IsAbs(drive) && !isOption {
 		yield(meaning{text: text, path: drive})
 	}

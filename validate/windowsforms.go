@@ -20,8 +20,8 @@ func (j *judge) windowsForms(f *detect.Finding, text string, yield func(meaning)
 	if startsOnDrive(text) {
 		for _, base := range j.bases() {
 			at := j.below(base, text)
-			if _, err := j.FS.Lstat(j.Platform.Clean(at)); err != nil && len(text) == 2 && f.Conditional() {
-				continue // it is mostly the name of a member: {"a": 1}
+			if _, err := j.FS.Lstat(j.Platform.Clean(at[:j.Platform.RootLen(j.Platform.FromSlash(at))])); err != nil && f.Conditional() {
+				continue // there is no such drive: it is the name of a member, {"a": 1}, or of a header
 			}
 			yield(meaning{text: text, path: at, base: base})
 		}

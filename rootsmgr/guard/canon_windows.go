@@ -22,6 +22,23 @@ func (OS) Readable(path string) error {
 // expanded.
 func (OS) TrueCase(path string) (string, error) { return filepath.EvalSymlinks(path) }
 
+// LongName implements [LongNamer].
+func (OS) LongName(name string) (string, error) {
+	path, err := windows.UTF16PtrFromString(name)
+	if err != nil {
+		return "", err
+	}
+	for n := uint32(len(name) + windows.MAX_PATH); ; {
+		long := make([]uint16, n)
+		if n, err = windows.GetLongPathName(path, &long[0], n); err != nil {
+			return "", &fs.PathError{Op: "look at", Path: name, Err: err}
+		}
+		if int(n) < len(long) {
+			return windows.UTF16ToString(long[:n]), nil
+		}
+	}
+}
+
 // Mode is the type of name. A reparse point that stands for another name is a link, or irregular if
 // its target cannot be read. Any other one is the file or the directory that it shows, such as a
 // file of OneDrive.

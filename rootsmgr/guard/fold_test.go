@@ -2,6 +2,8 @@ package guard_test
 
 import (
 	"errors"
+	"io/fs"
+	"strings"
 	"testing"
 
 	"mcphub/rootsmgr/guard"
@@ -161,5 +163,43 @@ func TestGuardCloud(t *testing.T) {
 	}
 	if _, err := g.Check(`C:\cloud\x`); err == nil {
 		t.Error("what lies beside the root is inside")
+	}
+}
+
+// shortNamed is a disk of Windows on which one directory has a short name too.
+type shortNamed struct {
+	*rootstest.FS
+	short, long string
+}
+
+func (s shortNamed) Mode(name string) (fs.FileMode, error) {
+	info, err := s.Lstat(strings.ReplaceAll(name, s.short, s.long))
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode(), nil
+}
+
+func (s shortNamed) LongName(name string) (string, error) {
+	return strings.ReplaceAll(name, s.short, s.long), nil
+}
+
+// TestShortNames: a path with a short name leads to the long name, with which rules and protected paths are compared.
+func TestShortNames(t *testing.T) {
+	t.Parallel()
+	disk := shortNamed{rootstest.NewFS(t, platform.Windows, []string{"C:/proj/Confidential Papers/plan.txt"}), "CONFID~1", "Confidential Papers"}
+	for path, want := range map[string]string{
+		`C:\proj\CONFID~1`:             `C:\proj\Confidential Papers`,
+		`C:\proj\CONFID~1\plan.txt`:    `C:\proj\Confidential Papers\plan.txt`,
+		`C:\proj\CONFID~1\new\x`:       `C:\proj\Confidential Papers\new\x`,
+		`C:\proj\CONFID~1\..\CONFID~1`: `C:\proj\Confidential Papers`,
+		`C:\proj\CONFID~2`:             `C:\proj\CONFID~2`, // there is none
+	} {
+		if place, err := guard.Resolve(disk, path); err != nil || place.Path != want {
+			t.Errorf("%s leads to %s, %v, want %s", path, place.Path, err, want)
+		}
+	}
+	if place, err := guard.Resolve(disk, `Q:\`); err != nil || place.Exists {
+		t.Errorf("a drive that is not there: %+v, %v", place, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // error that is not fs.ErrNotExist makes a path unresolvable, which denies.
 //
 // An FS may offer more, each by an interface of its own: Mode, Whole, Magic, Readable, Shared,
-// WhyClosed, TrueCase, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
+// WhyClosed, TrueCase, LongName, SameFile, ReadDir, Writable, Home and Platform. ReadDir has two forms: see packages
 // pattern and machine. [OS] has all that the system can tell.
 type FS interface {
 	Lstat(name string) (fs.FileInfo, error)
@@ -41,6 +41,10 @@ type (
 	// trueCaser spells an existing path as its directories do.
 	trueCaser interface {
 		TrueCase(path string) (string, error)
+	}
+	// A LongNamer writes the short names of Windows in a path out. The path exists.
+	LongNamer interface {
+		LongName(path string) (string, error)
 	}
 	// A SameFiler compares two results of Lstat. Without it spellings that differ
 	// in case or Unicode form are different files.
@@ -103,6 +107,7 @@ type Disk struct {
 	moder    Moder
 	wholer   Wholer
 	magician Magician
+	longer   LongNamer
 	same     SameFiler
 	namer    Namer
 	shares   []string // of other machines that roots name; a look at any other is refused
@@ -118,6 +123,7 @@ func NewDisk(fsys FS) Disk {
 	d.moder, _ = fsys.(Moder)
 	d.wholer, _ = fsys.(Wholer)
 	d.magician, _ = fsys.(Magician)
+	d.longer, _ = fsys.(LongNamer)
 	d.same, _ = fsys.(SameFiler)
 	d.namer, _ = fsys.(Namer)
 	return d

@@ -46,6 +46,11 @@ func (d *Disk) resolve(given string) (Place, error) {
 	if err != nil {
 		return Place{}, err.of(given)
 	}
+	if p == platform.Windows && len(end.path) == p.RootLen(end.path) {
+		if _, err := d.Mode(end.path); errors.Is(err, fs.ErrNotExist) {
+			end.missing = 1 // there is no such drive
+		}
+	}
 	place := Place{
 		Path:   end.path,
 		Exists: end.missing == 0,
@@ -156,6 +161,7 @@ func (d *Disk) walk(path string) (trail, *refusal) {
 			return t, why
 		}
 		if target == "" {
+			prefix = prefix && t.path == next
 			continue
 		}
 		if target, why = d.aim(&t, next, target); why != nil {
@@ -248,6 +254,13 @@ func (d *Disk) enter(t *trail, next string) (target string, why *refusal) {
 	// below. A directory is none, whatever else it is.
 	link := d.Platform.IsLink(mode)
 	if !link {
+		if d.longer != nil && d.Platform == platform.Windows && strings.IndexByte(next[len(t.path):], '~') >= 0 {
+			long, err := d.longer.LongName(next)
+			if err != nil {
+				return "", refusalOf(next, err)
+			}
+			next = long
+		}
 		t.path, t.mode = next, mode
 		return "", nil
 	}

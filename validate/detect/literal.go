@@ -66,7 +66,7 @@ func (d *detector) quoted(id int32, v string, p slot) {
 	if p.class == names.Query && chars.Components(v) < 2 && (v[0] == '/' || v[0] == '~') {
 		d.add(Finding{Value: v, How: HowLiteral, Form: FormLink, Node: id}, p) // a directory that relative words may start from
 	}
-	if chars.HasBlank(v) && strings.IndexByte(v, '/') >= 0 {
+	if chars.HasBlank(v) && d.slash(v) >= 0 {
 		for line := range text.Lines(v) { // a program and what it is given
 			d.line(id, line, p, false)
 		}

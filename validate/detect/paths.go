@@ -3,6 +3,7 @@ package detect
 import (
 	"strings"
 
+	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -253,6 +254,8 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 			f.Alts = []string{s}
 		}
 		d.add(f, p)
+	} else if d.m.Windows && platform.IsDrive(v) { // D:x
+		d.add(Finding{Value: v, How: HowDrive, Form: FormWord, MustExist: true, Member: member, Node: id}, p)
 	}
 	d.guarded(id, v, p, member)
 	d.uris(id, s, p, member)

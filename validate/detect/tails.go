@@ -73,12 +73,13 @@ func (d *detector) glued(id int32, w string, p slot, how string, member bool) {
 		return
 	}
 	for i := 1; i+2 < len(w) && !d.work.Spent(); i++ {
-		if w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !longFlags[w[:i]] || shell.HasMeta(w[i:]) || !d.m.FirstExists(w[i:]) || d.isProgramWord(w[i:], shell.Plain) {
+		drive := d.m.Windows && chars.IsDrive(w[i:]) && chars.IsLetter(w[i-1]) && (w[0] == '/' || w[0] == '-') && !strings.HasPrefix(w[i+2:], "//") // cl /FoC:\x, but no URL
+		if !drive && w[i] != '/' || chars.IsSlash(w[i-1]) || w[i+1] == '/' || chars.Components(w[i:]) < 2 && !drive && !longFlags[w[:i]] || shell.HasMeta(w[i:]) || !d.m.FirstExists(w[i:]) || d.isProgramWord(w[i:], shell.Plain) {
 			continue
 		}
 		head := w[:i]
 		f := Finding{Value: w[i:], How: how, Form: FormWord, Member: member, Node: id, Instead: strings.TrimLeft(head, "-")}
-		f.MustExist = head[0] != '-' && !gluedLetters.MatchString(head)
+		f.MustExist = !drive && head[0] != '-' && !gluedLetters.MatchString(head)
 		d.add(f, p)
 	}
 }

@@ -173,6 +173,21 @@ func (c *callFS) Magic(link string) (bool, error) {
 	return m.Magic(link)
 }
 
+// LongName writes the short names in a path out.
+func (c *callFS) LongName(name string) (string, error) {
+	l, ok := c.fs.(guard.LongNamer)
+	if !ok {
+		return name, nil
+	}
+	if err := c.admit(name); err != nil {
+		return "", err
+	}
+	if !c.pay(budget.LookSteps) {
+		return "", errSpent
+	}
+	return l.LongName(name)
+}
+
 func (c *callFS) SameFile(a, b fs.FileInfo) bool { return sameFile(c.fs, a, b) }
 
 func (c *callFS) Platform() platform.Platform { return guard.PlatformOf(c.fs) }
