@@ -140,6 +140,8 @@ func TestWindowsArguments(t *testing.T) {
 {"command":"cl /c src\\main.c /FoC:\\Users\\me\\outside\\main.obj"}
 {"args":["/IC:\\Users\\me\\outside"]}
 {"x":"D:secret.txt"}
+{"x":"\\??\\UNC\\host\\share\\x"}
+{"x":"\\/host/share\\x"}
 {"sql":"EXEC xp_cmdshell 'type C:\\Users\\me\\outside\\secret.txt'"}
 `) {
 		if line = strings.ReplaceAll(strings.TrimSpace(line), "§", "`"); line == "" {
@@ -162,6 +164,7 @@ func TestWindowsArguments(t *testing.T) {
 {"keys":"type src\\main.go\r"}
 {"pattern":"^\\s*func\\b"}
 {"regex":"\\\\d+\\.\\\\w"}
+{"regex":"\\/api\\/v1\\??"}
 {"glob":"src\\**\\*.go"}
 {"path":"src\\main.go"}
 {"path":"C:\\Users\\me\\source\\repos\\App\\src\\new"}

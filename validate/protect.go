@@ -128,7 +128,7 @@ func (p protectedPath) resolved() string { return p[len(p)-1] }
 // protect resolves a protected path once, and keeps it. One that does not exist yet is kept as text.
 func (c *Checker) protect(given string) error {
 	p := c.m.ExpandHome(given)
-	if !c.m.Platform.IsAbs(p) {
+	if _, remote := c.m.Platform.Remote(p); !remote && !c.m.Platform.IsAbs(p) { // a call that names another machine is refused, however that is spelled
 		return fmt.Errorf("protected path %s is not absolute; write it from the root or with ~/", chars.Quote(given))
 	}
 	var spellings protectedPath

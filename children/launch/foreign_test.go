@@ -8,7 +8,7 @@ import (
 	"mcphub/rootsmgr/guard"
 )
 
-// TestOtherMachines: no program and no working directory of an entry is looked at on a host that no root names.
+// TestOtherMachines: no program, no env file and no working directory of an entry is looked at on a host that no root names.
 func TestOtherMachines(t *testing.T) {
 	t.Parallel()
 	o := fakeOptions([]string{"/work"})
@@ -26,6 +26,11 @@ func TestOtherMachines(t *testing.T) {
 		_, err := Plan(program.Program{Command: tt.command, Cwd: tt.cwd}, roots, on(o))
 		if err == nil || !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+	for _, file := range []string{`\\evil\share\.env`, `\??\UNC\evil\share\.env`, `/\evil\share\.env`} {
+		if _, err := Plan(program.Program{Command: "kid", EnvFile: file}, roots, on(o)); err == nil || !strings.Contains(err.Error(), refused) {
+			t.Errorf("envFile %s: %v", file, err)
 		}
 	}
 	if strings.Contains(looked, "evil") || strings.Contains(looked, "other") || strings.Contains(looked, "localhost") {

@@ -33,6 +33,9 @@ func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error
 	if err != nil {
 		return "", fmt.Errorf("envFile: %w", err)
 	}
+	if onForeignHost(file, roots, h) {
+		return "", fmt.Errorf("envFile: %q is on a host that no root names", file)
+	}
 	if !filepath.IsAbs(file) {
 		return "", fmt.Errorf("envFile: %q is not an absolute path", file)
 	}

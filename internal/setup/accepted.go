@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"mcphub/internal/config/jsonc"
 	"mcphub/internal/consent"
 	"mcphub/internal/reference"
+	"mcphub/rootsmgr/guard"
 )
 
 // This file decides which reading of hub.json counts: the file as it is, or what a
@@ -75,7 +77,7 @@ func item(path string, text []byte, trail hubfile.Trail, file *config.File, home
 // it is; "" for none.
 func envFile(f *config.File, s *config.Server, home string) string {
 	path := resolvePath(f, s.EnvFile, home, false)
-	if !filepath.IsAbs(path) || strings.Contains(path, "${") {
+	if !filepath.IsAbs(path) || strings.Contains(path, "${") || runtime.GOOS == "windows" && guard.IsForeign(path, nil) {
 		return ""
 	}
 	return path

@@ -166,7 +166,7 @@ func (d *detector) look(v string, exempt bool) (string, bool) {
 		return HowHome, ok
 	case chars.IsDrive(v), !exempt && d.m.Windows && len(v) > 1 && chars.IsLetter(v[0]) && v[1] == ':':
 		return HowDrive, true
-	case chars.IsUNC(v):
+	case chars.IsUNC(v), d.m.Windows && namesShare(v):
 		return HowUNC, true
 	case chars.Climbs(v):
 		return HowClimbs, true

@@ -55,6 +55,12 @@ func (d *detector) namesNoShare(v string) bool {
 	return len(v) <= 3 || !chars.IsLetter(v[2]) && !chars.IsDigit(v[2]) && v[2] < 0x80 && strings.IndexByte(`?.[%$_-/\`, v[2]) < 0
 }
 
+// namesShare reports a path on another machine that begins as an escape does: \??\UNC\x, or \/host/x with a slash that is not escaped.
+func namesShare(v string) bool {
+	rest, ok := strings.CutPrefix(v, `\/`)
+	return strings.HasPrefix(v, `\??\`) || ok && strings.Contains(strings.ReplaceAll(rest, `\/`, ""), "/")
+}
+
 // slash is where the first separator of a path stands, -1 if there is none.
 func (d *detector) slash(v string) int {
 	if d.m.Windows {
