@@ -3,7 +3,6 @@ package detect
 import (
 	"strings"
 
-	"mcphub/rootsmgr/platform"
 	"mcphub/validate/access"
 	"mcphub/validate/budget"
 	"mcphub/validate/chars"
@@ -254,7 +253,7 @@ func (d *detector) broad(id int32, s string, p slot, member bool) {
 			f.Alts = []string{s}
 		}
 		d.add(f, p)
-	} else if d.m.Windows && platform.IsDrive(v) { // D:x
+	} else if d.m.Windows && len(v) > 1 && chars.IsLetter(v[0]) && v[1] == ':' { // D:x
 		d.add(Finding{Value: v, How: HowDrive, Form: FormWord, MustExist: true, Member: member, Node: id}, p)
 	}
 	d.guarded(id, v, p, member)
