@@ -280,7 +280,7 @@ func joinFolder(prog program.Program, env *program.Environment, roots []guard.Ro
 	}
 	dir := filepath.Dir(prog.Command)
 	path, ok := env.Get("PATH")
-	if ok && filepath.IsAbs(prog.Command) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
+	if ok && filepath.IsAbs(prog.Command) && !onForeignHost(prog.Command, nil, h) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
 		env.Set("PATH", dir+string(filepath.ListSeparator)+path)
 	}
 }

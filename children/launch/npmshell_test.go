@@ -21,7 +21,7 @@ func TestNpmIsRunWithoutCmd(t *testing.T) {
 	const run = "endLocal & goto #_undefined_# 2>NUL || title %COMSPEC% & \"%_prog%\" "
 	for name, text := range map[string]string{
 		"node/node.exe": "", "node/npx.CMD": "", "node/npm.CMD": "", "node/node_modules/npm/bin/npx-cli.js": "", "node/node_modules/npm/bin/npm-cli.js": "",
-		"bare/npx.CMD": "", "bare/cmd.EXE": "", // npx without npm
+		"bare/npx.CMD": "", "bare/cmd.exe": "", // npx without npm
 		"tools/lib/kid.js": "", "tools/lib/kid.exe": "", "tools/lib/kid.cmd": "",
 		"tools/script.CMD":  head + find + run + " \"%dp0%\\lib\\kid.js\" %*\r\n",
 		"tools/flags.CMD":   head + find + run + "--no-warnings --stack-size=9 \"%dp0%\\lib\\kid.js\" %*\r\n",
@@ -41,7 +41,7 @@ func TestNpmIsRunWithoutCmd(t *testing.T) {
 		}
 	}
 	o := fakeOptions([]string{"/work", "/a&b"})
-	o.System, o.Environ = "windows", []string{"PATHEXT=.exe;.EXE;.CMD", "PATH=" + strings.Join([]string{tools, node, bare}, string(filepath.ListSeparator))}
+	o.System, o.Environ = "windows", []string{"PATHEXT=.exe;.CMD", "PATH=" + strings.Join([]string{tools, node, bare}, string(filepath.ListSeparator))}
 	o.Disk = &confinement.Disk{Real: o.Disk.Real, IsDir: o.Disk.IsDir, IsProgram: func(p string) bool {
 		fi, err := os.Stat(p)
 		return err == nil && fi.Mode().IsRegular()
@@ -54,9 +54,9 @@ func TestNpmIsRunWithoutCmd(t *testing.T) {
 		{"npm exec x a&b", exe + " " + filepath.Join(node, "node_modules/npm/bin/npm-cli.js") + " exec " + given + " x a&b", ""},
 		{"cmd /c npx -y x", exe + " " + npx + " " + given + " -y x", ""},
 		{"cmd /C npx x ${root}", exe + " " + npx + " " + given + " x /a&b", ""},
-		{"cmd /c npx x %A%", filepath.Join(bare, "cmd.EXE") + " /c npx " + given + " x %A%", ""}, // cmd.exe is to read it
+		{"cmd /c npx x %A%", filepath.Join(bare, "cmd.exe") + " /c npx " + given + " x %A%", ""}, // cmd.exe is to read it
 		{"cmd /c npx x %A% ${root}", "", "rename"},
-		{"cmd /c echo x", filepath.Join(bare, "cmd.EXE") + " /c echo x", ""},
+		{"cmd /c echo x", filepath.Join(bare, "cmd.exe") + " /c echo x", ""},
 		{filepath.Join(bare, "npx.CMD") + " x", filepath.Join(bare, "npx.CMD") + " " + given + " x", ""},
 		{filepath.Join(bare, "npx.CMD") + " a&b", "", "cmd.exe"},
 		{"script a&b", exe + " " + kid + " a&b", ""},
