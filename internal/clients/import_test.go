@@ -106,6 +106,7 @@ func TestMergeOwnRoots(t *testing.T) {
 		}
 		return args
 	}}
+	data := filepath.ToSlash(t.TempDir())
 	for entry, want := range map[string]string{
 		`{"command": "files", "args": ["/data", "~/Documents"]}`: `["/data","~/Documents"]`,
 		`{"command": "files", "args": ["~"]}`:                    `["~"]`,
@@ -113,6 +114,7 @@ func TestMergeOwnRoots(t *testing.T) {
 		`{"command": "files"}`:                                   `null`,
 		`{"command": "other", "args": ["/data"]}`:                `null`,
 	} {
+		entry, want = strings.ReplaceAll(entry, "/data", data), strings.ReplaceAll(want, "/data", data)
 		s := server(t, "claude-desktop", "a", entry)
 		text, imports, err := Merge(to, []Server{s}, nil)
 		if err != nil || imports[0].Err != "" {
