@@ -23,7 +23,7 @@ func servedTo(t *testing.T, answer string) (uris []string) {
 	return uris
 }
 
-// TestAServerWithDirectoriesOfItsOwn: it is served these and judged by these, whoever shares it and whatever roots its client has. The
+// TestAServerWithDirectoriesOfItsOwn: it is served these and judged by these, for each way to share it, and whatever roots its client has. The
 // control is the server without such directories in the same session.
 func TestAServerWithDirectoriesOfItsOwn(t *testing.T) {
 	d := places(t, "project", "own")

@@ -25,7 +25,7 @@ type cmdWorld struct {
 	fill      *strings.Replacer
 }
 
-// told stands in the file that nobody should be told of.
+// told stands in the file that no command may print.
 const told = "what is in the file outside"
 
 func newCmdWorld(t *testing.T) *cmdWorld {

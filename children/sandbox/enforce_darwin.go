@@ -14,7 +14,7 @@ var errNone = errors.New("macOS has no Landlock")
 
 func landlockVersion() (int, error) { return 0, errNone }
 
-// Look finds Seatbelt. Nothing is tried before somebody asks what it holds.
+// Look finds Seatbelt. It tries nothing before a caller asks what Seatbelt holds.
 func Look(func() (int, error)) Kernel { return Kernel{Why: errNone.Error(), Seatbelt: proveOnce} }
 
 // proveOnce has a process try to get out of the profile of a server with one root.

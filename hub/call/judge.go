@@ -44,7 +44,7 @@ type attempt struct {
 // noRoots are those that a call without a path is judged by. It is not changed.
 var noRoots rootsmgr.View
 
-// relevantRoots are the roots that matter to the verdict: those of the client, or the server's own.
+// relevantRoots are the roots that matter to the verdict: the roots of the client, or the server's own.
 func (att *attempt) relevantRoots() *rootsmgr.View {
 	if !att.scan.NeedsBoundary() {
 		return &noRoots

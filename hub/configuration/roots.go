@@ -52,7 +52,7 @@ func (c *Configuration) readOwnRoots() map[string]*rootsmgr.Snapshot {
 	return out
 }
 
-// fallbackOfHub are the roots that no session has a say in: those of the hub itself.
+// fallbackOfHub are the roots of the hub itself, in which no session has a say.
 func (c *Configuration) fallbackOfHub() rootsmgr.Fallback {
 	if c.base != nil {
 		return c.base.Fallback

@@ -37,5 +37,5 @@ func dial(ctx context.Context, path string) (caller.Conn, error) {
 
 func isSocket(e fs.DirEntry) bool { return e.Type()&os.ModeSocket != 0 }
 
-// refused reports that a socket has nobody who listens.
+// refused reports that no process listens at a socket.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

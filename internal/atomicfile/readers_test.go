@@ -67,7 +67,7 @@ func replaced(t *testing.T, times int, read func(string) ([]byte, error), write 
 	return failed, seen.Load()
 }
 
-// TestReplacedBesideReaders: a file is replaced whoever reads it, and no reader sees a part.
+// TestReplacedBesideReaders: a file is replaced while others read it, and no reader sees a part.
 func TestReplacedBesideReaders(t *testing.T) {
 	times := seeds.Cases(t, 300)
 	failed, reads := replaced(t, times, Read, func(path string, data []byte) error { return WriteHint(path, data, 0o600) })

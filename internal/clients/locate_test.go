@@ -10,7 +10,7 @@ import (
 )
 
 // TestProgramsOfATerminal: a program that only the PATH of a terminal has stands in hub.json with its path on macOS, and is the same server
-// when it is read once more.
+// when it is read again.
 func TestProgramsOfATerminal(t *testing.T) {
 	t.Parallel()
 	onLinux(t)

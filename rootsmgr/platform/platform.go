@@ -340,7 +340,7 @@ func first(s string) string {
 }
 
 // IsLink reports the type of a name that stands for another one. On Windows a junction, and what
-// nobody knows how to follow, are irregular.
+// no program can follow, are irregular.
 func (p Platform) IsLink(mode fs.FileMode) bool {
 	return mode&fs.ModeSymlink != 0 || p == Windows && mode&(fs.ModeIrregular|fs.ModeDir) == fs.ModeIrregular
 }

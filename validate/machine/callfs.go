@@ -209,7 +209,7 @@ func (c *callFS) Writable(dir string) bool {
 	return c.admitDir(dir) == nil && c.pay(budget.LookSteps) && writable(c.fs, dir)
 }
 
-// Drives are those of the disk.
+// Drives returns the drives of the disk.
 func (c *callFS) Drives() []string {
 	if d, ok := c.fs.(driver); ok {
 		return d.Drives()

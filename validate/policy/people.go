@@ -21,7 +21,7 @@ func (p *People) Named() bool { return len(p.Principals) > 0 || len(p.Groups) > 
 // Names reports whether the rule is for a principal that is called so, if it is in one of the groups.
 func (p *People) Names(name string) bool { return matchesName(p.Principals, name) }
 
-// includes reports whether somebody who is known is among them.
+// includes reports whether a known principal is among them.
 func (p *People) includes(who principal.Principal) bool {
 	return (len(p.Principals) == 0 || isNamed(p.Principals, who.String())) &&
 		(len(p.Groups) == 0 || slices.ContainsFunc(who.Groups, func(group string) bool { return isNamed(p.Groups, group) }))

@@ -207,7 +207,7 @@ func (w *windows) expandable(i, k int) int {
 // maxSubstitution is the length of the longest $(...) in a text that is read.
 const maxSubstitution = 1 << 12
 
-// substitutionLength is that of $(...) at the start of s, 0 if there is none.
+// substitutionLength returns the length of $(...) at the start of s, 0 if there is none.
 func substitutionLength(s string) int {
 	if !strings.HasPrefix(s, "$(") {
 		return 0
