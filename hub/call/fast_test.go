@@ -191,6 +191,7 @@ func (s *stage) try(params string) *listener {
 		if tries++; tries == fastTries {
 			s.Fatal("it was left to the waiting path")
 		}
+		s.remind()
 	}
 	synctest.Wait()
 	return l
