@@ -113,15 +113,16 @@ var shapes = []shape{
 	{"option", []string{"--"}, lazyregexp.New(`(?i)(--[a-z0-9-]*(?:token|passw(?:or)?d|passphrase|secret|api-?key)\s+)("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`), "${1}" + Mark},
 }
 
+// mayBeIn reports whether a text may have a secret of this shape. A false is certain.
+func (sh *shape) mayBeIn(text string) bool {
+	return slices.ContainsFunc(sh.marks, func(mark string) bool { return strings.Contains(text, mark) })
+}
+
 // Text replaces what looks like a secret in a text.
 func Text(text string) string {
 	for i := range shapes {
-		sh := &shapes[i]
-		for _, mark := range sh.marks {
-			if strings.Contains(text, mark) {
-				text = sh.is.ReplaceAllString(text, sh.with)
-				break
-			}
+		if sh := &shapes[i]; sh.mayBeIn(text) {
+			text = sh.is.ReplaceAllString(text, sh.with)
 		}
 	}
 	return text
@@ -131,7 +132,7 @@ func Text(text string) string {
 func Spans(text string) (spans [][2]int) {
 	for i := range shapes {
 		sh := &shapes[i]
-		if !slices.ContainsFunc(sh.marks, func(mark string) bool { return strings.Contains(text, mark) }) {
+		if !sh.mayBeIn(text) {
 			continue
 		}
 		for _, m := range sh.is.FindAllStringSubmatchIndex(text, -1) {
