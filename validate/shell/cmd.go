@@ -88,13 +88,7 @@ func (w *windows) cmdLine(s string) {
 				w.line.drop()
 			}
 			w.end(i)
-			w.line.target = c
-			if i+1 < len(s) && s[i+1] == c {
-				i++
-			}
-			if i+1 < len(s) && s[i+1] == '&' { // a handle
-				i, w.line.target = i+2, 0
-			}
+			i = w.line.redirect(s, i)
 		default:
 			if first && strings.IndexByte(`/\.:+[]`, c) >= 0 && builtins[strings.TrimLeft(w.soFar(), "@")] {
 				w.end(i)

@@ -122,13 +122,7 @@ func (w *windows) powershell() {
 				w.line.drop()
 			}
 			w.end(i)
-			w.line.target = c
-			if i+1 < len(s) && s[i+1] == c {
-				i++
-			}
-			if i+1 < len(s) && s[i+1] == '&' { // a handle
-				i, w.line.target = i+2, 0
-			}
+			i = w.line.redirect(s, i)
 		case c == ':' && w.line.open && !w.line.now.quoted && parameter.MatchString(w.soFar()+":"):
 			w.end(i)
 		default:

@@ -148,6 +148,18 @@ func (l *line) isEmpty() bool { return l.open && l.now.text() == "" && len(l.res
 // drop takes back the word that has begun.
 func (l *line) drop() { l.open, l.rest = false, l.rest[:0] }
 
+// redirect reads the sign of a redirection at i, and returns where the sign ends. What stands behind it is the target, unless that is a handle.
+func (l *line) redirect(s string, i int) int {
+	l.target = s[i]
+	if i+1 < len(s) && s[i+1] == s[i] {
+		i++
+	}
+	if i+1 < len(s) && s[i+1] == '&' {
+		i, l.target = i+2, 0
+	}
+	return i
+}
+
 // end ends the word before i.
 func (w *windows) end(i int) {
 	l := &w.line
