@@ -86,8 +86,8 @@ type Options struct {
 	// not block.
 	Refused func(k spec.Key, f sandbox.Refusal, dirs []string)
 
-	// Record, where set, notes what confined children use beyond what they may, and has
-	// nothing held.
+	// Record, if set, notes what confined children use beyond what they may. They are held
+	// unless Record.Free is set.
 	Record *sandbox.Recorder
 
 	// Redefined, where set, is given the tools of a server that have a definition which

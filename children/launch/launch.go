@@ -40,8 +40,8 @@ type Launch struct {
 
 	Sandbox *confinement.Confinement // how the kernel holds it; nil: not at all
 
-	// Record, where set, notes what the child uses beyond Sandbox, which does not hold it
-	// then.
+	// Record, if set, notes what the child uses beyond Sandbox, which holds it unless
+	// Record.Free is set.
 	Record *sandbox.Recorder
 
 	Limits program.Limits // of all its processes together; set by who starts it

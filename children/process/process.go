@@ -130,7 +130,12 @@ func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 		if err := c.WritePrivate(); err != nil {
 			return nil, err
 		}
-		return l.Record.Ruleset(c.Profile)
+		if !l.Record.Free {
+			if err := c.Make(); err != nil {
+				return nil, err
+			}
+		}
+		return l.Record.Ruleset(c.Kernel, c.Profile)
 	}
 	if err := c.Make(); err != nil {
 		return nil, err

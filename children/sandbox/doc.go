@@ -29,9 +29,10 @@
 //
 // # What is recorded
 //
-// A [Recorder] notes what a process uses beyond its Profile, and confines nothing: on
-// Linux the kernel tells of system calls before it makes them (seccomp). The notes are for
-// a person. Between note and call a process can change what the call is about.
+// A [Recorder] notes what a process uses beyond its Profile: on Linux the kernel gives a
+// notice of each system call before it makes it (seccomp), and goes on. The process is held
+// meanwhile, unless the Recorder is free. The notes are for a person: between notice and
+// call a process can change what the call is about.
 //
 // # What it refuses to do
 //

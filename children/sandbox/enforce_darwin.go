@@ -73,6 +73,6 @@ func (*Ruleset) Close() {}
 func (*Ruleset) End() {}
 
 // Ruleset refuses: Seatbelt does not tell what it would have refused.
-func (r *Recorder) Ruleset(*Profile) (*Ruleset, error) {
+func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) {
 	return nil, r.refuse(errors.New("on macOS nothing is recorded"))
 }

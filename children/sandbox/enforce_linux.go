@@ -87,7 +87,8 @@ type Ruleset struct {
 	noClone3 []unix.SockFilter // of PrepareToFork; nil: clone3 is in filter, or there is no filter
 	drops    bool
 
-	recorder *Recorder // notes what profile does not allow, and nothing is confined; nil: there is none
+	recorder *Recorder         // notes what profile does not allow; nil: there is none
+	notices  []unix.SockFilter // of the system calls that recorder is told
 	profile  *Profile
 	decider  *decider // from Enter on, where profile holds attributes
 }
@@ -256,14 +257,24 @@ func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if r.recorder != nil {
-		fd, err := listen(r.filter, 0)
-		if err != nil {
-			return r.recorder.refuse(err)
-		}
-		go r.recorder.serve(fd, r.profile)
-		return nil
+	if r.recorder == nil {
+		return r.confine()
 	}
+	if !r.recorder.Free {
+		if err := r.confine(); err != nil {
+			return err
+		}
+	}
+	fd, err := listen(r.notices, 0)
+	if err != nil {
+		return r.recorder.refuse(err)
+	}
+	go r.recorder.serve(fd, r.profile)
+	return nil
+}
+
+// confine has the kernel hold the calling thread to the profile.
+func (r *Ruleset) confine() error {
 	// Whoever started the hub may have left descriptors open that a child would inherit.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
@@ -281,7 +292,7 @@ func (r *Ruleset) Enter() error {
 	switch {
 	case r.filter == nil:
 		return nil
-	case !r.profile.Attributes:
+	case !r.profile.Attributes || r.recorder != nil:
 		return install(r.filter)
 	}
 	fd, err := listen(r.filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)

@@ -45,4 +45,4 @@ func (*Ruleset) Close() {}
 func (*Ruleset) End() {}
 
 // Ruleset refuses.
-func (r *Recorder) Ruleset(*Profile) (*Ruleset, error) { return nil, r.refuse(errNone) }
+func (r *Recorder) Ruleset(Kernel, *Profile) (*Ruleset, error) { return nil, r.refuse(errNone) }

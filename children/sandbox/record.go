@@ -22,13 +22,17 @@ type Socket struct {
 	Bound bool   // by the process itself
 }
 
-// A Recorder notes what processes use that their Profile does not allow. It lets them
-// have it: nothing is confined, and nothing is decided by what it notes. A process can
-// have it note another path than it opens, by changing the name while it is read; a
-// person decides what becomes of the notes. The zero Recorder has noted nothing.
+// A Recorder notes what processes use that their Profile does not allow. Nothing is
+// decided by what it notes: the kernel goes on with each call, and holds the process to its
+// Profile unless Free is set. A process can have it note another path than it opens, by
+// changing the name while it is read; a person decides what becomes of the notes. The zero
+// Recorder has noted nothing.
 //
 // Its methods may be called from any goroutine.
 type Recorder struct {
+	// Free confines nothing: the process has what it uses. It is set before the first run.
+	Free bool
+
 	mu      sync.Mutex // guards the rest
 	uses    map[string]Use
 	sockets map[Socket]bool

@@ -20,17 +20,27 @@ import (
 // notification), which takes neither root nor ptrace.
 
 // Ruleset has the thread that enters it, and all that is started there, recorded. What
-// p allows is not noted.
-func (r *Recorder) Ruleset(p *Profile) (*Ruleset, error) {
+// p allows is not noted. Modes, owners, times and attributes of files are not held meanwhile:
+// the kernel gives notices of a process in one place only.
+func (r *Recorder) Ruleset(k Kernel, p *Profile) (*Ruleset, error) {
 	if architecture() == 0 {
 		return nil, r.refuse(errors.New("system calls of this architecture are not known here"))
 	}
 	r.begin(p)
-	filter, err := recordFilter()
+	notices, err := recordFilter()
 	if err != nil {
 		return nil, r.refuse(err)
 	}
-	return &Ruleset{fd: -1, filter: filter, recorder: r, profile: p}, nil
+	box := &Ruleset{fd: -1}
+	if !r.Free {
+		held := *p
+		held.Attributes = false
+		if box, err = Prepare(k, &held); err != nil {
+			return nil, err
+		}
+	}
+	box.recorder, box.notices, box.profile = r, notices, p
+	return box, nil
 }
 
 // A watched says where a system call has what is noted of it.

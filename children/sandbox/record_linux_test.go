@@ -19,8 +19,12 @@ import (
 // recorded runs a shell command without a sandbox, and returns what was noted.
 func recorded(t *testing.T, p *sandbox.Profile, dir, command string) (*sandbox.Recorder, string) {
 	t.Helper()
-	r := &sandbox.Recorder{}
-	box, err := r.Ruleset(p)
+	return recordedBy(t, &sandbox.Recorder{Free: true}, p, dir, command)
+}
+
+func recordedBy(t *testing.T, r *sandbox.Recorder, p *sandbox.Profile, dir, command string) (*sandbox.Recorder, string) {
+	t.Helper()
+	box, err := r.Ruleset(sandbox.CurrentKernel(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,4 +243,33 @@ func stopTheWorld() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	runtime.GC()
+}
+
+// TestRecordsWhatIsRefused: a recorder that is not free notes what a process would open, and
+// the kernel refuses it all the same. A free one has it opened: the control.
+func TestRecordsWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, free := range map[string]bool{"held": false, "free": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, root := real(t.TempDir()), real(t.TempDir())
+			if err := os.WriteFile(filepath.Join(out, "read"), []byte("text"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := &sandbox.Profile{Network: sandbox.Network{On: true}, Rules: append(sandbox.BaseRules("/nowhere"), sandbox.Rule{Path: root, Access: sandbox.Read | sandbox.Write})}
+			r, said := recordedBy(t, &sandbox.Recorder{Free: free}, p, root, "cat "+out+"/read; echo x > "+out+"/made; echo x > in")
+			if got, want := uses(r, out), "made write made\nread read\n"; got != want {
+				t.Errorf("noted\n%swanted\n%s(the shell said %s)", got, want, said)
+			}
+			if got := strings.Contains(said, "text"); got != free {
+				t.Errorf("the file outside was read: %t, wanted %t (%s)", got, free, said)
+			}
+			if _, err := os.Stat(filepath.Join(out, "made")); (err == nil) != free {
+				t.Errorf("a file was made outside: %t, wanted %t (%s)", err == nil, free, said)
+			}
+			if _, err := os.Stat(filepath.Join(root, "in")); err != nil {
+				t.Errorf("nothing was made in the root: %s", said)
+			}
+		})
+	}
 }

@@ -113,7 +113,7 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 		return err
 	}
 	defer made.WaitForLogins()
-	l := &learnRun{learnFlags: f, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
+	l := &learnRun{learnFlags: f, rec: sandbox.Recorder{Free: true}, cmd: cmd, src: src, made: &made, log: log, roots: roots, say: cmd.ErrOrStderr(), name: name}
 	if err := l.only(); err != nil {
 		return err
 	}

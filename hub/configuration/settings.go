@@ -39,7 +39,7 @@ type Settings struct {
 	FS                guard.FS // nil: this machine's
 	Log               zerolog.Logger
 	OnStderrLine      func(child spec.Key, pid int, line string)  // takes each line of a child's stderr; must not block; may be nil
-	Record            *sandbox.Recorder                           // notes what confined children use beyond what they may; nothing is held then; may be nil
+	Record            *sandbox.Recorder                           // notes what confined children use beyond what they may; nothing is held if it is free; may be nil
 	RecordWritable    func(dirs []string) error                   // puts directories on record before servers may write there, or they may not; may be nil
 	Written           func(paths ...string) (dir string, ok bool) // tells which folder that servers may write holds one of these paths; nil: none is known
 	Inspect           bool                                        // serve the method that explains a call: for the program's own commands only
