@@ -1,16 +1,46 @@
 package clients
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/clients"
 )
+
+// What gives a client's roots, in the words of docs/clients.md.
+const (
+	byClient = "the client"
+	byFolder = "the folder that it is started in"
+	byEntry  = "its entry, which init fills"
+	byFlag   = "`--roots` in its entry"
+)
+
+// registrable are the clients that install knows, in its order.
+var registrable = []struct{ name, title, roots string }{
+	{"claude-code", "Claude Code", byClient},
+	{"claude-desktop", "Claude Desktop", byFlag},
+	{"cursor", "Cursor", byClient},
+	{"vscode", "VS Code", byClient},
+	{"windsurf", "Windsurf", byFlag},
+	{"zed", "Zed", byFlag},
+	{"codex", "Codex", byFolder},
+	{"gemini", "Gemini CLI", byClient},
+	{"opencode", "opencode", byClient},
+	{"cline", "Cline", byFlag},
+	{"roo", "Roo Code", byFlag},
+	{"goose", "Goose", byClient},
+	{"continue", "Continue", byFlag},
+	{"copilot", "Copilot CLI", byFlag},
+	{"lm-studio", "LM Studio", byFlag},
+	{"mcporter", "mcporter", byFlag},
+	{"inspector", "MCP Inspector", byEntry},
+}
 
 // registrations matches the table of docs/clients.md that says what each registration comes to.
 var registrations = regexp.MustCompile(`(?m)^\| client \| roots come from \|.*\n\|[-|]+\n((?:\|.*\n)+)`)
@@ -22,18 +52,21 @@ func TestRegistrationsHold(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
 	rows := ""
-	for i := range clients.All {
-		c := &clients.All[i]
-		from := map[clients.Roots]string{clients.GivesRoots: "the client", clients.ListsRoots: "its entry, which init fills", clients.StartsIn: "the folder that it is started in", clients.NoRoots: "`--roots` in its entry"}[c.Roots]
-		inProject, said := registeredHolds(t, c, true)
-		atHome, why := registeredHolds(t, c, false)
-		rows += fmt.Sprintf("| %s | %s | %d of 3 | %d of 3 |\n", c.Title, from, inProject, atHome)
+	names := []string{}
+	for _, c := range registrable {
+		names = append(names, c.name)
+		inProject, said := registeredHolds(t, c.name, c.roots, true)
+		atHome, why := registeredHolds(t, c.name, c.roots, false)
+		rows += fmt.Sprintf("| %s | %s | %d of 3 | %d of 3 |\n", c.title, c.roots, inProject, atHome)
 		if inProject != 3 {
-			t.Errorf("%s: %d of 3 servers are held: %s", c.Name, inProject, said)
+			t.Errorf("%s: %d of 3 servers are held: %s", c.name, inProject, said)
 		}
 		if told := strings.Contains(why, "without folders no boundary holds"); told != (atHome == 0) {
-			t.Errorf("%s: %d of 3 servers are held, and it is said: %s", c.Name, atHome, why)
+			t.Errorf("%s: %d of 3 servers are held, and it is said: %s", c.name, atHome, why)
 		}
+	}
+	if help, err := exec.CommandContext(t.Context(), world.Hub(t), "install", "--help").Output(); err != nil || !strings.Contains(string(help), "Clients: "+strings.Join(names, ", ")+".") {
+		t.Errorf("install knows other clients than %v: %s (%v)", names, help, err)
 	}
 	file := world.Source("docs", "clients.md")
 	page, err := os.ReadFile(file)
@@ -50,9 +83,12 @@ func TestRegistrationsHold(t *testing.T) {
 	}
 }
 
+// givenRoots matches the roots in a hub's arguments, as JSON, TOML and YAML have them.
+var givenRoots = regexp.MustCompile(`--roots"?[,\s-]+"?([^"\],\s]+)`)
+
 // registeredHolds registers the hub in a client, in the project or in the home folder, and starts it as the client would with
 // the project open.
-func registeredHolds(t *testing.T, c *clients.Profile, project bool) (held int, said string) {
+func registeredHolds(t *testing.T, client, roots string, project bool) (held int, said string) {
 	t.Helper()
 	w := world.New(t)
 	w.Write("home/config/mcphub/hub.json", world.Raw(t, obj{"mcpServers": obj{"a": w.Recorder("a"), "b": w.Recorder("b"), "c": w.Recorder("c")}}))
@@ -60,16 +96,23 @@ func registeredHolds(t *testing.T, c *clients.Profile, project bool) (held int, 
 	if !project {
 		w.Project = w.Home
 	}
-	said = says(w, nil, world.Hub(t), "install", c.Name, "--yes")
-	w.Project = place
-	home := map[string]string{"XDG_CONFIG_HOME": w.Path("home", "config")}
-	found, err := clients.Read(c, clients.Env{OS: "linux", Home: w.Home, Get: func(name string) string { return home[name] }})
-	world.Must(t, err)
-	if len(found.HubProgram) == 0 {
-		t.Fatalf("%s is not registered: %s", c.Name, said)
+	said = says(w, nil, world.Hub(t), "install", client, "--yes")
+	var printed struct{ Clients []struct{ File string } }
+	if out := says(w, nil, world.Hub(t), "install", client, "--print", "--json"); json.Unmarshal([]byte(out), &printed) != nil || len(printed.Clients) != 1 {
+		t.Fatalf("install --print gives no file of %s: %s", client, out)
 	}
-	o := ide.Options{Command: found.HubProgram[0], Args: found.HubProgram[1:], Dir: w.Project, Env: w.Env(), Capabilities: `{}`}
-	if c.Roots == clients.GivesRoots || c.Roots == clients.ListsRoots && project { // what its entry lists, it gives
+	w.Project = place
+	text, err := os.ReadFile(printed.Clients[0].File)
+	world.Must(t, err)
+	if !strings.Contains(string(text), world.Hub(t)) {
+		t.Fatalf("%s is not registered: %s", client, said)
+	}
+	args := []string{"serve"}
+	if m := givenRoots.FindSubmatch(text); m != nil {
+		args = append(args, "--roots", string(m[1]))
+	}
+	o := ide.Options{Command: world.Hub(t), Args: args, Dir: w.Project, Env: w.Env(), Capabilities: `{}`}
+	if roots == byClient || roots == byEntry && project { // what its entry lists, it gives
 		o.Capabilities, o.Roots = ide.DefaultCapabilities, ide.Folders(w.Project)
 	}
 	s := w.Start(o)

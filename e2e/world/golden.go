@@ -1,10 +1,10 @@
 package world
 
 import (
+	"io"
 	"regexp"
 	"strings"
-
-	"mcphub/internal/layout"
+	"text/tabwriter"
 )
 
 // unsteady is what differs from run to run and from machine to machine, with what stands for it. Some take more or less room
@@ -54,18 +54,17 @@ func Steady(text string, named ...string) string {
 
 var betweenColumns = regexp.MustCompile(` {2,}`)
 
-// Realigned lays tables out anew.
+// Realigned returns a text whose tables have columns as wide as their cells.
 func Realigned(text string) string {
 	var b strings.Builder
-	table := layout.NewTable(&b)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for line := range strings.Lines(text) {
 		cells := betweenColumns.Split(strings.TrimSuffix(line, "\n"), -1)
 		if len(cells) > 1 && cells[0] != "" {
-			table.Row(cells...)
+			_, _ = io.WriteString(table, strings.Join(cells, "\t")+"\n") // a builder takes everything
 			continue
 		}
-		_ = table.Flush() // a builder takes everything
-		table = layout.NewTable(&b)
+		_ = table.Flush()
 		b.WriteString(line)
 	}
 	_ = table.Flush()
