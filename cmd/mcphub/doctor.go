@@ -203,7 +203,11 @@ func (d diagnosis) examined(r *doctor.Report) {
 	t.Row("hub.json", cmp.Or(r.Config, "none: the embedded filesystem server is served"))
 	t.Row("workspace roots", cmp.Or(strings.Join(m.Roots, ", "), "none: they come from the client"))
 	t.Row("secrets", m.Secrets+layout.WithPrefix(": ", m.Why))
-	t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	if m.Seatbelt != "" {
+		t.Row("Seatbelt", printable.Escape(m.Seatbelt, 200))
+	} else {
+		t.Row("Landlock", layout.When(m.Landlock > 0, fmt.Sprintf("ABI %d", m.Landlock))+layout.When(m.Landlock == 0, "not there"))
+	}
 	t.Row("runs in", cmp.Or(m.Inside, "no container that is known"))
 	t.Row("guardian", layout.When(m.Guardian, "yes")+layout.When(!m.Guardian, "no"))
 	if m.Shares {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -338,6 +339,33 @@ func TestKernelNote(t *testing.T) {
 		if f := e.report.Findings; len(f) != 1 || tc.want == "" || f[0].Severity != sevNote || f[0].Group != System || !strings.Contains(f[0].Text, tc.want) {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestSeatbeltIsTold: doctor tells whether macOS is asked to hold a server, and what came of the attempts to get out. It makes none if no entry asks.
+func TestSeatbeltIsTold(t *testing.T) {
+	t.Parallel()
+	held := []hub.Child{{Spec: spec.Spec{Name: "a"}}, {Spec: spec.Spec{Name: "b", Sandbox: sandbox.Settings{Mode: sandbox.Auto}}}}
+	for name, tc := range map[string]struct {
+		children []hub.Child
+		proof    error
+		tried    bool
+		want     string
+	}{
+		"no entry asks": {held[:1], nil, false, "not asked for, so no server is held"},
+		"a way out":     {held, errors.New("a link leads out of it"), true, "asked for, and not used: a link leads out of it"},
+		"no way out":    {held, nil, true, "not proved"},
+	} {
+		tried := false
+		e := examination{report: &Report{}}
+		e.found.Hub.Children = tc.children
+		if got := e.seatbelt(sandbox.Kernel{Seatbelt: func() error { tried = true; return tc.proof }}); !strings.Contains(got, tc.want) || tried != tc.tried {
+			t.Errorf("%s: %q, tried %t", name, got, tried)
+		}
+	}
+	e := examination{}
+	if got := e.seatbelt(sandbox.Kernel{ABI: 7}); got != "" {
+		t.Errorf("elsewhere: %q", got)
 	}
 }
 

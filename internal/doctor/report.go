@@ -88,11 +88,12 @@ type Hub struct {
 
 // A SystemInfo is what the system gives.
 type SystemInfo struct {
-	Landlock int      `json:"landlock"`         // ABI of the kernel's Landlock; 0: there is none
-	Inside   string   `json:"inside,omitempty"` // WSL 1, WSL 2, a container or a devcontainer
-	Guardian bool     `json:"guardian"`         // one ends what the servers leave behind
-	Shares   bool     `json:"shares,omitempty"` // clients share a hub
-	Secrets  string   `json:"secrets"`          // where a new secret is kept: keyring or file
+	Landlock int      `json:"landlock"`           // ABI of the kernel's Landlock; 0: there is none
+	Seatbelt string   `json:"seatbelt,omitempty"` // what macOS holds; "" on another system
+	Inside   string   `json:"inside,omitempty"`   // WSL 1, WSL 2, a container or a devcontainer
+	Guardian bool     `json:"guardian"`           // one ends what the servers leave behind
+	Shares   bool     `json:"shares,omitempty"`   // clients share a hub
+	Secrets  string   `json:"secrets"`            // where a new secret is kept: keyring or file
 	Why      string   `json:"why,omitempty"`
 	Roots    []string `json:"roots"` // of clients that give none
 	State    string   `json:"state"` // folders that the hub writes to; "" where it does not

@@ -33,7 +33,7 @@ func (e *examination) system(ctx context.Context) {
 		Landlock: sandbox.CurrentKernel().ABI, Guardian: guardian.Running(), Roots: e.fallbackRoots(), State: rundir.State(os.Getenv),
 		Audit: e.found.Audit, Logs: e.found.Logs, Cache: e.found.Hub.Cache,
 	}
-	m.Inside = surroundings(os.ReadFile, os.Getenv)
+	m.Inside, m.Seatbelt = surroundings(os.ReadFile, os.Getenv), e.seatbelt(sandbox.CurrentKernel())
 	e.report.System = m
 	e.reportSurroundings(m)
 	e.kernel(sandbox.CurrentKernel())
@@ -107,6 +107,20 @@ func (e *examination) kernel(k sandbox.Kernel) {
 	}
 	e.report.add(Finding{Group: System, Severity: sevNote, Text: "the kernel does not hold all of the servers' boundary: " + strings.Join(lacks, "; "),
 		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
+}
+
+// seatbelt tells whether an entry asks for the sandbox of macOS, and what came of the hub's attempts to get out of it; "" on another system.
+func (e *examination) seatbelt(k sandbox.Kernel) string {
+	if k.Seatbelt == nil {
+		return ""
+	}
+	if !slices.ContainsFunc(e.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Sandbox.Confines() }) {
+		return `not asked for, so no server is held: write "sandbox": "auto" in an entry of hub.json`
+	}
+	if err := k.Seatbelt(); err != nil {
+		return "asked for, and not used: " + err.Error()
+	}
+	return "asked for: each attempt of the hub to get out of it failed; that it holds is not proved"
 }
 
 // secrets says where secrets are kept.
