@@ -128,7 +128,7 @@ func NewChecker(cfg Config) (*Checker, error) {
 	for i, p := range cfg.Policy.Protected {
 		dir, hint := policy.AbsoluteDir(&c.m, p)
 		text := " is no absolute path"
-		if hint == "" && strings.ContainsAny(p, "*?") {
+		if hint == "" && strings.ContainsAny(dir, "*?") {
 			if _, err := c.m.Look(c.m.Platform.Clean(dir)); err != nil {
 				text, hint = " is not there, and patterns have no meaning here", "name a file or a directory, with all that is in it"
 			}

@@ -89,7 +89,8 @@ func TestWindowsForms(t *testing.T) {
 	for args, code := range map[string]string{
 		`{"x":"C:\\Windows\\x"}`:         CodeRootsFailed, // resolved, and no root contains it
 		`{"x":"\\\\host\\share\\x"}`:     CodeForeignHost,
-		`{"x":"\\\\?\\C:\\x"}`:           CodeMagic,
+		`{"x":"\\\\?\\C:\\x"}`:           CodeRootsFailed,
+		`{"x":"\\\\?\\C:"}`:              CodeMagic,
 		`{"path":"C:\\p\\a.txt:stream"}`: CodeUnresolvable,
 		`{"x":"file:///C:/Windows"}`:     CodeRootsFailed,
 	} {

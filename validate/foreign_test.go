@@ -298,3 +298,73 @@ func TestNoOpenOfAnotherMachine(t *testing.T) {
 		r.look(t, hub)
 	}
 }
+
+// TestAPolicyOnAnotherMachine: what hub.json protects and denies on another machine is kept as text, however it is spelled, and holds on a share
+// that a root names. A rule that allows opens nothing there.
+func TestAPolicyOnAnotherMachine(t *testing.T) {
+	t.Parallel()
+	disk := foreignDisk(t)
+	snap := rootsmgr.NewSnapshot(disk, 1, rootsmgr.OriginAsked, []rootsmgr.Entry{{URI: "file://server/good/dir"}, {URI: "file:///C:/work/project"}})
+	p := policy.Policy{Protected: []string{`\\?\UNC\evil\share`, `\\server\good\dir\kept`}}
+	for name, dir := range map[string]string{"plain": `\\evil\share\x`, "extended": `//?/unc/Server/good/dir/closed`, "device": `\\.\GLOBALROOT\Device\Mup\server\good\dir\shut`, "port": `\\evil@80\DavWWWRoot`, "own": `\\?\C:\work\project\own`} {
+		p.Rules = append(p.Rules, policy.Rule{Name: name, Then: policy.Deny, Paths: &policy.PathRule{Within: dir}})
+	}
+	p.Rules = append(p.Rules, policy.Rule{Name: "opens", Then: policy.Allow, Paths: &policy.PathRule{Within: `\\server\good\other`}},
+		policy.Rule{Name: "elsewhere", Then: policy.Allow, Paths: &policy.PathRule{Within: `\\evil\share\dir`}})
+	disk.seen = nil
+	c, err := NewChecker(Config{Children: []ChildConfig{{Name: "child", Command: "x"}}, FS: disk, Home: `C:\users\me`, Policy: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dirs := c.Rules().Directories("child", nil); len(dirs) > 0 {
+		t.Errorf("a server is served %+v", dirs)
+	}
+	for args, want := range map[string]string{
+		`{"path":"\\\\server\\good\\dir\\x"}`:            CodeInside,
+		`{"path":"\\\\server\\good\\dir\\kept\\x"}`:      CodeProtected,
+		`{"path":"\\\\SERVER\\good\\dir\\closed\\x"}`:    "extended",
+		`{"path":"//server/good/dir/shut"}`:              "device",
+		`{"path":"\\\\server\\good\\other\\x"}`:          CodeOutside,
+		`{"path":"\\\\evil\\share\\dir\\x"}`:             CodeForeignHost,
+		`{"path":"own\\x"}`:                              "own",
+		`{"path":"\\\\?\\C:\\work\\project\\own\\x"}`:    "own",
+		`{"path":"\\\\?\\C:\\work\\project\\sub\\x"}`:    CodeInside,
+		`{"x":"\\\\?\\C:\\work\\project\\a.txt"}`:        CodeInside,
+		`{"x":"\\\\?\\C:\\users\\me"}`:                   CodeOutside,
+		`{"path":"\\\\.\\C:\\users\\me\\x"}`:             CodeOutside,
+		`{"path":"\\\\?\\C:\\work\\project\\..\\..\\x"}`: CodeOutside,
+		`{"path":"\\\\?\\C:"}`:                           CodeMagic,
+	} {
+		tool, err := c.Tool("child", "", []byte(anyTool))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Scan(tool, []byte(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := c.Judge(s, CallContext{Cwd: `C:\work\project`, Served: snap.Paths()}, rootsmgr.View{Snapshot: snap, Case: rootsmgr.CaseKnown})
+		got := "nothing is found"
+		switch {
+		case v.Deciding != nil && v.Deciding.Code == CodeRuleDeny:
+			got = v.Rule
+		case v.Deciding != nil:
+			got = v.Deciding.Code
+		case len(v.Findings) > 0:
+			got = v.Findings[0].Code
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s: %+v", args, got, want, v.Findings)
+		}
+	}
+	for _, name := range disk.seen {
+		if leaves(name) {
+			t.Errorf("looked at %s", name)
+		}
+	}
+	for _, dir := range []string{`\\evil`, `\\?\Volume{12345678-1234-1234-1234-123456789012}\x`, `\\evil\share\x.`, `\\evil\share\*`} {
+		if _, err := NewChecker(Config{FS: disk, Home: `C:\users\me`, Policy: policy.Policy{Rules: []policy.Rule{{Name: "r", Then: policy.Deny, Paths: &policy.PathRule{Within: dir}}}}}); err == nil {
+			t.Errorf("a rule that denies what cannot be told is taken: %s", dir)
+		}
+	}
+}

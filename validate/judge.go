@@ -153,6 +153,9 @@ func (j *judge) meanings(f *detect.Finding, yield func(meaning)) {
 		yield(noPath(f.Value, CodeBudget, "it can be spelled in more ways than are looked at"))
 	}
 	for _, text := range texts {
+		if plain := j.Platform.Plain(text); platform.IsDrive(plain) {
+			text = plain // ? is no wildcard there
+		}
 		j.absolutes(f, text, yield)
 		if j.Windows && startsOnDrive(text) {
 			text = j.below(j.callCtx.Cwd, text)

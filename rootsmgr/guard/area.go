@@ -2,7 +2,9 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"mcphub/rootsmgr/platform"
 )
@@ -52,9 +54,28 @@ func NewAreas(fsys FS, dirs []string) (*Areas, []Area, []error) {
 	return a, list, errs
 }
 
+// foreign is the area of a directory on another machine, which is kept as text. It opens nothing.
+func (d *Disk) foreign(raw string) (Area, error) {
+	p := d.Platform
+	clean := p.Clean(p.Plain(raw))
+	n := p.RootLen(clean)
+	if n == 0 || platform.IsDevice(clean) || platform.HasControl(clean) {
+		return Area{}, errors.New("it names no share of another machine")
+	}
+	for name := range strings.SplitSeq(clean[n:], string(p.Sep())) {
+		if name != "" && p.CheckName(name) != platform.CauseNone {
+			return Area{}, fmt.Errorf("%s: %s", platform.Quote(name), p.CheckName(name))
+		}
+	}
+	return Area{Given: clean, Path: clean, Closed: "it is on another machine: only a root opens a directory there"}, nil
+}
+
 // area is Canonical for a directory that need not exist or be readable.
 func (d *Disk) area(raw string) (Area, error) {
 	p := d.Platform
+	if slashed := p.FromSlash(raw); d.isForeign(slashed) {
+		return d.foreign(slashed)
+	}
 	f, err := d.canonical(raw)
 	closed := ""
 	look, asks := d.FS.(Provenance)
@@ -67,7 +88,7 @@ func (d *Disk) area(raw string) (Area, error) {
 	case err == nil:
 		return Area{Given: f.Given, Path: f.Path, Exists: true, Closed: closed}, nil
 	}
-	slashed := p.FromSlash(p.FromMSYS(raw))
+	slashed := d.plain(p.FromMSYS(raw))
 	place, why := d.resolve(slashed)
 	var stuck *UnresolvableError
 	switch {

@@ -43,7 +43,7 @@ func (d *Disk) Canonical(raw string) (RootCandidate, error) {
 // canonical is Canonical for a directory that names no machine.
 func (d *Disk) canonical(raw string) (RootCandidate, error) {
 	p := d.Platform
-	raw = p.FromSlash(p.FromMSYS(raw))
+	raw = d.plain(p.FromMSYS(raw))
 	if platform.HasControl(raw) {
 		return RootCandidate{}, errors.New("its path holds a control character")
 	}

@@ -136,13 +136,41 @@ func (d *Disk) isForeign(path string) bool {
 	return remote && (share == "" || !slices.Contains(d.shares, share) && (d.namer == nil || !d.namer.NamesShare(share)))
 }
 
+// plain gives a path the separators of the platform, and the plain spelling unless that is of another machine.
+func (d *Disk) plain(path string) string {
+	path = d.Platform.FromSlash(path)
+	if d.isForeign(path) {
+		return path
+	}
+	return d.Platform.Plain(path)
+}
+
 // IsForeign reports a path of Windows on another machine that none of the roots names.
 func IsForeign(path string, roots []Root) bool {
 	d := Disk{Platform: platform.Windows}
+	return d.naming(roots).isForeign(path)
+}
+
+// MayFollow reports whether a look at what a path leads to stays on this machine and on shares that roots name. Code that looks at
+// a path which hub.json names, or a client, asks it first.
+func MayFollow(path string, roots []Root) bool {
+	if platform.Host() != platform.Windows {
+		return true
+	}
+	d := NewDisk(OS{})
+	d.naming(roots)
+	if !d.Platform.IsAbs(path) {
+		return !d.isForeign(path)
+	}
+	return d.MayLook(d.Platform.Join(path, "x")) // path itself is looked at as a directory above, and may be a link
+}
+
+// naming makes d look at the shares of roots.
+func (d *Disk) naming(roots []Root) *Disk {
 	for i := range roots {
 		d.name(roots[i].Path)
 	}
-	return d.isForeign(path)
+	return d
 }
 
 // MayLook reports whether a look at path stays on this machine and on shares that roots name. The

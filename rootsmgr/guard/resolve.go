@@ -25,7 +25,7 @@ func Resolve(fsys FS, path string) (Place, error) {
 
 func (d *Disk) resolve(given string) (Place, error) {
 	p := d.Platform
-	path := p.FromSlash(given)
+	path := d.plain(given)
 	cause := p.CheckPath(path)
 	if (cause == platform.CauseNone || cause == platform.CauseNotAbsolute) && d.isForeign(path) {
 		cause = platform.CauseHost // half a UNC path too

@@ -197,9 +197,7 @@ func (p Platform) CheckPath(path string) Cause {
 	return CauseNone
 }
 
-// IsDevice reports a path into the object manager: \\.\, \\?\, \??\. The
-// extended form \\?\C:\x would be an ordinary file, but it switches off the
-// rules by which the other forms are read, and no client sends it.
+// IsDevice reports a path into the object manager: \\.\, \\?\, \??\. [Platform.Plain] gives the file that it may mean.
 func IsDevice(path string) bool {
 	for _, prefix := range []string{`\\.\`, `\\?\`, `\??\`} {
 		if strings.HasPrefix(path, prefix) {
@@ -209,13 +207,43 @@ func IsDevice(path string) bool {
 	return path == `\\.` || path == `\\?`
 }
 
+// Plain spells a path of Windows that begins in the object manager as what it means: C:\x for \\?\C:\x, and \\host\share for
+// \\?\UNC\host\share. Other paths come back unchanged.
+func (p Platform) Plain(path string) string {
+	if p != Windows || len(path) < 4 || !IsDevice(p.FromSlash(path[:4])) {
+		return path
+	}
+	rest := p.FromSlash(path[4:])
+	cut := func(prefix string) bool {
+		if len(rest) < len(prefix) || !strings.EqualFold(rest[:len(prefix)], prefix) {
+			return false
+		}
+		rest = rest[len(prefix):]
+		return true
+	}
+	if cut(`GLOBALROOT\`) {
+		cut(`\`)
+		cut(`??\`)
+	}
+	switch {
+	case IsDrive(rest) && p.RootLen(rest) > 0:
+		return rest
+	case cut(`UNC\`), cut(`Device\Mup\`), cut(`Device\LanmanRedirector\`):
+		return `\\` + strings.TrimLeft(rest, `\`)
+	}
+	return path
+}
+
 // Remote reports a path whose look-up asks another machine, or may: a UNC path or a device path. share
 // is its server and share in one spelling; "" if they are not plain names, so that no root names them.
 func (p Platform) Remote(path string) (share string, remote bool) {
-	if p != Windows || len(path) < 2 || !isSeparator(path[0]) || !isSeparator(path[1]) && path[1] != '?' {
+	if p != Windows || len(path) < 2 || !isSeparator(path[0]) || !isSeparator(path[1]) && !strings.HasPrefix(path[1:], "??") {
 		return "", false
 	}
 	path = p.FromSlash(path)
+	if IsDrive(p.Plain(path)) {
+		return "", false
+	}
 	n := p.RootLen(path)
 	if n == 0 || IsDevice(path) {
 		return "", true

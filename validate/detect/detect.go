@@ -379,6 +379,7 @@ func (d *detector) str(id int32, p slot) error {
 
 // value searches one string in the way that its name, declaration or schema asks for.
 func (d *detector) value(id int32, s string, p slot) {
+	s = d.plain(s)
 	if r := p.rule; r != nil {
 		switch {
 		case r.Role != access.None:

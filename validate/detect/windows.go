@@ -46,11 +46,25 @@ func (d *detector) escaped(id int32, s string, p slot) {
 	}
 }
 
+// plain spells an extended path as it is without: of \\?\C:\x no part counts by itself, and ? is no wildcard.
+func (d *detector) plain(s string) string {
+	if d.m.Windows {
+		if plain := d.m.Platform.Plain(s); chars.IsDrive(plain) {
+			return plain
+		}
+	}
+	return s
+}
+
 // namesNoShare reports a text that begins with two separators and is no path on another machine: an option of Git Bash (cmd //c), or a
-// pattern with an escaped backslash.
+// pattern with an escaped backslash (\\d+).
 func (d *detector) namesNoShare(v string) bool {
 	if !d.m.Windows || len(v) < 2 || !chars.IsSlash(v[0]) || !chars.IsSlash(v[1]) {
 		return false
+	}
+	host := v[2:]
+	if !strings.ContainsAny(host, `/\`) && strings.ContainsAny(host, `+*?(){}|^<>"`) {
+		return true // no machine is called so: a class of a pattern
 	}
 	return len(v) <= 3 || !chars.IsLetter(v[2]) && !chars.IsDigit(v[2]) && v[2] < 0x80 && strings.IndexByte(`?.[%$_-/\`, v[2]) < 0
 }

@@ -37,6 +37,7 @@ func (m *Machine) FirstExists(v string) bool {
 	if _, remote := m.Platform.Remote(v); remote {
 		return true // nobody looks there
 	}
+	v = m.Platform.Plain(v)
 	clean := path.Clean(chars.ToSlash(v))
 	first, rest, _ := strings.Cut(strings.TrimPrefix(clean, "/"), "/")
 	if first == "" || m.Windows && chars.IsDrive(clean) {

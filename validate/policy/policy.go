@@ -124,7 +124,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	out.areas, list, why = guard.NewAreas(m.FS, dirs)
 	for i, at := range of {
 		r := out.rules[at]
-		if why[i] == nil && !list[i].Exists && strings.ContainsAny(r.Paths.Within, "*?") {
+		if why[i] == nil && !list[i].Exists && strings.ContainsAny(dirs[i], "*?") {
 			why[i] = errors.New("it is not there, and patterns have no meaning here")
 		}
 		if why[i] != nil {
@@ -147,13 +147,13 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	return out, nil
 }
 
-// AbsoluteDir expands ~. hint is set where that gives no absolute path.
+// AbsoluteDir expands ~, and spells extended paths of Windows plainly. hint is set where that gives no absolute path.
 func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 	expanded := m.ExpandHome(dir)
 	if expanded != dir && m.Home == "" {
 		return "", "the home folder is not known; write it from the root"
 	}
-	switch dir = expanded; {
+	switch dir = m.Platform.Plain(expanded); {
 	case platform.IsFileURI(dir):
 		return "", "write a plain path, not a URI"
 	case strings.HasPrefix(dir, "~"):
@@ -161,6 +161,9 @@ func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 	case strings.HasPrefix(dir, "$"):
 		return "", "write ${NAME} for the value of a variable, and ./$ for what is called so"
 	case !m.Platform.IsAbs(dir):
+		if _, remote := m.Platform.Remote(dir); remote {
+			return "", `name a directory of that machine: \\host\share`
+		}
 		return "", "write it from the root or with ~/"
 	}
 	return dir, ""
