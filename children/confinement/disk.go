@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"mcphub/children/sandbox"
+	"mcphub/rootsmgr/guard"
 )
 
 // What is opened to be run, and what is opened to be changed as well.
@@ -21,6 +22,9 @@ func isTop(dir string) bool { return filepath.Dir(dir) == dir }
 // openRegular opens a regular file to read; nil where it cannot. It does not wait for a pipe
 // that a server has put there.
 func openRegular(path string) *os.File {
+	if !guard.MayFollow(path, nil) {
+		return nil
+	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
@@ -33,6 +37,9 @@ func openRegular(path string) *os.File {
 }
 
 func isFile(path string) bool {
+	if !guard.MayFollow(path, nil) {
+		return false
+	}
 	fi, err := os.Stat(path)
 	return err == nil && fi.Mode().IsRegular()
 }

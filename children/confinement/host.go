@@ -8,6 +8,7 @@ import (
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
 	"mcphub/internal/memo"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Host is what the machine offers to confine a child with, and what the session opens to
@@ -27,6 +28,7 @@ type Host struct {
 	installs []string         // see installs
 	others   *others          // what the entries beside it have run
 	boundary sandbox.Boundary // what the session opens to the child
+	roots    []guard.Root     // of the session, whose shares are looked at
 	disk     Disk
 	looks    *sandbox.LstatCache // of one plan; nil: each path is looked at when it is asked for
 }
@@ -131,11 +133,22 @@ func (h Host) Inherited(names []string) *program.Environment {
 	return program.Inherited(h.environ, names, h.system)
 }
 
+// WithRoots is the host that looks at the shares of other machines that these roots name, and at no other. Without it the host looks at none.
+func (h Host) WithRoots(roots []guard.Root) Host {
+	h.roots = roots
+	return h
+}
+
+// IsForeign reports a path on another machine that no root names.
+func (h Host) IsForeign(path string) bool {
+	return h.system == "windows" && (guard.IsForeign(path, h.roots) || !guard.MayFollow(path, h.roots))
+}
+
 // IsDir reports whether path is a directory that can be looked into.
-func (h Host) IsDir(path string) bool { return h.disk.IsDir(path) }
+func (h Host) IsDir(path string) bool { return !h.IsForeign(path) && h.disk.IsDir(path) }
 
 // IsProgram reports whether path is a regular file that this user may execute.
-func (h Host) IsProgram(path string) bool { return h.disk.IsProgram(path) }
+func (h Host) IsProgram(path string) bool { return !h.IsForeign(path) && h.disk.IsProgram(path) }
 
 // Real is a path without links; path itself where it leads nowhere.
 func (h Host) Real(path string) string { return h.disk.Real(path) }

@@ -18,6 +18,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Command is what hub.json names.
@@ -139,6 +140,9 @@ func withExtensions(path string) []string {
 }
 
 func runs(path string) bool {
+	if !guard.MayFollow(path, nil) {
+		return false
+	}
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }

@@ -33,10 +33,15 @@ func TestOtherMachines(t *testing.T) {
 			t.Errorf("envFile %s: %v", file, err)
 		}
 	}
+	for _, prog := range []program.Program{
+		{Command: "kid", Cwd: `\\evil\share`}, {Command: "kid", EnvFile: `\\evil\share\.env`}, {Command: `\\evil\share\kid.exe`}, {Command: "node", Args: []string{`\\evil\share\kid.js`}},
+	} {
+		on(o).Lacks(prog)
+	}
 	if strings.Contains(looked, "evil") || strings.Contains(looked, "other") || strings.Contains(looked, "localhost") {
 		t.Error("looked at:", looked)
 	}
-	if onForeignHost(`\\SERVER\Good\dir\x`, roots, on(o)) || onForeignHost(`C:\x`, nil, on(o)) {
+	if h := on(o).WithRoots(roots); h.IsForeign(`\\SERVER\Good\dir\x`) || h.IsForeign(`C:\x`) {
 		t.Error("a directory on the share of a root is refused")
 	}
 }

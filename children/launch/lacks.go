@@ -22,7 +22,7 @@ type Lack struct {
 // starts nothing. What only the roots of a session tell is left out.
 func (m Machine) Lacks(prog program.Program) []Lack {
 	var out []Lack
-	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !m.IsDir(prog.Cwd) {
+	if prog.Cwd != "" && !program.NamesRoots(prog.Cwd) && !m.IsForeign(prog.Cwd) && !m.IsDir(prog.Cwd) {
 		out = append(out, Lack{Key: []string{"cwd"}, Text: "there is no folder " + prog.Cwd, Hint: "correct the path, or make it", Run: []string{"mkdir", "-p", prog.Cwd}})
 	}
 	if file, err := envFile(prog, nil, m); err != nil && !isMissingRoot(err) {
@@ -42,7 +42,7 @@ func (m Machine) Lacks(prog program.Program) []Lack {
 		return append(out, lack)
 	}
 	if at := program.ProgramAt(prog.Command, prog.Args); at >= 0 && at < len(prog.Args) {
-		if script := prog.Args[at]; filepath.IsAbs(script) && fileMark(script)[1] == "none" {
+		if script := prog.Args[at]; filepath.IsAbs(script) && !m.IsForeign(script) && fileMark(script)[1] == "none" {
 			out = append(out, Lack{Key: []string{"args", strconv.Itoa(at)}, Text: "there is no file " + script, Hint: "correct the path"})
 		}
 	}

@@ -65,7 +65,7 @@ func (l Launch) SamePlace(o Launch) bool {
 // Plan computes how a child starts with these roots. Its error says what the
 // operator or the person at the client can do.
 func Plan(prog program.Program, roots []guard.Root, h Machine) (Launch, error) {
-	h = h.WithLookupCache()
+	h.Host = h.WithLookupCache().WithRoots(roots)
 	dirs := rootsmgr.Directories(roots)
 	if prog.TakesDirectories() {
 		roots = dirs
@@ -188,7 +188,7 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		if err != nil {
 			return "", "", fmt.Errorf("cwd: %w", err)
 		}
-		if onForeignHost(dir, roots, h) {
+		if h.IsForeign(dir) {
 			return "", "", fmt.Errorf("cwd: %s is on a host that no root names", dir)
 		}
 		if !filepath.IsAbs(dir) {
@@ -220,11 +220,6 @@ func workingDir(prog program.Program, roots []guard.Root, h Machine) (dir, root 
 		return h.Home(), "", nil
 	}
 	return "", "", errors.New("no working directory: neither a root nor the home folder exists; set \"cwd\"")
-}
-
-// onForeignHost reports a path on another machine that no root names.
-func onForeignHost(path string, roots []guard.Root, h Machine) bool {
-	return h.System() == "windows" && guard.IsForeign(path, roots)
 }
 
 func firstPath(roots []guard.Root) string {
@@ -280,7 +275,7 @@ func joinFolder(prog program.Program, env *program.Environment, roots []guard.Ro
 	}
 	dir := filepath.Dir(prog.Command)
 	path, ok := env.Get("PATH")
-	if ok && filepath.IsAbs(prog.Command) && !onForeignHost(prog.Command, nil, h) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
+	if ok && filepath.IsAbs(prog.Command) && !h.WithRoots(nil).IsForeign(prog.Command) && !slices.Contains(filepath.SplitList(path), dir) && (prog.Local || !h.projects(roots).hold(dir)) {
 		env.Set("PATH", dir+string(filepath.ListSeparator)+path)
 	}
 }
@@ -334,7 +329,7 @@ func findProgram(prog program.Program, env *program.Environment, dir string, h M
 		return "", errors.New("no command: set \"command\"")
 	case strings.ContainsRune(c, 0):
 		return "", errors.New("command: NUL cannot be part of a path")
-	case onForeignHost(c, nil, h):
+	case h.WithRoots(nil).IsForeign(c): // no root makes a share a place of programs
 		return "", fmt.Errorf("command %q is on another machine: copy the program to this one", c)
 	case filepath.IsAbs(c):
 		if found := withExtensions(c, env, h); found != "" {

@@ -33,7 +33,7 @@ func envFile(prog program.Program, roots []guard.Root, h Machine) (string, error
 	if err != nil {
 		return "", fmt.Errorf("envFile: %w", err)
 	}
-	if onForeignHost(file, roots, h) {
+	if h.IsForeign(file) {
 		return "", fmt.Errorf("envFile: %q is on a host that no root names", file)
 	}
 	if !filepath.IsAbs(file) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"mcphub/children/program"
+	"mcphub/rootsmgr/guard"
 )
 
 // A Fingerprint tells, without starting it, whether the program is the one that it was.
@@ -50,7 +51,7 @@ func programFiles(prog program.Program, found string) []string {
 		if !filepath.IsAbs(script) && filepath.IsAbs(prog.Cwd) {
 			script = filepath.Join(prog.Cwd, script)
 		}
-		if filepath.IsAbs(script) {
+		if filepath.IsAbs(script) && guard.MayFollow(script, nil) {
 			files = append(files, script)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/sandbox"
 	"mcphub/rootsmgr/guard"
 )
 
@@ -59,11 +60,7 @@ func isFilesystemName(word string) bool {
 	if !filepath.IsAbs(word) {
 		return true
 	}
-	at := word
-	if real, err := filepath.EvalSymlinks(word); err == nil {
-		at = real
-	}
-	at = filepath.ToSlash(at)
+	at := filepath.ToSlash(sandbox.RealPath(word))
 	return !strings.Contains(at, "/node_modules/") || isPackage(at)
 }
 

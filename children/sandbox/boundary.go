@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"mcphub/rootsmgr/platform"
 )
 
 // A Boundary is what a session opens to a child. The zero Boundary opens nothing.
@@ -91,7 +93,9 @@ func (l *LstatCache) at(path string) (at look) {
 		}
 		defer func() { l.seen[path] = at }()
 	}
-	if at.fi, at.err = os.Lstat(path); at.err == nil && at.fi.Mode()&fs.ModeSymlink != 0 {
+	if _, remote := platform.Host().Remote(path); remote { // no kernel holds anything there
+		at.err = fs.ErrNotExist
+	} else if at.fi, at.err = os.Lstat(path); at.err == nil && at.fi.Mode()&fs.ModeSymlink != 0 {
 		at.to, at.err = os.Readlink(path)
 	}
 	return at

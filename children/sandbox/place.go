@@ -5,12 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"mcphub/rootsmgr/guard"
 )
 
 // RealPath is a path without links; path itself where it leads nowhere.
 func RealPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if guard.MayFollow(path, nil) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
 	}
 	return path
 }

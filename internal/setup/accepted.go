@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -77,7 +76,7 @@ func item(path string, text []byte, trail hubfile.Trail, file *config.File, home
 // it is; "" for none.
 func envFile(f *config.File, s *config.Server, home string) string {
 	path := resolvePath(f, s.EnvFile, home, false)
-	if !filepath.IsAbs(path) || strings.Contains(path, "${") || runtime.GOOS == "windows" && guard.IsForeign(path, nil) {
+	if !filepath.IsAbs(path) || strings.Contains(path, "${") || !guard.MayFollow(path, nil) {
 		return ""
 	}
 	return path
@@ -108,6 +107,9 @@ func ownFiles(f *config.File, s *config.Server, home string) (all []ownFile) {
 const maxOwnFile = 256 << 20
 
 func digestOf(path string) string {
+	if !guard.MayFollow(path, nil) {
+		return ""
+	}
 	if fi, err := os.Stat(path); err != nil || !fi.Mode().IsRegular() || fi.Size() > maxOwnFile {
 		return ""
 	}

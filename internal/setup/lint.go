@@ -153,7 +153,7 @@ func (l *linter) sandbox(c *hub.Child) {
 	}
 	for key, paths := range [][]string{set.Read, set.Write} {
 		for i, path := range paths {
-			if _, err := os.Stat(path); err != nil {
+			if look(path) != nil {
 				l.report(config.SeverityWarning, "there is no "+path, "", "mcpServers", name, "sandbox", []string{"read", "write"}[key], strconv.Itoa(i))
 			}
 		}
@@ -326,7 +326,7 @@ func (l *linter) rules() {
 func (l *linter) roots() {
 	for _, from := range slices.Sorted(maps.Keys(l.file.Roots.Map)) {
 		to := l.file.Roots.Map[from]
-		if _, err := os.Stat(resolvePath(l.file, to, l.cfg.Home, false)); err != nil {
+		if look(resolvePath(l.file, to, l.cfg.Home, false)) != nil {
 			l.reportFolder("it maps to nothing: ", "there is no such directory", to, "roots", "map", from)
 		}
 	}
@@ -360,11 +360,19 @@ func (l *linter) reportFolder(what, why, dir string, path ...string) {
 	if platform.IsFileURI(dir) || strings.Contains(dir, "://") || strings.ContainsAny(dir, "*?[{") {
 		return
 	}
-	full := resolvePath(l.file, dir, l.cfg.Home, false)
-	if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
+	if full := resolvePath(l.file, dir, l.cfg.Home, false); errors.Is(look(full), fs.ErrNotExist) {
 		l.found[len(l.found)-1].Hint = "make the folder, or take it out of the list"
 		l.cure("mkdir", "-p", full)
 	}
+}
+
+// look returns the error of a look at a path. It looks at no other machine, since only the roots of a session name one.
+func look(path string) error {
+	if !guard.MayFollow(path, nil) {
+		return nil
+	}
+	_, err := os.Stat(path)
+	return err
 }
 
 // metrics finds why what is counted would be told nobody.
