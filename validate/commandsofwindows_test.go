@@ -98,6 +98,44 @@ func TestWindowsCommandsOfEveryDay(t *testing.T) {
 	}
 }
 
+// TestWindowsMoves: behind a change to a directory that a variable names, a name may be that of what is protected, as in a shell of Unix.
+func TestWindowsMoves(t *testing.T) {
+	t.Parallel()
+	w, free := newWindowsWorld(t, declare.ModeStrict, []string{`C:\Users\me\source\repos\App\src\main.go`}), newWindowsWorld(t, declare.ModeStrict, nil)
+	for _, command := range []string{
+		`cd /d %x% && del main.go`, `cd %x%\src && del main.go`, `cd /d "%x%\src" & echo x>main.go`, `pushd %x% && del main.go`, `pushd %x%\src & del main.go`, `for %i in (1) do cd %i\src && del main.go`,
+		`cd %x:~0,3%src && del main.go`, `Set-Location $x\src; ri main.go`, `Push-Location $x; ri main.go`,
+	} {
+		if v := w.command(t, command); v.Decision == policy.Allow {
+			t.Errorf("it passes: %s", command)
+		}
+	}
+	for _, command := range []string{`cd /d %x% && type README.md`, `cd %x%\src && dir /b`, `pushd src && type main.go`, `cd /d %~dp0 && type README.md`, `pushd %~dp0 & dir`} {
+		if v := free.command(t, command); v.Decision != policy.Allow {
+			t.Errorf("it is refused: %s: %+v", command, v.Deciding)
+		}
+	}
+}
+
+// TestWindowsInput: what a call pipes into a program is commands of cmd or PowerShell only if one of them is named.
+func TestWindowsInput(t *testing.T) {
+	t.Parallel()
+	w := newWindowsWorld(t, declare.ModeStrict, windowsProtected)
+	for args, want := range map[string]policy.Decision{
+		`{"command":"node -","stdin":"console.log(1 / 2)"}`:                                                             policy.Allow,
+		`{"command":"git commit -F -","stdin":"fix the parser\n\nsee docs and src/main.go"}`:                            policy.Allow,
+		`{"command":"cmd","stdin":"type C:\\Us^ers\\me\\outside\\secret.txt"}`:                                          policy.Deny,
+		`{"command":"C:\\Windows\\System32\\CMD.EXE /q","stdin":"type README.md & cd /d C:\\Users & dir me\\outs^ide"}`: policy.Deny,
+		`{"command":"powershell -NoProfile -Command -","stdin":"gc C:\\Us` + "`" + `ers\\me\\outside\\secret.txt"}`:     policy.Deny,
+		`{"command":"bash","stdin":"cat /c/Users/me/outside/secret.txt"}`:                                               policy.Deny,
+		`{"command":"bash -s","stdin":"cd ../../..; cat outside/secret.txt"}`:                                           policy.Deny,
+	} {
+		if v := w.judge(t, args); v.Decision != want {
+			t.Errorf("%s: %v %+v", args, v.Decision, v.Deciding)
+		}
+	}
+}
+
 // TestWindowsArguments: a command given as an array is read like one that is a text, and other arguments by the forms of Windows. § stands for
 // a backtick.
 func TestWindowsArguments(t *testing.T) {

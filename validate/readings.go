@@ -101,7 +101,7 @@ func (j *judge) fromVolume(f *detect.Finding, text string, yield func(meaning)) 
 		j.absolute(meaning{text: text, path: text}, yield) // half a UNC path, or a path of the container
 		return
 	}
-	isOption := f.Conditional() && len(text) == 2 && f.Role != access.Delete // cmd /c, but not rm -r /c
+	isOption := f.Conditional() && len(text) == 2 && (f.Role != access.Delete || f.Course.Native) // cmd /c, but not rm -r /c
 	if drive := p.FromMSYS(chars.ToSlash(text)); p.IsAbs(drive) && !isOption {
 		yield(meaning{text: text, path: drive})
 	}

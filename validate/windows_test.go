@@ -150,6 +150,17 @@ func TestWindowsFirstComponent(t *testing.T) {
 	h.expect(policy.Deny, [][2]string{{"path", `\Users\me\.ssh\id`}})
 }
 
+// TestWindowsSwitches: a slash and a letter are an option of a command of cmd, and to PowerShell no drive, although there is a drive S. To a
+// shell of Unix they are the drive, and rm has no such option.
+func TestWindowsSwitches(t *testing.T) {
+	t.Parallel()
+	h := newWindowsHub(t, newWindowsDisk(t), policy.Policy{}, inProject)
+	h.expect(policy.Allow, [][2]string{{"command", "rd /s /q src"}, {"command", "rmdir /s /q src"}, {"command", "del /s /q *.tmp"}, {"command", "if exist src rd /s src"}, {"command", "cmd /c rmdir /s /q src"},
+		{"script", "rd /s /q src"}, {"command", "dir /s /b *.ts"}})
+	h.expect(policy.Deny, [][2]string{{"command", "rm -rf /s"}, {"command", "rm -rf /s src"}, {"command", "rmdir /s/secret"}, {"command", "rd /s /q S:"}, {"command", `rd /s /q S:\secret`}, {"command", `rmdir /s /q \Users\me\secret`},
+		{"command", "cat /s/secret/s"}, {"command", "cd src && rm -r /s"}})
+}
+
 // TestWindowsVolumeOfBase: what begins with a separator starts on the volume of the directories that the child may be in.
 func TestWindowsVolumeOfBase(t *testing.T) {
 	t.Parallel()

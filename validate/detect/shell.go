@@ -27,32 +27,43 @@ func (d *detector) lastWord(key int32) string {
 func (d *detector) shell(id int32, s string, p slot) {
 	d.uris(id, s, p, false)
 	d.commands(id, s, p)
-	if fed := d.fed(id, s); fed != "" {
-		d.commands(id, fed, p)
+	input, joined := d.fed(id, s)
+	if joined == "" {
+		return
+	}
+	d.readCommands(id, joined, shell.Read(joined, d.s.Depth, d.work), p)
+	if d.m.Windows && windowsShell.MatchString(s) {
+		for _, r := range shell.ReadWindows(input, d.s.Depth, d.work, d.m.PublicVariable) {
+			d.readCommands(id, input, r, p)
+		}
 	}
 }
 
-// fed joins a shell string and the text that the call gives it as standard input, as a here-document; "" if there is none.
-// Otherwise a shell could be given a script that was not searched as one.
-func (d *detector) fed(id int32, s string) string {
+// windowsShell is the name of a shell of Windows, which may run what it reads.
+var windowsShell = lazyregexp.New(`(?i)(?:^|[^\pL\pN_])(?:cmd|powershell|pwsh)(?:$|[^\pL\pN_])`)
+
+// fed is the text that the call gives a shell string as standard input. joined has both, with the text as a here-document; "" if there is
+// none. Otherwise a shell could be given a script that was not searched as one.
+func (d *detector) fed(id int32, s string) (input, joined string) {
 	n := &d.t.Nodes[id]
 	if !d.t.IsMember(id) || d.t.Nodes[n.Parent].Kind != strictjson.Object {
-		return ""
+		return "", ""
 	}
 	for c := d.t.Nodes[n.Parent].First; c > 0; c = d.t.Nodes[c].Next {
 		if c == id || d.t.Nodes[c].Kind != strictjson.String || !inputWords[d.lastWord(c)] {
 			continue
 		}
-		input, end := d.t.Str(c), "END"
+		end := "END"
+		input = d.t.Str(c)
 		for strings.Contains(input, end) || strings.Contains(s, end) {
 			end += "D"
 		}
 		if strings.ContainsAny(s, ";&|()<>#\\\n") {
 			s = "{\n" + s + "\n}" // any of the commands may read it
 		}
-		return s + " <<'" + end + "'\n" + input + "\n" + end + "\n"
+		return input, s + " <<'" + end + "'\n" + input + "\n" + end + "\n"
 	}
-	return ""
+	return "", ""
 }
 
 // inputWords name what a command reads.
@@ -92,6 +103,7 @@ func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 			d.words(id, shell.SplitSedScript(item.Text[item.At:]), false, p)
 		}
 		d.course, d.inWords = item.Course, item.Text != s
+		d.course.Native = d.course.Native && d.m.Windows
 		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
 		d.item(id, item, rely, p)
 		if strings.IndexByte(item.Text, '$') >= 0 {
@@ -334,6 +346,7 @@ func (d *detector) assignment(id int32, s string, p slot) bool {
 
 // word keeps one word of a shell string for the judge, which looks whether it exists and where it leads.
 func (d *detector) word(id int32, w string, at shell.Position, p slot, how string) {
+	w = d.plain(w)
 	if len(w) > MaxRaw {
 		if w = chars.TrimEdges(w); len(w) > MaxRaw {
 			if chars.HasBlank(w) {

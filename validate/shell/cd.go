@@ -16,6 +16,7 @@ type whereabouts struct {
 	moved  bool // the latest command was cd
 	lost   bool // it has gone further than can be followed
 	drives bool // a directory may begin with a drive
+	native bool // see Course
 }
 
 // Course is where a shell string has gone: every directory since its beginning, the latest last, NUL between.
@@ -23,6 +24,8 @@ type Course struct {
 	Dir  string
 	Sure Surety // that the latest is where the word is read from
 	Lost bool   // something may have gone to a directory that nobody can tell
+	// Native says that a shell of Windows reads the word, or that its command is one of cmd: /s is an option there, and no drive of Git Bash.
+	Native bool
 }
 
 // Surety is whether the latest directory is where the rest of a shell string runs.

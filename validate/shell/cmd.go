@@ -347,7 +347,9 @@ func partOf(value, letters string) string {
 	if letters == "" || strings.Trim(letters, "dpnxs") != "" {
 		return value
 	}
-	value = strings.Trim(chars.ToSlash(value), `"`)
+	if value = strings.Trim(chars.ToSlash(value), `"`); value == "" {
+		return ""
+	}
 	i := strings.LastIndexByte(value, '/') + 1
 	dir, name := value[:i], value[i:]
 	if name == "" || strings.Trim(name, ".") == "" { // a directory, whose name is found out

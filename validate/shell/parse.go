@@ -307,6 +307,10 @@ func (p *parser) simple(words []Word, doubt, changed bool, in scope) *Program {
 		list[i] = Argument{w.name(), w.loose, w.option}
 		p.Reads = p.Reads || i > 0 && strings.HasPrefix(w.Text, "-") && (strings.Contains(w.Text, "from") || strings.Contains(w.Text, "stdin"))
 	}
+	if outer := p.where.native; !outer {
+		p.where.native = builtins[words[0].name()]
+		defer func() { p.where.native = outer }()
+	}
 	u := UsageOf(list, doubt)
 	p.Reads = p.Reads || !u.Program.leaf && !u.Program.filter
 	p.roams = p.roams || u.Roams()

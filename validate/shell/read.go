@@ -175,7 +175,7 @@ func (r *Reader) add(item Item) {
 		r.Fault = "more directories than can be followed"
 	}
 	if r.spend(len(item.Text)) {
-		item.Course = Course{Dir: r.where.dir, Sure: r.where.sure}
+		item.Course = Course{Dir: r.where.dir, Sure: r.where.sure, Native: r.where.native}
 		r.Items = append(r.Items, item)
 	}
 }

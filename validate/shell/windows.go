@@ -20,7 +20,7 @@ func ReadWindows(s string, depth int, work *budget.Budget, getenv func(name stri
 	for _, d := range []dialect{inCmd, inPowerShell} {
 		r := &Reader{work: work, most: depth, only: true, value: make(map[string][]string)}
 		w := &windows{parser: parser{Reader: r}, getenv: getenv, vars: make(map[string][]string)}
-		r.deeper, r.where.drives = w.deeper, true
+		r.deeper, r.where.drives, r.where.native = w.deeper, true, true
 		w.nested(d, s)
 		for i := range r.Items {
 			item := &r.Items[i]
@@ -63,6 +63,7 @@ type token struct {
 	begin, end int  // in the text that is read
 	quoted     bool // it begins with a quote
 	value      bool // it is a value, and no command: PowerShell
+	unknown    bool // it holds a variable that may have any value
 }
 
 func (t *token) text() string { return t.texts[0] }
@@ -97,6 +98,7 @@ func head(s string) string { return s[:min(len(s), maxInside)] }
 // put adds a text to the word, or each of several.
 func (w *windows) put(i int, values ...string) {
 	w.line.start(i)
+	w.line.now.unknown = w.line.now.unknown || slices.Contains(values, "")
 	if len(values) == 1 {
 		w.line.rest = append(w.line.rest, values[0]...)
 		return
@@ -259,7 +261,7 @@ func (w *windows) command(words []token) {
 		case i == 0:
 			line[i].as = name
 		case goes:
-			line[i].as = chars.ToSlash(t.text())
+			line[i].as, line[i].loose = chars.ToSlash(t.text()), t.unknown
 		case w.dialect == inPowerShell && strings.HasPrefix(t.text(), "-") && !t.quoted:
 			line[i].as = strings.ToLower(t.text())
 		}
@@ -268,6 +270,7 @@ func (w *windows) command(words []token) {
 	switch {
 	case goes:
 		for _, t := range list[1:] {
+			w.roams = w.roams || t.unknown
 			for _, text := range t.texts[1:] {
 				w.where.move(chars.ToSlash(text), SureNot)
 			}
