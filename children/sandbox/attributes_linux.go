@@ -3,12 +3,9 @@ package sandbox
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -155,75 +152,27 @@ func removeAttribute(q *notice) (setter, error) {
 	return func(at string) error { return unix.Removexattr(at, name) }, nil
 }
 
-// A decider answers what the kernel asks of one run. Its goroutine owns all but over.
+// A decider makes calls that change attributes for one run.
 type decider struct {
-	fd      int      // where the kernel asks
-	wake    int      // an eventfd: readable once the run is over
 	profile *Profile // with those rules alone that let something be written
+	broker  *broker  // has what may be changed as well; nil: there is none
 	users   string   // the user namespace of the hub
-
-	over chan struct{} // closed when it answers no more
 }
 
-// listens makes a decider of what is asked on fd, and has it answer.
-func listens(fd int, p *Profile) (*decider, error) {
-	d := &decider{fd: fd, profile: &Profile{Unbounded: p.Unbounded, Places: p.Places}, over: make(chan struct{})}
+func newDecider(p *Profile, b *broker, users string) *decider {
+	d := &decider{profile: &Profile{Unbounded: p.Unbounded, Places: p.Places}, broker: b, users: users}
 	for _, r := range p.Rules {
 		if r.Access&Write != 0 {
 			d.profile.Rules = append(d.profile.Rules, r)
 		}
 	}
-	var err error
-	if d.users, err = os.Readlink("/proc/thread-self/ns/user"); err != nil {
-		return nil, err
-	}
-	if d.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("eventfd: %w", err)
-	}
-	// Answers come sooner where the kernel hands the processor over; older ones cannot.
-	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), noticeFlags, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	ready := make(chan error, 1)
-	go OnThread(func() {
-		defer close(d.over)
-		err := dropCapabilities()
-		if ready <- err; err == nil {
-			d.serve()
-		}
-	})
-	return d, <-ready
+	return d
 }
 
-const noticeFlags = 0x40082104 // SECCOMP_IOCTL_NOTIF_SET_FLAGS
-
-// end has the decider answer no more, and returns when it does not. What is asked later
-// fails. It must be called once.
-func (d *decider) end() {
-	_, _ = unix.Write(d.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-	<-d.over
-	_ = unix.Close(d.wake)
-	_ = unix.Close(d.fd)
-}
-
-// serve answers until the run is over, or nobody is left who could ask.
-func (d *decider) serve() {
-	serveNotices(d.fd, d.wake, func(n *notice) (answer notifyResponse) {
-		if err := d.decide(n); err != nil {
-			answer.Error = -int32(unix.EPERM)
-			if errno, is := errors.AsType[unix.Errno](err); is {
-				answer.Error = -int32(errno)
-			}
-		}
-		return answer
-	})
-}
-
-// decide makes the call of a notice where it may be made. The error is what the call
-// fails with.
-func (d *decider) decide(n *notice) error {
-	c, known := attributeCalls[uint32(n.Number)]
-	if !known {
-		return unix.EPERM
-	}
+// decide makes the call of a notice that came on asked, where it may be made. The error is
+// what the call fails with.
+func (d *decider) decide(asked int, n *notice) error {
+	c := attributeCalls[uint32(n.Number)]
 	// In another user namespace ids mean something else, and only there a process can
 	// have another root or other mounts than the hub.
 	if users, err := os.Readlink(n.proc("ns/user")); err != nil || users != d.users {
@@ -238,8 +187,8 @@ func (d *decider) decide(n *notice) error {
 		return err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if err := ioctl(d.fd, noticeIsValid, &n.ID); err != nil {
-		return err // it has ended: what was read may be somebody else's
+	if !n.isValid(asked) {
+		return unix.EPERM // it has ended: what was read may be somebody else's
 	}
 	at := "/proc/self/fd/" + strconv.Itoa(fd)
 	if !d.mayChange(fd, at) {
@@ -256,7 +205,7 @@ func (d *decider) mayChange(fd int, at string) bool {
 		return false
 	}
 	path, err := os.Readlink(at)
-	return err == nil && filepath.IsAbs(path) && d.profile.Opens(path, Write)
+	return err == nil && filepath.IsAbs(path) && (d.profile.Opens(path, Write) || d.broker.has(fd, path))
 }
 
 // object opens what a system call changes, as the one who calls would find it.
@@ -269,26 +218,21 @@ func (n *notice) object(c change) (fd int, err error) {
 			return -1, unix.EINVAL
 		}
 	}
-	from := "cwd"
-	if c.dir != cwd && int32(n.Args[c.dir]) != unix.AT_FDCWD {
-		from = "fd/" + strconv.Itoa(int(int32(n.Args[c.dir])))
-	}
+	from := n.from(c.dir)
 	if c.path == none || c.null && n.Args[c.path] == 0 && from != "cwd" {
 		if flags != 0 {
 			return -1, unix.EINVAL
 		}
 		return n.opened(from)
 	}
-	text, _, ended := bytes.Cut(n.bytes(n.Args[c.path], unix.PathMax), []byte{0})
+	path, err := n.text(c.path)
 	switch {
-	case !ended && len(text) == unix.PathMax:
-		return -1, unix.ENAMETOOLONG
-	case !ended:
-		return -1, unix.EFAULT
-	case len(text) == 0 && flags&unix.AT_EMPTY_PATH != 0:
+	case err != nil:
+		return -1, err
+	case path == "" && flags&unix.AT_EMPTY_PATH != 0:
 		return n.found(from)
 	}
-	path, still := string(text), flags&unix.AT_SYMLINK_NOFOLLOW != 0
+	still := flags&unix.AT_SYMLINK_NOFOLLOW != 0
 	if own, rest, is := n.own(path); is && (rest != "" || !still) {
 		if rest == "" {
 			return findOwn(n.proc(own))
@@ -308,61 +252,4 @@ func (n *notice) object(c change) (fd int, err error) {
 		how.Flags |= unix.O_NOFOLLOW
 	}
 	return unix.Openat2(base, path, &how)
-}
-
-// own splits a path that begins at a descriptor or folder of the process itself, which
-// the hub would find its own by.
-func (n *notice) own(path string) (from, rest string, ok bool) {
-	below, of := strings.CutPrefix(path, "/proc/")
-	if !of {
-		if below, of = strings.CutPrefix(path, "/dev/fd/"); !of {
-			return "", "", false
-		}
-		below = "self/fd/" + below
-	}
-	who, below, _ := strings.Cut(below, "/")
-	if who != "self" && who != "thread-self" && !exists("/proc/"+who+"/task/"+strconv.Itoa(int(n.PID))) {
-		return "", "", false
-	}
-	from, rest, deeper := strings.Cut(below, "/")
-	if from == "fd" {
-		var number string
-		number, rest, deeper = strings.Cut(rest, "/")
-		if _, err := strconv.ParseUint(number, 10, 31); err != nil {
-			return "", "", false
-		}
-		from += "/" + number
-	} else if from != "cwd" && from != "root" {
-		return "", "", false
-	}
-	if rest = strings.TrimLeft(rest, "/"); rest == "" && deeper {
-		rest = "."
-	}
-	return from, rest, true
-}
-
-// found opens a directory or descriptor of the one who calls.
-func (n *notice) found(name string) (fd int, err error) {
-	if fd, err = findOwn(n.proc(name)); errors.Is(err, unix.ENOENT) {
-		return -1, unix.EBADF
-	}
-	return fd, err
-}
-
-func findOwn(path string) (fd int, err error) {
-	return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-}
-
-// opened is found, of a descriptor that is more than a path.
-func (n *notice) opened(name string) (fd int, err error) {
-	text, err := os.ReadFile(n.proc(strings.Replace(name, "fd/", "fdinfo/", 1)))
-	if err != nil {
-		return -1, unix.EBADF
-	}
-	_, octal, _ := strings.Cut(string(text), "flags:\t")
-	octal, _, _ = strings.Cut(octal, "\n")
-	if flags, err := strconv.ParseUint(octal, 8, 64); err != nil || flags&unix.O_PATH != 0 {
-		return -1, unix.EBADF
-	}
-	return n.found(name)
 }

@@ -87,10 +87,11 @@ type Ruleset struct {
 	noClone3 []unix.SockFilter // of PrepareToFork; nil: clone3 is in filter, or there is no filter
 	drops    bool
 
-	recorder *Recorder         // notes what profile does not allow; nil: there is none
-	notices  []unix.SockFilter // of the system calls that recorder is told
 	profile  *Profile
-	decider  *decider // from Enter on, where profile holds attributes
+	recorder *Recorder         // notes what profile does not allow; nil: there is none
+	notices  []unix.SockFilter // of the system calls that the kernel asks about; nil: there are none
+	folders  []*folder         // of the files of profile, until Enter
+	listener *listener         // from Enter on, if there are notices
 }
 
 // Prepare makes the Ruleset of a Profile. What is not there, or a link by now, is left
@@ -112,6 +113,13 @@ func prepare(k Kernel, p *Profile, clone3 bool) (r *Ruleset, err error) {
 				return nil, err
 			}
 		}
+	}
+	if !p.Unbounded {
+		r.folders = heldFolders(p)
+	}
+	if err := r.askFor(); err != nil {
+		r.Close()
+		return nil, err
 	}
 	// Files, ports and scopes are one ruleset: two in a row would forbid every move
 	// between directories.
@@ -257,20 +265,22 @@ func (r *Ruleset) Enter() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if r.recorder == nil {
-		return r.confine()
-	}
-	if !r.recorder.Free {
+	if !r.free() {
 		if err := r.confine(); err != nil {
 			return err
 		}
 	}
-	fd, err := listen(r.notices, 0)
-	if err != nil {
+	if r.notices == nil {
+		return nil
+	}
+	err := r.listen()
+	if errors.Is(err, unix.EBUSY) {
+		err = fmt.Errorf("another program decides on the system calls of this one, and the hub cannot as well (%w)", err)
+	}
+	if err != nil && r.recorder != nil {
 		return r.recorder.refuse(err)
 	}
-	go r.recorder.serve(fd, r.profile)
-	return nil
+	return err
 }
 
 // confine has the kernel hold the calling thread to the profile.
@@ -289,40 +299,32 @@ func (r *Ruleset) confine() error {
 			return err
 		}
 	}
-	switch {
-	case r.filter == nil:
+	if r.filter == nil {
 		return nil
-	case !r.profile.Attributes || r.recorder != nil:
-		return install(r.filter)
 	}
-	fd, err := listen(r.filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
-	if errors.Is(err, unix.EBUSY) {
-		return fmt.Errorf("modes, owners, times and attributes of files cannot be held: another program decides on the system calls of this one (%w)", err)
-	} else if err != nil {
-		return err
-	}
-	if r.decider, err = listens(fd, r.profile); err != nil {
-		_ = unix.Close(fd)
-		r.decider = nil
-	}
-	return err
+	return install(r.filter)
 }
 
 // NoClone3 is the filter that takes clone3 from a process that has entered a Ruleset of PrepareToFork; nil if this kernel has no filters.
 func (r *Ruleset) NoClone3() []unix.SockFilter { return r.noClone3 }
 
-// End has what was decided for those who have entered refused from now on; of a nil Ruleset
+// End has what the kernel asks about those who have entered refused from now on; of a nil Ruleset
 // nothing. It returns when nothing is under way. It is called when they have ended.
 func (r *Ruleset) End() {
-	if r != nil && r.decider != nil {
-		r.decider.end()
-		r.decider = nil
+	if r != nil && r.listener != nil {
+		r.listener.end()
+		r.listener = nil
 	}
 }
 
 // Close gives up what Prepare opened; of a nil Ruleset nothing. Threads that have entered stay confined.
 func (r *Ruleset) Close() {
-	if r != nil && r.fd >= 0 {
+	if r == nil {
+		return
+	}
+	closeFolders(r.folders)
+	r.folders = nil
+	if r.fd >= 0 {
 		_ = unix.Close(r.fd)
 		r.fd = -1
 	}

@@ -129,8 +129,8 @@ var typing = []uint32{unix.TIOCSTI, 0x541C} // TIOCLINUX
 // filterFor is the filter of a Profile.
 //
 // It sees system calls of this architecture alone: those of another one (32-bit programs) and those
-// that are newer than it are refused as unknown. Where the Profile holds attributes, calls that
-// change them are put to a decider.
+// that are newer than it are refused as unknown. What it refuses the kernel does not ask about: see
+// noticeFilter.
 //
 // It begins with noClone3, if the process that enters it may not make processes by clone3 either.
 func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
@@ -158,15 +158,9 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	refuse(unix.ENOSYS, unseen...)
 	refuse(unix.EPERM, mounts...)
 	refuse(unix.EPERM, unix.SYS_FILE_SETATTR)
-	asked := func(number uint32) bpf.Instruction {
-		if _, is := attributeCalls[number]; is && p.Attributes {
-			return bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF}
-		}
-		return allowed
-	}
 	for _, calls := range []map[uint32]int{modes, oldModes} {
 		for number, n := range calls {
-			on(number, argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1}, fails(unix.EPERM), asked(number))
+			on(number, argument(n), bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: raisedBits, SkipTrue: 1}, fails(unix.EPERM), allowed)
 		}
 	}
 	for _, calls := range []map[uint32]int{opens, oldOpens} {
@@ -179,9 +173,6 @@ func filterFor(p *Profile, clone3 bool) ([]unix.SockFilter, error) {
 	}
 	if p.Attributes {
 		refuse(unix.ENOSYS, unix.SYS_SETXATTRAT, unix.SYS_REMOVEXATTRAT) // programs have the older ones
-		for number := range attributeCalls {
-			on(number, asked(number))
-		}
 	}
 	on(unix.SYS_IOCTL, ioctlRule()...)
 	// Whoever sets the limits of another process ends it, which Landlock takes for no signal.

@@ -46,7 +46,7 @@ func PlaceAt(path string) Place {
 // Replaced reports whether something else has the name now.
 func (p *Place) Replaced() bool { return lookAt(p.name) != p.inode }
 
-// Watch notes what is at those of the paths that have a rule. The rule of a path where
+// Watch notes what is at those of the paths that have a rule, and what the folders of the files are. The rule of a path where
 // nothing is yet is left out, because it would open nothing; Replaced tells when something
 // has come.
 func (p *Profile) Watch(paths []string) {
@@ -63,7 +63,14 @@ func (p *Profile) Watch(paths []string) {
 		}
 		p.Places = append(p.Places, place)
 	}
+	for _, f := range p.Files {
+		if at, ok := slices.BinarySearchFunc(p.Places, f.Folder, comparePlace); !ok {
+			p.Places = slices.Insert(p.Places, at, PlaceAt(f.Folder))
+		}
+	}
 }
+
+func comparePlace(p Place, path string) int { return strings.Compare(p.Path, path) }
 
 // PathsReplaced reports whether a watched path now names another file than the one its rule was
 // made for, or names a file where none was. It looks at the disk, and takes no memory.
@@ -98,7 +105,7 @@ func (p *Profile) moved(path string) bool {
 
 // place is that of a path; nil where it is not watched.
 func (p *Profile) place(path string) *Place {
-	at, ok := slices.BinarySearchFunc(p.Places, path, func(pl Place, path string) int { return strings.Compare(pl.Path, path) })
+	at, ok := slices.BinarySearchFunc(p.Places, path, comparePlace)
 	if !ok {
 		return nil
 	}
@@ -118,6 +125,9 @@ func (p *Profile) Opens(path string, a Access) bool {
 		if p.applies(r, path) && !p.moved(r.Path) {
 			a &^= r.Access
 		}
+	}
+	if a&^(Read|Write) == 0 && p.isBeside(path) {
+		return !p.moved(filepath.Dir(path))
 	}
 	return a == 0
 }

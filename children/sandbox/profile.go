@@ -43,6 +43,7 @@ type Rule struct {
 type Profile struct {
 	Rules     []Rule   // sorted by path, one for each: see Sorted
 	Places    []Place  // sorted by path: see Watch
+	Files     []File   // in folders that no rule opens for writing
 	Except    string   // is opened by no rule around it; "": nothing is excepted. See the package
 	Withheld  []string // no rule around one opens it, nor what lies in it; for a kernel that can hold that: see Kernel.Excepts
 	Unbounded bool     // files are not confined; then Rules mean nothing
@@ -59,7 +60,7 @@ func (p *Profile) Equal(o *Profile) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return p.Except == o.Except && slices.Equal(p.Withheld, o.Withheld) && p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) &&
+	return p.Except == o.Except && slices.Equal(p.Withheld, o.Withheld) && p.Unbounded == o.Unbounded && p.Sockets == o.Sockets && p.Attributes == o.Attributes && p.Network.Equal(o.Network) && slices.Equal(p.Rules, o.Rules) && slices.EqualFunc(p.Files, o.Files, File.Equal) &&
 		slices.EqualFunc(p.Places, o.Places, func(a, b Place) bool { return a.Path == b.Path && a.inode == b.inode })
 }
 
@@ -100,7 +101,15 @@ func (p *Profile) AccessAt(path string) (a Access) {
 			a |= r.Access
 		}
 	}
+	if p.isBeside(path) {
+		a |= Read | Write
+	}
 	return a
+}
+
+// isBeside reports whether a path is that of one of the files, or of what its program may make beside it.
+func (p *Profile) isBeside(path string) bool {
+	return slices.ContainsFunc(p.Files, func(f File) bool { return f.Folder == filepath.Dir(path) && f.Beside(filepath.Base(path)) })
 }
 
 // excepts reports whether a path is what no rule opens, or lies below.
@@ -132,7 +141,9 @@ func (p *Profile) Covers(o *Profile) bool {
 	case slices.ContainsFunc(p.Withheld, func(w string) bool { return !slices.Contains(o.Withheld, w) }):
 		return false
 	}
-	return !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })
+	return !slices.ContainsFunc(o.Files, func(f File) bool {
+		return (Read|Write)&^p.AccessAt(f.Folder) != 0 && !slices.ContainsFunc(p.Files, f.Equal)
+	}) && !slices.ContainsFunc(o.Rules, func(r Rule) bool { return r.Access&^p.AccessAt(r.Path) != 0 || o.moved(r.Path) })
 }
 
 // Network says which connections are allowed. The zero value is none.

@@ -4,49 +4,41 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
-	"unsafe"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
-// This file has the kernel tell of system calls before it makes them (seccomp user
-// notification), which takes neither root nor ptrace.
+// This file notes what system calls would use, before the kernel makes them.
 
 // Ruleset has the thread that enters it, and all that is started there, recorded. What
-// p allows is not noted. Modes, owners, times and attributes of files are not held meanwhile:
-// the kernel gives notices of a process in one place only.
-func (r *Recorder) Ruleset(k Kernel, p *Profile) (*Ruleset, error) {
+// p allows is not noted.
+func (r *Recorder) Ruleset(k Kernel, p *Profile) (box *Ruleset, err error) {
 	if architecture() == 0 {
 		return nil, r.refuse(errors.New("system calls of this architecture are not known here"))
 	}
 	r.begin(p)
-	notices, err := recordFilter()
-	if err != nil {
-		return nil, r.refuse(err)
-	}
-	box := &Ruleset{fd: -1}
+	box = &Ruleset{fd: -1, profile: p}
 	if !r.Free {
-		held := *p
-		held.Attributes = false
-		if box, err = Prepare(k, &held); err != nil {
+		if box, err = Prepare(k, p); err != nil {
 			return nil, err
 		}
 	}
-	box.recorder, box.notices, box.profile = r, notices, p
+	box.recorder = r
+	if err := box.askFor(); err != nil {
+		box.Close()
+		return nil, r.refuse(err)
+	}
 	return box, nil
 }
 
-// A watched says where a system call has what is noted of it.
+// A watched says where a system call has the paths that it is about, and who takes it.
 type watched struct {
 	note  func(*Recorder, *Profile, *notice, watched)
-	dir   int // the argument that path starts from; cwd for the working directory
+	serve func(*broker, *brokering) error // nil: no broker makes it
+	dir   int                             // the argument that path starts from; cwd for the working directory
 	path  int
 	dir2  int // of a second path
 	path2 int
@@ -61,20 +53,20 @@ const cwd = -1
 // executed, and with it the whole runtime may wait: nobody could answer. What was executed
 // is seen when it first opens something, which all but small static programs do.
 var watchedCalls = map[uint32]watched{
-	unix.SYS_OPENAT:    {note: (*Recorder).opened, dir: 0, path: 1, flags: 2},
+	unix.SYS_OPENAT:    {note: (*Recorder).opened, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
 	unix.SYS_OPENAT2:   {note: (*Recorder).opened2, dir: 0, path: 1, flags: 2},
-	unix.SYS_MKDIRAT:   {note: (*Recorder).made, dir: 0, path: 1},
+	unix.SYS_MKDIRAT:   {note: (*Recorder).made, serve: (*broker).serveMkdir, dir: 0, path: 1},
 	unix.SYS_MKNODAT:   {note: (*Recorder).made, dir: 0, path: 1},
-	unix.SYS_SYMLINKAT: {note: (*Recorder).made, dir: 1, path: 2},
-	unix.SYS_UNLINKAT:  {note: (*Recorder).removed, dir: 0, path: 1},
-	unix.SYS_RENAMEAT2: {note: (*Recorder).moved, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_LINKAT:    {note: (*Recorder).moved, dir: 0, path: 1, dir2: 2, path2: 3},
-	unix.SYS_TRUNCATE:  {note: (*Recorder).truncated, dir: cwd, path: 0},
+	unix.SYS_SYMLINKAT: {note: (*Recorder).made, serve: (*broker).link, dir: 1, path: 2},
+	unix.SYS_UNLINKAT:  {note: (*Recorder).removed, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
+	unix.SYS_RENAMEAT2: {note: (*Recorder).moved, serve: (*broker).serveRenameat2, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_LINKAT:    {note: (*Recorder).moved, serve: (*broker).link, dir: 0, path: 1, dir2: 2, path2: 3},
+	unix.SYS_TRUNCATE:  {note: (*Recorder).truncated, serve: (*broker).truncate, dir: cwd, path: 0},
 	unix.SYS_CONNECT:   {note: (*Recorder).connected, path: 1, flags: 2},
 	unix.SYS_BIND:      {note: (*Recorder).bound, path: 1, flags: 2},
 }
 
-// lookUp finds what is noted of a system call.
+// lookUp finds a system call.
 func lookUp(number uint32) (watched, bool) {
 	w, ok := watchedCalls[number]
 	if !ok {
@@ -83,99 +75,12 @@ func lookUp(number uint32) (watched, bool) {
 	return w, ok
 }
 
-// recordFilter has the kernel report every system call that is to be noted. Calls of 32-bit programs are not seen. io_uring is
-// refused, because it opens files past any filter.
-func recordFilter() ([]unix.SockFilter, error) {
-	prog := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
-		allowed,
-		bpf.LoadAbsolute{Off: atNumber, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IO_URING_SETUP, SkipTrue: 1}, fails(unix.ENOSYS),
-	}
-	for _, calls := range []map[uint32]watched{watchedCalls, oldCalls} {
-		for number := range calls {
-			prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
-		}
-	}
-	return assemble(append(prog, allowed))
-}
-
-// A notice is a system call that waits to be made: struct seccomp_notif.
-type notice struct {
-	ID           uint64
-	PID          uint32 // of the thread
-	Flags        uint32
-	Number       int32
-	Architecture uint32
-	Instruction  uint64
-	Args         [6]uint64
-}
-
-// A notifyResponse is struct seccomp_notif_resp.
-type notifyResponse struct {
-	ID    uint64
-	Value int64
-	Error int32
-	Flags uint32
-}
-
-const noticeIsValid = 0x40082102 // SECCOMP_IOCTL_NOTIF_ID_VALID
-
-// listen installs a filter whose notices come on the descriptor.
-func listen(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
-	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&prog)))
-	runtime.KeepAlive(filter)
-	if errno != 0 {
-		return -1, fmt.Errorf("seccomp: %w", errno)
-	}
-	return int(n), nil
-}
-
-func ioctl[T any](fd int, request uint, arg *T) error {
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(arg)))
-	if errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-// serveNotices answers what is told on a descriptor until wake is readable, or nobody is left
-// who could ask. No wake is -1.
-func serveNotices(fd, wake int, answer func(*notice) notifyResponse) {
-	for {
-		ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(wake), Events: unix.POLLIN}}
-		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
-			continue
-		} else if err != nil || ready[1].Revents != 0 || ready[0].Revents&unix.POLLIN == 0 {
-			return
-		}
-		var n notice
-		if err := ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
-			continue // a signal, or it has ended meanwhile
-		}
-		a := answer(&n)
-		a.ID = n.ID
-		// Whoever has ended needs no answer.
-		_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
-	}
-}
-
-// serve notes what is told on a descriptor until nobody is left who could.
-func (r *Recorder) serve(fd int, p *Profile) {
-	defer func() { _ = unix.Close(fd) }()
-	serveNotices(fd, -1, func(n *notice) notifyResponse {
-		r.note(fd, p, n)
-		return notifyResponse{Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	})
-}
-
-func (r *Recorder) note(fd int, p *Profile, n *notice) {
+// take notes a call of which a notice tells.
+func (r *Recorder) take(fd int, p *Profile, n *notice) {
 	if root, err := os.Readlink(n.proc("root")); err != nil || root != "/" {
 		return // its paths mean something else
 	}
-	if exe, err := os.Readlink(n.proc("exe")); err == nil && ioctl(fd, noticeIsValid, &n.ID) == nil {
+	if exe, err := os.Readlink(n.proc("exe")); err == nil && n.isValid(fd) {
 		if exists(exe) {
 			r.beyond(p, Use{Path: exe, Access: Read | Execute})
 		}
@@ -185,38 +90,13 @@ func (r *Recorder) note(fd int, p *Profile, n *notice) {
 	}
 }
 
-func (n *notice) proc(name string) string { return "/proc/" + strconv.Itoa(int(n.PID)) + "/" + name }
-
-// bytes are up to most bytes of the process at an address.
-func (n *notice) bytes(at uint64, most int) []byte {
-	out := make([]byte, 0, min(most, 256))
-	for len(out) < most {
-		// A page at a time: the next one may not be there.
-		size := min(most-len(out), 256, int(4096-at%4096))
-		buf := make([]byte, size)
-		got, err := unix.ProcessVMReadv(int(n.PID), []unix.Iovec{{Base: &buf[0], Len: uint64(size)}}, []unix.RemoteIovec{{Base: uintptr(at), Len: size}}, 0)
-		if err != nil || got <= 0 {
-			return out
-		}
-		out = append(out, buf[:got]...)
-		if bytes.IndexByte(buf[:got], 0) >= 0 && most == unix.PathMax {
-			return out
-		}
-		at += uint64(got)
-	}
-	return out
-}
-
 // at is a path in the arguments as it is written, absolute; "" where that cannot be told.
 func (n *notice) at(dir, path int) string {
-	text, _, ended := bytes.Cut(n.bytes(n.Args[path], unix.PathMax), []byte{0})
-	if !ended || len(text) == 0 {
+	text, err := n.text(path)
+	if err != nil || text == "" {
 		return ""
 	}
-	if from := "fd/" + strconv.Itoa(int(int32(n.Args[max(dir, 0)]))); dir != cwd && int32(n.Args[dir]) != unix.AT_FDCWD {
-		return n.absolute(string(text), from)
-	}
-	return n.absolute(string(text), "cwd")
+	return n.absolute(text, n.from(dir))
 }
 
 // absolute is a name of the process's, which starts from one of its own directories.

@@ -1,0 +1,565 @@
+package sandbox
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file makes calls on a [File], and on what its program makes beside it. The kernel asks
+// before it makes a call that names a path. If that is such a name in such a folder, the hub
+// makes the call itself, on the folder that it holds, and hands over what it has opened. With
+// all other calls the kernel goes on: no rule opens what is brokered, so a name that is
+// changed by then leads to nothing.
+
+// A broker makes calls for one run. It belongs to the goroutine of its listener.
+type broker struct {
+	folders []*folder
+	users   string // the user namespace of the hub
+}
+
+// A folder is one that has brokered files. It is known by what it is, and not by its path.
+type folder struct {
+	fd    int
+	inode inode
+	files []File
+}
+
+// heldFolders opens the folders of the files of a Profile. What is not there, or a link by now,
+// or is not what was there when the Profile was made, is left out.
+func heldFolders(p *Profile) (list []*folder) {
+	for _, f := range p.Files {
+		fd, err := unix.Openat2(unix.AT_FDCWD, f.Folder, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		if err != nil {
+			continue
+		}
+		in, place := inodeOf(fd), p.place(f.Folder)
+		at := slices.IndexFunc(list, func(have *folder) bool { return have.inode == in })
+		switch {
+		case in == inode{}, place != nil && place.inode != in, p.excepts(f.Folder):
+			_ = unix.Close(fd)
+		case at >= 0:
+			list[at].files = append(list[at].files, f)
+			_ = unix.Close(fd)
+		default:
+			list = append(list, &folder{fd, in, []File{f}})
+		}
+	}
+	return list
+}
+
+func closeFolders(list []*folder) {
+	for _, f := range list {
+		_ = unix.Close(f.fd)
+	}
+}
+
+// inodeOf is what a descriptor is of.
+func inodeOf(fd int) inode {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return inode{}
+	}
+	return inode{uint64(st.Dev), st.Ino}
+}
+
+// errNotBrokered has the kernel go on with a call.
+var errNotBrokered = errors.New("it is nothing that the broker has")
+
+// A brokering is a call that a broker makes.
+type brokering struct {
+	*notice
+	watched
+	asked  int  // where the kernel asks
+	fd     int  // what was opened, to be handed over; -1: nothing
+	onExec bool // it is closed when a program is executed
+}
+
+// serve makes a call. It is errNotBrokered if the kernel is to go on, and else what the call fails with.
+func (b *broker) serve(asked int, n *notice) (*brokering, error) {
+	w, ok := lookUp(uint32(n.Number))
+	if !ok || w.serve == nil {
+		return nil, errNotBrokered
+	}
+	c := &brokering{notice: n, watched: w, asked: asked, fd: -1}
+	return c, w.serve(b, c)
+}
+
+// handOver gives the process what was opened, and answers the call by that in one step: nothing
+// comes between the two.
+func (c *brokering) handOver() error {
+	defer func() { _ = unix.Close(c.fd) }()
+	add := struct { // seccomp_notif_addfd
+		ID                         uint64
+		Flags, From, To, FileFlags uint32
+	}{ID: c.ID, Flags: unix.SECCOMP_ADDFD_FLAG_SEND, From: uint32(c.fd)}
+	if c.onExec {
+		add.FileFlags = unix.O_CLOEXEC
+	}
+	return ioctl(c.asked, unix.SECCOMP_IOCTL_NOTIF_ADDFD, &add)
+}
+
+// prepareThread gives the thread of the listener a umask of its own. A signal would interrupt
+// handOver, when the process may know of an answer already and not have what it says.
+func (b *broker) prepareThread() error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return err
+	}
+	var all unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	for _, s := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP} { // of the thread itself
+		all.Val[0] &^= 1 << (s - 1)
+	}
+	return unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
+}
+
+// A spot is a name in a folder, and the file that it is or belongs to.
+type spot struct {
+	*folder
+	file *File
+	name string
+}
+
+// fileOf is the file that a name in the folder is or belongs to; nil for none.
+func (d *folder) fileOf(name string) *File {
+	at := slices.IndexFunc(d.files, func(f File) bool { return f.Beside(name) })
+	if at < 0 {
+		return nil
+	}
+	return &d.files[at]
+}
+
+// mayBe reports whether a name is one that any of the folders could have, or a link to one.
+func (b *broker) mayBe(name string) bool {
+	return slices.ContainsFunc(b.folders, func(d *folder) bool { return d.fileOf(name) != nil || d.isLink(name) })
+}
+
+func (d *folder) isLink(name string) bool {
+	return slices.ContainsFunc(d.files, func(f File) bool { return slices.Contains(f.Links, name) })
+}
+
+// find finds the spot that a path in the arguments leads to, as the process would find it. The
+// path is read once. slashed: it may end in a slash. follows: a link at its end is followed.
+func (b *broker) find(c *brokering, dir, path int, slashed, follows bool) (s spot, err error) {
+	text, err := c.text(path)
+	if err != nil {
+		return s, errNotBrokered // the kernel finds out, too
+	}
+	if slashed {
+		text = strings.TrimRight(text, "/")
+	}
+	if !b.mayBe(text[strings.LastIndexByte(text, '/')+1:]) {
+		return s, errNotBrokered
+	}
+	base, text, err := c.base(dir, text)
+	if err != nil {
+		return s, errNotBrokered
+	}
+	defer func() { closeBase(base) }()
+	for range maxHops {
+		cut := strings.LastIndexByte(text, '/') + 1
+		name := text[cut:]
+		if !b.mayBe(name) {
+			break
+		}
+		parent, err := openFolder(base, text[:cut])
+		if err != nil {
+			break
+		}
+		closeBase(base)
+		base = parent
+		in := inodeOf(parent)
+		for _, d := range b.folders {
+			if f := d.fileOf(name); f != nil && d.inode == in {
+				return spot{d, f, name}, b.mayServe(c)
+			}
+		}
+		buf := make([]byte, unix.PathMax)
+		size, err := unix.Readlinkat(parent, name, buf)
+		if !follows || err != nil || size == len(buf) {
+			break
+		}
+		if text = string(buf[:size]); filepath.IsAbs(text) {
+			closeBase(base)
+			base = unix.AT_FDCWD
+		}
+	}
+	return s, errNotBrokered
+}
+
+// base opens the directory that a path starts from, and is the path from there.
+func (n *notice) base(dir int, text string) (base int, rest string, err error) {
+	from := n.from(dir)
+	if own, rest, is := n.own(text); is {
+		from, text = own, rest
+	}
+	if filepath.IsAbs(text) {
+		return unix.AT_FDCWD, text, nil
+	}
+	base, err = n.found(from)
+	return base, text, err
+}
+
+func closeBase(fd int) {
+	if fd != unix.AT_FDCWD {
+		_ = unix.Close(fd)
+	}
+}
+
+// openFolder finds a directory from another one. Links of /proc lead where the hub may go and
+// the process may not.
+func openFolder(base int, path string) (fd int, err error) {
+	if path == "" {
+		path = "."
+	}
+	return unix.Openat2(base, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+}
+
+// mayServe reports by its error whether the hub may make a call: what was read is of the process that
+// waits, and its names mean what they mean to the hub. In another user namespace, and only
+// there, a process can have another root or other mounts.
+func (b *broker) mayServe(c *brokering) error {
+	if users, err := os.Readlink(c.proc("ns/user")); err != nil || users != b.users || !c.isValid(c.asked) {
+		return errNotBrokered
+	}
+	return nil
+}
+
+// A sight is what was seen of a file.
+type sight struct {
+	identity
+	mode  uint16
+	links uint32
+	user  uint32
+}
+
+// sightOf looks at a name in a directory, and at the directory itself if there is no name.
+func sightOf(dir int, name string) (s sight, err error) {
+	var st unix.Statx_t
+	if err := unix.Statx(dir, name, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st); err != nil {
+		return s, err
+	}
+	s = sight{identity{inode: inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}}, st.Mode, st.Nlink, st.Uid}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		s.born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	}
+	return s, nil
+}
+
+func (s sight) is(kind uint16) bool { return s.mode&unix.S_IFMT == kind }
+
+// mayUse reports by its error whether something is a file that the program of s may open,
+// replace or remove by its name.
+func (s spot) mayUse(what sight) error {
+	if !what.is(unix.S_IFREG) || what.links != 1 || what.user != uint32(os.Geteuid()) || !s.file.IsOwn(s.name) && !s.file.Made.has(what.identity) {
+		return unix.EACCES
+	}
+	return nil
+}
+
+// keptFlags are those flags of an open that the hub opens with, too, and settableFlags those that are set afterwards.
+const (
+	keptFlags     = unix.O_ACCMODE | unix.O_APPEND | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC | unix.O_NOATIME | unix.O_LARGEFILE
+	settableFlags = unix.O_APPEND | unix.O_DIRECT | unix.O_NOATIME | unix.O_NONBLOCK
+)
+
+// open opens a file, or makes it.
+func (b *broker) open(c *brokering, flags, mode uint64) error {
+	switch {
+	case flags&unix.O_TMPFILE == unix.O_TMPFILE:
+		return b.openUnnamed(c)
+	case flags&(unix.O_PATH|unix.O_DIRECTORY) != 0:
+		return errNotBrokered // nothing is opened, or no file
+	}
+	alone := flags&unix.O_CREAT != 0 && flags&unix.O_EXCL != 0
+	s, err := b.find(c, c.dir, c.path, false, flags&unix.O_NOFOLLOW == 0 && !alone)
+	if err != nil {
+		return err
+	}
+	c.onExec = flags&unix.O_CLOEXEC != 0
+	for range maxHops { // somebody may make and remove it meanwhile
+		err = unix.ENOENT
+		if !alone {
+			c.fd, err = s.openThere(flags)
+		}
+		if !errors.Is(err, unix.ENOENT) || flags&unix.O_CREAT == 0 {
+			return err
+		}
+		if c.fd, err = s.make(c, flags, mode); alone || !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+	}
+	return err
+}
+
+// openThere opens what is there, and cuts it off if that is asked for.
+func (s spot) openThere(flags uint64) (fd int, err error) {
+	fd, err = unix.Openat(s.fd, s.name, int(flags&keptFlags)|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	what, err := sightOf(fd, "")
+	if err == nil {
+		err = s.mayUse(what)
+	}
+	if err == nil && flags&unix.O_TRUNC != 0 {
+		err = unix.Ftruncate(fd, 0)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFL, int(flags&settableFlags))
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// make makes a file where nothing is.
+func (s spot) make(c *brokering, flags, mode uint64) (fd int, err error) {
+	if s.file.Made.isFull() {
+		return -1, unix.ENOSPC
+	}
+	restore, err := c.setMask()
+	if err != nil {
+		return -1, err
+	}
+	fd, err = unix.Openat(s.fd, s.name, int(flags&(keptFlags|unix.O_NONBLOCK))|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(mode&0o777))
+	restore()
+	if err != nil {
+		return -1, err
+	}
+	what, err := sightOf(fd, "")
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	s.file.Made.add(what.identity)
+	return fd, nil
+}
+
+// setMask has the thread make files with the umask of the process.
+func (n *notice) setMask() (restore func(), err error) {
+	text, err := os.ReadFile(n.proc("status"))
+	_, octal, ok := strings.Cut(string(text), "\nUmask:\t")
+	octal, _, _ = strings.Cut(octal, "\n")
+	mask, wrong := strconv.ParseUint(octal, 8, 12)
+	if err != nil || !ok || wrong != nil {
+		return nil, unix.EACCES
+	}
+	was := unix.Umask(int(mask))
+	return func() { unix.Umask(was) }, nil
+}
+
+// openUnnamed refuses files without a name: they could be given one.
+func (b *broker) openUnnamed(c *brokering) error {
+	text, err := c.text(c.path)
+	if err != nil {
+		return errNotBrokered
+	}
+	base, text, err := c.base(c.dir, text)
+	if err != nil {
+		return errNotBrokered
+	}
+	defer closeBase(base)
+	fd, err := openFolder(base, text)
+	if err != nil {
+		return errNotBrokered
+	}
+	defer func() { _ = unix.Close(fd) }()
+	in := inodeOf(fd)
+	if slices.ContainsFunc(b.folders, func(d *folder) bool { return d.inode == in }) {
+		return unix.EOPNOTSUPP
+	}
+	return errNotBrokered
+}
+
+// changing is held between a look at a name and what is done to the name, by all brokers of this
+// process: none removes what another one has put there.
+var changing sync.Mutex
+
+// remove removes a file, or a folder that was made as a lock.
+func (b *broker) remove(c *brokering, folder bool) error {
+	s, err := b.find(c, c.dir, c.path, folder, false)
+	if err != nil {
+		return err
+	}
+	changing.Lock()
+	defer changing.Unlock()
+	what, err := sightOf(s.fd, s.name)
+	flags := 0
+	switch {
+	case err != nil:
+		return err
+	case !folder:
+		err = s.mayUse(what)
+	case !what.is(unix.S_IFDIR):
+		return unix.ENOTDIR
+	default:
+		flags = unix.AT_REMOVEDIR
+		if !s.file.Made.has(what.identity) {
+			err = unix.EACCES
+		}
+	}
+	if err == nil {
+		err = unix.Unlinkat(s.fd, s.name, flags)
+	}
+	if err == nil {
+		s.file.Made.remove(what.identity)
+	}
+	return err
+}
+
+// makeFolder makes a folder that is a lock.
+func (b *broker) makeFolder(c *brokering, mode uint64) error {
+	s, err := b.find(c, c.dir, c.path, true, false)
+	if err != nil {
+		return err
+	}
+	if !s.file.mayBeFolder(s.name) {
+		if _, err := sightOf(s.fd, s.name); err == nil {
+			return unix.EEXIST
+		}
+		return unix.EACCES
+	}
+	if s.file.Made.isFull() {
+		return unix.ENOSPC
+	}
+	restore, err := c.setMask()
+	if err != nil {
+		return err
+	}
+	changing.Lock()
+	defer changing.Unlock()
+	err = unix.Mkdirat(s.fd, s.name, uint32(mode&0o777))
+	restore()
+	if err != nil {
+		return err
+	}
+	if what, err := sightOf(s.fd, s.name); err == nil && what.is(unix.S_IFDIR) && what.user == uint32(os.Geteuid()) {
+		s.file.Made.add(what.identity)
+	}
+	return nil
+}
+
+// rename moves a name to another one of the same folder.
+func (b *broker) rename(c *brokering, flags uint64) error {
+	from, notFrom := b.find(c, c.dir, c.path, false, false)
+	to, notTo := b.find(c, c.dir2, c.path2, false, false)
+	switch {
+	case notFrom != nil && notTo != nil:
+		return errNotBrokered
+	case flags&^unix.RENAME_NOREPLACE != 0:
+		return unix.EPERM
+	case notFrom != nil || notTo != nil || from.folder != to.folder:
+		return unix.EXDEV
+	}
+	changing.Lock()
+	defer changing.Unlock()
+	what, err := sightOf(from.fd, from.name)
+	if err == nil {
+		err = from.mayUse(what)
+	}
+	if err != nil {
+		return err
+	}
+	there, err := sightOf(to.fd, to.name)
+	missing := errors.Is(err, unix.ENOENT)
+	switch {
+	case missing:
+	case err != nil:
+		return err
+	case flags != 0:
+		return unix.EEXIST
+	case there.identity == what.identity:
+		return nil
+	default:
+		if err := to.mayUse(there); err != nil {
+			return err
+		}
+	}
+	only := flags // what is missing stays so
+	if missing {
+		only = unix.RENAME_NOREPLACE
+	}
+	err = unix.Renameat2(from.fd, from.name, to.fd, to.name, uint(only))
+	if errors.Is(err, unix.EINVAL) && flags == 0 { // a file system that cannot promise it
+		err = unix.Renameat(from.fd, from.name, to.fd, to.name)
+	}
+	if err != nil {
+		return err
+	}
+	from.file.Made.remove(what.identity)
+	if !missing {
+		to.file.Made.remove(there.identity)
+	}
+	if !to.file.IsOwn(to.name) {
+		to.file.Made.add(what.identity)
+	}
+	return nil
+}
+
+// link refuses another name for a file, and a link: neither comes to be in the folder, nor is made of
+// what is there.
+func (b *broker) link(c *brokering) error {
+	_, err := b.find(c, c.dir, c.path, false, true)
+	if err != nil && c.path2 != 0 {
+		_, err = b.find(c, c.dir2, c.path2, false, false)
+	}
+	if err == nil {
+		err = unix.EPERM
+	}
+	return err
+}
+
+// What system calls have a broker do.
+
+func (b *broker) serveOpen(c *brokering) error   { return b.open(c, c.Args[c.flags], c.Args[c.flags+1]) }
+func (b *broker) serveMkdir(c *brokering) error  { return b.makeFolder(c, c.Args[c.path+1]) }
+func (b *broker) serveRename(c *brokering) error { return b.rename(c, 0) }
+
+func (b *broker) serveUnlinkat(c *brokering) error {
+	return b.remove(c, c.Args[c.path+1]&unix.AT_REMOVEDIR != 0)
+}
+
+func (b *broker) serveRenameat2(c *brokering) error { return b.rename(c, c.Args[c.path2+1]) }
+
+// truncate cuts a file off.
+func (b *broker) truncate(c *brokering) error {
+	s, err := b.find(c, c.dir, c.path, false, true)
+	if err != nil {
+		return err
+	}
+	fd, err := s.openThere(unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Ftruncate(fd, int64(c.Args[c.path+1]))
+}
+
+// has reports whether what is open is a file, or a folder, whose attributes the process may change. path
+// is where it is now. The nil broker has nothing.
+func (b *broker) has(fd int, path string) bool {
+	if b == nil {
+		return false
+	}
+	what, err := sightOf(fd, "")
+	name := filepath.Base(path)
+	return err == nil && slices.ContainsFunc(b.folders, func(d *folder) bool {
+		f := d.fileOf(name)
+		if f == nil {
+			return false
+		}
+		there, err := sightOf(d.fd, name)
+		return err == nil && there.identity == what.identity && (spot{d, f, name}.mayUse(what) == nil || what.is(unix.S_IFDIR) && f.Made.has(what.identity))
+	})
+}

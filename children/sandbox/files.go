@@ -1,0 +1,107 @@
+package sandbox
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A File is written in a folder that is closed otherwise, and its program makes others beside
+// it: the journals of a database, locks, and temporary names that are renamed onto it. No
+// rule of a kernel opens names that are not there yet. So the hub opens, makes, renames and
+// removes them on behalf of the process, by [File.Beside]. For a kernel that asks about
+// system calls: see Kernel.WhyNoNotify.
+type File struct {
+	Folder   string   // absolute and clean, without a link on the way
+	Name     string   // in it; nothing has to be there yet
+	Patterns []string // of temporary names that are renamed onto it, as path.Match has them
+	Links    []string // names of links that lead to it
+	Never    []string // names in Folder that are withheld
+	Made     *Made    // of its entry; not nil
+}
+
+// Path is that of the file.
+func (f *File) Path() string { return filepath.Join(f.Folder, f.Name) }
+
+// Equal reports whether two Files are the same.
+func (f File) Equal(o File) bool {
+	return f.Folder == o.Folder && f.Name == o.Name && slices.Equal(f.Patterns, o.Patterns) && slices.Equal(f.Links, o.Links) && slices.Equal(f.Never, o.Never)
+}
+
+// ownEnds are what a database puts behind the name of its file. What has such a name is the
+// file's own, whoever made it: a journal that a killed process left is needed to mend the file.
+var ownEnds = []string{"", "-journal", "-wal", "-shm"}
+
+// IsOwn reports whether a name in the folder is the file's, or one of the three that belong to
+// a database.
+func (f *File) IsOwn(name string) bool {
+	end, ok := strings.CutPrefix(name, f.Name)
+	return ok && slices.Contains(ownEnds, end) && !slices.Contains(f.Never, name)
+}
+
+// Beside reports whether a name in the folder is one that the program of the file may use:
+// the file's, those of a database, locks, and temporary names.
+func (f *File) Beside(name string) bool {
+	if f.IsOwn(name) {
+		return true
+	}
+	beside := slices.ContainsFunc([]string{f.Name, "." + f.Name}, func(begin string) bool {
+		end, ok := strings.CutPrefix(name, begin)
+		return ok && end != "" && strings.Contains(".-~", end[:1])
+	})
+	beside = beside || slices.ContainsFunc(f.Patterns, func(p string) bool { is, err := path.Match(p, name); return err == nil && is })
+	if !beside || name == "." || name == ".." || slices.Contains(f.Never, name) {
+		return false
+	}
+	at := filepath.Join(f.Folder, name)
+	return !Loaded(at) && WhySecret(at) == ""
+}
+
+// mayBeFolder reports whether the program may make a folder of that name: a lock.
+func (f *File) mayBeFolder(name string) bool { return name == f.Name+".lock" && f.Beside(name) }
+
+// Made is which files the runs of an entry have made beside its files. The zero Made is none. It is of this
+// process: what a former one has made is nobody's. Its methods may be called from any goroutine.
+type Made struct {
+	mu    sync.Mutex
+	files map[identity]bool
+}
+
+// maxMade bounds how many files are known. Beyond that nothing is made.
+const maxMade = 1 << 16
+
+// An identity is a file, whatever its name is. Another one that has its number later was
+// born at another time.
+type identity struct {
+	inode
+	born int64
+}
+
+func (m *Made) has(id identity) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.files[id]
+}
+
+func (m *Made) isFull() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.files) >= maxMade
+}
+
+func (m *Made) add(id identity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.files == nil {
+		m.files = map[identity]bool{}
+	}
+	m.files[id] = true
+}
+
+func (m *Made) remove(id identity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.files, id)
+}

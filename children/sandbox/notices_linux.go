@@ -1,0 +1,336 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// This file has the kernel ask about system calls before it makes them (seccomp user
+// notification), which takes neither root nor ptrace. A process has one place only where
+// the kernel asks, so one listener serves all who answer.
+
+// A notice is a system call that waits to be made: struct seccomp_notif.
+type notice struct {
+	ID           uint64
+	PID          uint32 // of the thread
+	Flags        uint32
+	Number       int32
+	Architecture uint32
+	Instruction  uint64
+	Args         [6]uint64
+}
+
+// A notifyResponse is struct seccomp_notif_resp.
+type notifyResponse struct {
+	ID    uint64
+	Value int64
+	Error int32
+	Flags uint32
+}
+
+// listen installs a filter whose notices come on the descriptor.
+func listen(filter []unix.SockFilter, flags uintptr) (fd int, err error) {
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	n, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|flags, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(filter)
+	if errno != 0 {
+		return -1, fmt.Errorf("seccomp: %w", errno)
+	}
+	return int(n), nil
+}
+
+func ioctl[T any](fd int, request uint, arg *T) error {
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(arg)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// A listener answers what the kernel asks about one run. Its goroutine owns all but wake and over.
+type listener struct {
+	fd   int // where the kernel asks
+	wake int // an eventfd: readable once the run is over
+
+	decider  *decider  // of calls that change attributes; nil: it is not asked about these
+	broker   *broker   // of calls on files of the profile; nil: it has none
+	recorder *Recorder // of all that the broker does not make; nil: nothing is noted
+	profile  *Profile
+
+	over chan struct{} // closed when it answers no more
+}
+
+// askFor says which system calls the kernel is to ask about for the Ruleset: none, if nobody
+// is to answer.
+func (r *Ruleset) askFor() (err error) {
+	var calls []uint32
+	if r.holdsAttributes() {
+		calls = slices.AppendSeq(calls, maps.Keys(attributeCalls))
+	}
+	for _, all := range []map[uint32]watched{watchedCalls, oldCalls} {
+		for number, w := range all {
+			if r.recorder != nil || w.serve != nil && r.folders != nil {
+				calls = append(calls, number)
+			}
+		}
+	}
+	r.notices = nil
+	if len(calls) > 0 {
+		r.notices, err = noticeFilter(calls)
+	}
+	return err
+}
+
+// holdsAttributes reports whether attributes are held of those who enter.
+func (r *Ruleset) holdsAttributes() bool {
+	return r.profile.Attributes && !r.free()
+}
+
+// free reports whether nothing is held of those who enter.
+func (r *Ruleset) free() bool { return r.recorder != nil && r.recorder.Free }
+
+// noticeFilter has the kernel ask about some system calls. What another filter refuses is not
+// asked about. Calls of 32-bit programs are not seen. io_uring is refused, because it opens
+// files past any filter.
+func noticeFilter(calls []uint32) ([]unix.SockFilter, error) {
+	prog := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: atArchitecture, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: architecture(), SkipTrue: 1},
+		allowed,
+		bpf.LoadAbsolute{Off: atNumber, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IO_URING_SETUP, SkipTrue: 1}, fails(unix.ENOSYS),
+	}
+	slices.Sort(calls)
+	for _, number := range slices.Compact(calls) {
+		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF})
+	}
+	return assemble(append(prog, allowed))
+}
+
+// listen has the kernel ask about the calling thread, and has a listener answer.
+func (r *Ruleset) listen() error {
+	flags := uintptr(0)
+	if r.holdsAttributes() || r.folders != nil { // else a signal would have a call made twice
+		flags = unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+	}
+	fd, err := listen(r.notices, flags)
+	if err != nil {
+		return err
+	}
+	l := &listener{fd: fd, recorder: r.recorder, profile: r.profile, over: make(chan struct{})}
+	users, err := os.Readlink("/proc/thread-self/ns/user")
+	if err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		_ = unix.Close(fd)
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	r.listener = l
+	if r.folders != nil {
+		l.broker, r.folders = &broker{r.folders, users}, nil
+	}
+	if r.holdsAttributes() {
+		l.decider = newDecider(r.profile, l.broker, users)
+	}
+	// Answers come sooner where the kernel hands the processor over; older ones cannot.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	ready := make(chan error, 1)
+	go OnThread(func() {
+		defer close(l.over)
+		err := error(nil)
+		if !r.free() { // who has capabilities is looked into by those who have them
+			err = dropCapabilities()
+		}
+		if l.broker != nil && err == nil {
+			err = l.broker.prepareThread()
+		}
+		if ready <- err; err == nil {
+			l.serve()
+		}
+	})
+	return <-ready
+}
+
+// end has the listener answer no more, and returns when it does not. What is asked later
+// fails. It must be called once.
+func (l *listener) end() {
+	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	<-l.over
+	_ = unix.Close(l.wake)
+	_ = unix.Close(l.fd)
+	if l.broker != nil {
+		closeFolders(l.broker.folders)
+	}
+}
+
+// serve answers until the run is over, or nobody is left who could ask.
+func (l *listener) serve() {
+	ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(ready, -1); errors.Is(err, unix.EINTR) {
+			continue
+		} else if err != nil || ready[1].Revents != 0 || ready[0].Revents&unix.POLLIN == 0 {
+			return
+		}
+		var n notice
+		if err := ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_RECV, &n); err != nil {
+			continue // a signal, or it has ended meanwhile
+		}
+		if a, due := l.answer(&n); due {
+			a.ID = n.ID
+			// Whoever has ended needs no answer.
+			_ = ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
+		}
+	}
+}
+
+// answer says what becomes of a call. due: the process does not know it yet.
+func (l *listener) answer(n *notice) (a notifyResponse, due bool) {
+	if _, is := attributeCalls[uint32(n.Number)]; is && l.decider != nil {
+		a.fail(l.decider.decide(l.fd, n))
+		return a, true
+	}
+	if l.broker != nil {
+		c, err := l.broker.serve(l.fd, n)
+		switch {
+		case errors.Is(err, errNotBrokered):
+		case err == nil && c.fd >= 0:
+			err = c.handOver()
+			a.fail(err)
+			return a, err != nil
+		default:
+			a.fail(err)
+			return a, true
+		}
+	}
+	if l.recorder != nil {
+		l.recorder.take(l.fd, l.profile, n)
+	}
+	return notifyResponse{Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}, true
+}
+
+// fail has the call fail with an error; nil: it does not fail.
+func (a *notifyResponse) fail(err error) {
+	if errno, is := errors.AsType[unix.Errno](err); is {
+		a.Error = -int32(errno)
+	} else if err != nil {
+		a.Error = -int32(unix.EPERM)
+	}
+}
+
+// isValid reports whether the call still waits. What was read of a process before that is its own.
+func (n *notice) isValid(fd int) bool {
+	return ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_ID_VALID, &n.ID) == nil
+}
+
+func (n *notice) proc(name string) string { return "/proc/" + strconv.Itoa(int(n.PID)) + "/" + name }
+
+// bytes are up to most bytes of the process at an address.
+func (n *notice) bytes(at uint64, most int) []byte {
+	out := make([]byte, 0, min(most, 256))
+	for len(out) < most {
+		// A page at a time: the next one may not be there.
+		size := min(most-len(out), 256, int(4096-at%4096))
+		buf := make([]byte, size)
+		got, err := unix.ProcessVMReadv(int(n.PID), []unix.Iovec{{Base: &buf[0], Len: uint64(size)}}, []unix.RemoteIovec{{Base: uintptr(at), Len: size}}, 0)
+		if err != nil || got <= 0 {
+			return out
+		}
+		out = append(out, buf[:got]...)
+		if bytes.IndexByte(buf[:got], 0) >= 0 && most == unix.PathMax {
+			return out
+		}
+		at += uint64(got)
+	}
+	return out
+}
+
+// text is a copy of a path in the arguments.
+func (n *notice) text(path int) (string, error) {
+	text, _, ended := bytes.Cut(n.bytes(n.Args[path], unix.PathMax), []byte{0})
+	switch {
+	case !ended && len(text) == unix.PathMax:
+		return "", unix.ENAMETOOLONG
+	case !ended:
+		return "", unix.EFAULT
+	}
+	return string(text), nil
+}
+
+// from names the directory of the process that a path in the arguments starts from.
+func (n *notice) from(dir int) string {
+	if dir == cwd || int32(n.Args[dir]) == unix.AT_FDCWD {
+		return "cwd"
+	}
+	return "fd/" + strconv.Itoa(int(int32(n.Args[dir])))
+}
+
+// own splits a path that begins at a descriptor or folder of the process itself, which
+// the hub would find its own by.
+func (n *notice) own(path string) (from, rest string, ok bool) {
+	below, of := strings.CutPrefix(path, "/proc/")
+	if !of {
+		if below, of = strings.CutPrefix(path, "/dev/fd/"); !of {
+			return "", "", false
+		}
+		below = "self/fd/" + below
+	}
+	who, below, _ := strings.Cut(below, "/")
+	if who != "self" && who != "thread-self" && !exists("/proc/"+who+"/task/"+strconv.Itoa(int(n.PID))) {
+		return "", "", false
+	}
+	from, rest, deeper := strings.Cut(below, "/")
+	if from == "fd" {
+		var number string
+		number, rest, deeper = strings.Cut(rest, "/")
+		if _, err := strconv.ParseUint(number, 10, 31); err != nil {
+			return "", "", false
+		}
+		from += "/" + number
+	} else if from != "cwd" && from != "root" {
+		return "", "", false
+	}
+	if rest = strings.TrimLeft(rest, "/"); rest == "" && deeper {
+		rest = "."
+	}
+	return from, rest, true
+}
+
+// found opens a directory or descriptor of the one who calls.
+func (n *notice) found(name string) (fd int, err error) {
+	if fd, err = findOwn(n.proc(name)); errors.Is(err, unix.ENOENT) {
+		return -1, unix.EBADF
+	}
+	return fd, err
+}
+
+func findOwn(path string) (fd int, err error) {
+	return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+}
+
+// opened is found, of a descriptor that is more than a path.
+func (n *notice) opened(name string) (fd int, err error) {
+	text, err := os.ReadFile(n.proc(strings.Replace(name, "fd/", "fdinfo/", 1)))
+	if err != nil {
+		return -1, unix.EBADF
+	}
+	_, octal, _ := strings.Cut(string(text), "flags:\t")
+	octal, _, _ = strings.Cut(octal, "\n")
+	if flags, err := strconv.ParseUint(octal, 8, 64); err != nil || flags&unix.O_PATH != 0 {
+		return -1, unix.EBADF
+	}
+	return n.found(name)
+}
