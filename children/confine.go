@@ -43,6 +43,9 @@ func (c *child) putOnRecord(l launch.Launch) error {
 			dirs = append(dirs, r.Path)
 		}
 	}
+	for _, f := range l.Sandbox.Profile.Files {
+		dirs = append(dirs, f.Path())
+	}
 	return c.common.Writes(dirs)
 }
 

@@ -88,10 +88,11 @@ type confining struct {
 	result   *Confinement
 	shared   shares // what server needs of that which all programs of the user share
 
-	notWritable []string // why paths of sandbox.write are not opened
-	fromServer  *grant   // what the profile of server opens; nil: none is known, or no file is confined
-	lacks       []string // what the child should have, or be held to, and is not
-	closed      []string // what is opened no more, and why
+	files       []sandbox.File // of sandbox.write, in folders that stay closed
+	notWritable []string       // why paths of sandbox.write are not opened
+	fromServer  *grant         // what the profile of server opens; nil: none is known, or no file is confined
+	lacks       []string       // what the child should have, or be held to, and is not
+	closed      []string       // what is opened no more, and why
 }
 
 // openForWriting adds what the entry opens for writing to the boundary.
@@ -102,6 +103,10 @@ func (c *confining) openForWriting() {
 		w, why, _ := h.follow(path, toOpen)
 		if why = cmp.Or(h.withheld("write", path), h.linked(path), why); why != "" {
 			c.notWritable = append(c.notWritable, why)
+			continue
+		}
+		if f := h.brokered(&w); f != nil {
+			c.files = append(c.files, *f)
 			continue
 		}
 		access := all
@@ -139,11 +144,16 @@ func (c *confining) openFiles() error {
 	n := c.host.naming(c.child, o.parts, c.server)
 	n.open()
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
+	files := slices.Concat(c.files, n.files)
+	for _, f := range files { // it opens nothing else that what lies there leads to
+		o.h.boundary.Areas = append(slices.Clip(o.h.boundary.Areas), sandbox.Rule{Path: f.Path(), Access: sandbox.Read | sandbox.Write})
+	}
 	o.all(c.child, c.shared)
 	if o.programClosed != "" {
 		return errors.New("command: " + o.programClosed)
 	}
 	c.profile.Rules = o.rules
+	c.profile.Files = closedFiles(files, c.profile)
 	if c.result.Kernel.Excepts() {
 		c.profile.Withheld = c.host.boundary.Withheld
 	}

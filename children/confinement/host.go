@@ -26,6 +26,7 @@ type Host struct {
 	memory   *memory          // of where names have led
 	owner    string           // the entry that names are used for; "": any
 	installs []string         // see installs
+	made     *mades           // what entries have made beside their files
 	others   *others          // what the entries beside it have run
 	boundary sandbox.Boundary // what the session opens to the child
 	roots    []guard.Root     // of the session, whose shares are looked at
@@ -68,7 +69,7 @@ func New(o Options) Host {
 	if h.disk = systemDisk(); o.Disk != nil {
 		h.disk = *o.Disk
 	}
-	h.needs, h.memory, h.installs, h.others = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}
+	h.needs, h.memory, h.installs, h.others, h.made = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}, &mades{}
 	return h
 }
 

@@ -133,6 +133,7 @@ type naming struct {
 	places []string      // where other well-known servers keep something
 
 	rules  []sandbox.Rule
+	files  []sandbox.File
 	makes  []StateFolder
 	named  []sandbox.Named
 	opens  []string // what the rules open, for people
@@ -142,6 +143,7 @@ type naming struct {
 // A decision says what a name opens, and why it opens no more.
 type decision struct {
 	rules []sandbox.Rule
+	file  *sandbox.File // that the hub opens for the server, with what the server makes beside it
 	why   string
 	makes string // a folder that is made first
 	none  bool   // the name is no path, and nothing is said of it
@@ -196,6 +198,10 @@ func (n *naming) open() {
 			continue
 		}
 		n.rules = append(n.rules, d.rules...)
+		if d.file != nil {
+			n.files = append(n.files, *d.file)
+			d.rules = []sandbox.Rule{{Path: d.file.Path(), Access: sandbox.Read | sandbox.Write}}
+		}
 		for _, r := range d.rules {
 			if text := r.Access.String() + " " + r.Path; !slices.Contains(n.opens, text) {
 				n.opens = append(n.opens, text)
@@ -237,8 +243,22 @@ func (n *naming) decide(name entry.Name, w *way) decision {
 		if dir := n.folderOf(w); dir != "" {
 			return opened(dir, all)
 		}
+		if f := n.h.brokered(w); f != nil {
+			f.Never = append(f.Never, n.obeyedIn(f.Folder)...)
+			return decision{file: f}
+		}
 	}
 	return opened(w.real, all)
+}
+
+// obeyedIn are the names of what is run or obeyed in a folder.
+func (n *naming) obeyedIn(folder string) (names []string) {
+	for _, path := range n.obeyed.paths {
+		if filepath.Dir(path) == folder && !slices.Contains(names, filepath.Base(path)) {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	return names
 }
 
 // relinkable is a link on a way that a server of any hub could have written before the name
@@ -385,6 +405,10 @@ func (n *naming) missing(name entry.Name, w *way) decision {
 			return opened(dir, all)
 		}
 		if folder = filepath.Dir(real); n.h.IsDir(folder) {
+			if f := n.h.brokered(w); f != nil {
+				f.Never = append(f.Never, n.obeyedIn(f.Folder)...)
+				return decision{file: f}
+			}
 			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
 		}
 	} else if name.Text && !name.Folder { // which may only ask whether it is there
@@ -430,8 +454,14 @@ func (n *naming) folderOf(w *way) string {
 	if at.end == nil || !at.end.IsDir() || at.real != dir || n.never(dir, &at) != "" || n.readOnly(entry.Name{Path: dir, Use: entry.Data}, dir, &at) != "" {
 		return ""
 	}
-	if n.h.memory != nil && slices.Contains(n.h.memory.opened(memoryOf(w)), dir+"/") {
-		return dir
+	if n.h.memory != nil {
+		was := n.h.memory.opened(memoryOf(w))
+		if slices.Contains(was, dir+"/") {
+			return dir
+		}
+		if was != nil && n.h.kernel().Asks() { // the file alone was opened, which goes on
+			return ""
+		}
 	}
 	list, err := os.ReadDir(dir)
 	if !isOwn(at.end) || at.end.Mode()&0o002 != 0 || err != nil {
@@ -463,8 +493,11 @@ func (n *naming) remembered(w *way, f decision) decision {
 		at := n.h.wayOf(r.Path)
 		places = append(places, at.place(false))
 	}
+	if f.file != nil {
+		places = append(places, f.file.Path())
+	}
 	name := memoryOf(w)
-	if (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
+	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
 		places = append(places, w.place(false)) // whatever comes to be there is at its own place
 	}
 	was, ok, err := n.h.memory.settled(memoryLine{Path: name, Owner: n.h.owner, Leads: places}, true)

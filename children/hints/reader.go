@@ -107,13 +107,13 @@ func (r *Reader) Restricts(n sandbox.Named) (f sandbox.Refusal, ok bool) {
 	}
 	in := &reading{Reader: r}
 	f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
-	dir := filepath.Dir(n.Path)
+	journal := n.Path + "-journal" // that a database makes beside it
 	switch {
 	case n.Why != "" && n.Access&sandbox.Read == 0:
 		return in.finished(f, n.Path, !exists(n.Path)), true
-	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.opens(dir, sandbox.Write):
+	case n.Access&sandbox.Write != 0 && isData(n.Path) && !sandbox.IsDir(n.Path) && !in.opens(journal, sandbox.Write):
 		f.Access = sandbox.Write
-		return in.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true), true
+		return in.finished(f, journal, true), true
 	}
 	return f, false
 }
@@ -372,16 +372,16 @@ func (r *reading) unsaid(k kind) (f sandbox.Refusal, ok bool) {
 	}
 	for _, n := range named {
 		f = sandbox.Refusal{Path: n.Path, By: sandbox.ByEntry, At: n.Key, Access: sandbox.Read}
-		dir := filepath.Dir(n.Path)
+		journal := n.Path + "-journal" // that a database makes beside it
 		switch {
 		case !r.opens(n.Path, sandbox.Read) && r.possible(n.Path, sandbox.Read):
 			if n.Access == 0 && k == database {
 				f.Access = sandbox.Write
 			}
 			return r.finished(f, n.Path, !exists(n.Path)), true
-		case k == database && isData(n.Path) && !r.opens(dir, sandbox.Write) && r.possible(dir, sandbox.Write):
-			f.Access = sandbox.Write // it makes a journal beside the file
-			return r.finished(f, filepath.Join(dir, filepath.Base(n.Path)+"-journal"), true), true
+		case k == database && isData(n.Path) && !r.opens(journal, sandbox.Write) && r.possible(filepath.Dir(n.Path), sandbox.Write):
+			f.Access = sandbox.Write
+			return r.finished(f, journal, true), true
 		}
 	}
 	return f, false

@@ -101,12 +101,15 @@ func UserBase() []Rule {
 	return BaseRules(home)
 }
 
-// RulesBeyond are the rules of a Profile beside base, those that every program needs.
+// RulesBeyond are the rules and files of a Profile beside base, the rules that every program needs.
 func (p *Profile) RulesBeyond(base []Rule) (rules []Rule) {
 	for _, r := range p.Rules {
 		if !slices.ContainsFunc(base, func(b Rule) bool { return r.Access&^b.Access == 0 && Contains(b.Path, r.Path) }) {
 			rules = append(rules, r)
 		}
+	}
+	for _, f := range p.Files {
+		rules = append(rules, Rule{f.Path(), Read | Write})
 	}
 	return rules
 }

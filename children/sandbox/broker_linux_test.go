@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +54,7 @@ func init() {
 		return "", err
 	}
 	attacks["swap"] = func(a []string) (string, error) { return swap(a[0], a[1], a[2]) }
+	attacks["hub"] = holdHub
 	attacks["end while it asks"] = endWhileAsking
 }
 
@@ -78,7 +78,7 @@ func brokered(t *testing.T) {
 // TestBeside: which names a program may use beside its file.
 func TestBeside(t *testing.T) {
 	t.Parallel()
-	f := sandbox.File{Folder: "/home/u", Name: "shop.db", Patterns: []string{"tmp????????", "*"[:0]}, Never: []string{"shop.db.kept"}}
+	f := sandbox.File{Folder: "/home/u", Name: "shop.db", Patterns: []string{"tmp????????", ""}, Never: []string{"shop.db.kept"}}
 	for name, want := range map[string]bool{
 		"shop.db": true, "shop.db-journal": true, "shop.db-wal": true, "shop.db-shm": true, "shop.db-mj01234": true,
 		"shop.db.lock": true, "shop.db.tmp": true, "shop.db.123": true, ".shop.db.swp": true, "shop.db~": true, ".shop.db-x": true, "tmpabcd_123": true,
@@ -127,8 +127,8 @@ c = sqlite3.connect("{f}")
 c.execute("create table t(x)"); c.execute("insert into t values (7)"); c.commit()
 print(c.execute("select x from t").fetchall())'`, "[(7,)]\n", "shop.db"},
 		"Python writes by rename": {`python3 -c '
-import os, tempfile
-fd, name = tempfile.mkstemp(prefix="tmp", dir="{out}") if False else (os.open("{f}.tmp", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "{f}.tmp")
+import os
+name = "{f}.tmp"; fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
 os.write(fd, b"x"); os.fsync(fd); os.close(fd); os.replace(name, "{f}"); print(open("{f}").read())'`, "x\n", "shop.db"},
 		"Node": {`node -e '
 const fs = require("fs"); fs.writeFileSync("{f}.tmp", "n"); fs.renameSync("{f}.tmp", "{f}");
@@ -180,7 +180,7 @@ func TestHotJournal(t *testing.T) {
 	w := newWorld(t)
 	p := fileProfile(t, w.root, w.out, "shop.db")
 	run := func(script string) string {
-		cmd := exec.CommandContext(t.Context(), "python3", "-c", "import sqlite3, os, signal\nc = sqlite3.connect('"+w.out+"/shop.db', isolation_level=None)\n"+script)
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `exec python3 -c "$0"`, "import sqlite3, os, signal\nc = sqlite3.connect('"+w.out+"/shop.db', isolation_level=None)\n"+script)
 		cmd.Dir = w.root
 		return confined(t, p, cmd)
 	}
@@ -267,7 +267,7 @@ func TestBrokerAttacks(t *testing.T) {
 		"replace another file":                {nil, []string{"make and rename", "{out}/shop.db.tmp", "{secret}"}, gone, false},
 		"replace it from elsewhere":           {nil, []string{"rename", "{root}/mine", "{out}/shop.db"}, made("shop.db"), false},
 		"move another file to a journal":      {nil, []string{"rename", "{secret}", "{out}/shop.db-wal"}, gone, false},
-		"exchange it":                         {foreign("shop.db"), []string{"exchange", "{secret}", "{out}/shop.db"}, gone, false},
+		"exchange it":                         {func(t *testing.T, w world) { must(t, os.WriteFile(filepath.Join(w.out, "shop.db"), nil, 0o600)) }, []string{"exchange", "{secret}", "{out}/shop.db"}, gone, false},
 		"move the file out":                   {foreign("shop.db"), []string{"rename", "{out}/shop.db", "{root}/new"}, changed("shop.db"), false},
 		"link another file to a journal":      {nil, []string{"link only", "{secret}", "{out}/shop.db-wal"}, made("shop.db-wal"), false},
 		"link the file out":                   {foreign("shop.db"), []string{"link only", "{out}/shop.db", "{root}/new"}, done, false},
@@ -582,6 +582,70 @@ func TestEndWhileAsking(t *testing.T) {
 	}
 }
 
+// holdHub is a hub that runs a shell by a broker, until it is killed.
+func holdHub(a []string) (string, error) {
+	root, out := a[0], a[1]
+	rules := append(sandbox.BaseRules("/nowhere"), sandbox.Rule{Path: root, Access: sandbox.Read | sandbox.Write})
+	p := &sandbox.Profile{Rules: sandbox.Sorted(rules), Files: []sandbox.File{{Folder: out, Name: "shop.db", Made: &sandbox.Made{}}}}
+	box, err := sandbox.Prepare(sandbox.CurrentKernel(), p)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("/bin/sh", "-c", lateWriter(out))
+	cmd.Dir, cmd.Stdin, cmd.Stdout = root, os.Stdin, os.Stdout
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := box.Enter(); err != nil {
+			done <- err
+			return
+		}
+		done <- cmd.Run()
+	}()
+	return "", <-done
+}
+
+// lateWriter is a shell command that writes into a file, and again when it is told.
+func lateWriter(folder string) string {
+	return fmt.Sprintf("echo one > %[1]s/shop.db; echo ready; read x; echo two > %[1]s/shop.db; echo $?", folder)
+}
+
+// TestHubIsKilled: the server of a hub that was killed opens nothing more, and does not wait.
+func TestHubIsKilled(t *testing.T) {
+	t.Parallel()
+	brokered(t)
+	w := newWorld(t)
+	hub := child(t, w.root, "hub", w.root, w.out)
+	stdin, in, err := os.Pipe()
+	must(t, err)
+	out, stdout, err := os.Pipe()
+	must(t, err)
+	hub.Stdin, hub.Stdout = stdin, stdout
+	must(t, hub.Start())
+	_ = stdout.Close()
+	checkLate(t, w, in, out, func() {
+		must(t, hub.Process.Kill())
+		_ = hub.Wait()
+	})
+}
+
+// checkLate has a lateWriter write before and after end, which is to keep it from that.
+func checkLate(t *testing.T, w world, in io.Writer, out io.Reader, end func()) {
+	t.Helper()
+	ready := make([]byte, 6)
+	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready\n" {
+		t.Fatal(err, string(ready))
+	}
+	end()
+	_, err := io.WriteString(in, "\n")
+	must(t, err)
+	rest, err := io.ReadAll(out)
+	must(t, err)
+	if text, err := os.ReadFile(w.out + "/shop.db"); err != nil || string(text) != "one\n" || len(rest) == 0 || rest[0] == '0' {
+		t.Errorf("it wrote %q after the end, and said %q: %v", text, rest, err)
+	}
+}
+
 // TestBrokerEnds: after the end of a run nothing is opened, and nobody waits.
 func TestBrokerEnds(t *testing.T) {
 	t.Parallel()
@@ -591,7 +655,7 @@ func TestBrokerEnds(t *testing.T) {
 	must(t, err)
 	r, in, err := os.Pipe()
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo one > "+w.out+"/shop.db; echo ready; read x; echo two > "+w.out+"/shop.db; echo $?")
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", lateWriter(w.out))
 	cmd.Stdin, cmd.WaitDelay = r, 5*time.Second
 	out, err := cmd.StdoutPipe()
 	must(t, err)
@@ -605,18 +669,7 @@ func TestBrokerEnds(t *testing.T) {
 		started <- err
 	}()
 	must(t, <-started)
-	ready := make([]byte, 6)
-	if _, err := io.ReadFull(out, ready); err != nil || string(ready) != "ready\n" {
-		t.Fatal(err, string(ready))
-	}
-	box.End()
-	_, err = in.WriteString("\n")
-	must(t, err)
-	rest, err := io.ReadAll(out)
-	must(t, err)
+	checkLate(t, w, in, out, box.End)
 	_ = cmd.Wait()
 	box.Close()
-	if text, err := os.ReadFile(w.out + "/shop.db"); err != nil || string(text) != "one\n" || bytes.HasPrefix(rest, []byte("0")) {
-		t.Errorf("it wrote %q after the end, and said %q: %v", text, rest, err)
-	}
 }

@@ -52,7 +52,7 @@ func (f *File) Beside(name string) bool {
 		return ok && end != "" && strings.Contains(".-~", end[:1])
 	})
 	beside = beside || slices.ContainsFunc(f.Patterns, func(p string) bool { is, err := path.Match(p, name); return err == nil && is })
-	if !beside || name == "." || name == ".." || slices.Contains(f.Never, name) {
+	if !beside || slices.Contains([]string{"", ".", ".."}, name) || slices.Contains(f.Never, name) {
 		return false
 	}
 	at := filepath.Join(f.Folder, name)

@@ -35,6 +35,9 @@ func (k Kernel) WhyNothing() string {
 // Excepts reports whether the kernel holds what is withheld inside of what is open.
 func (k Kernel) Excepts() bool { return k.Seatbelt != nil }
 
+// Asks reports whether the kernel confines files, and asks the hub about system calls: see [File].
+func (k Kernel) Asks() bool { return k.ABI > 0 && k.Filters && k.WhyNoNotify == "" }
+
 // CurrentKernel is the kernel that this process runs on. It is looked at once.
 var CurrentKernel = sync.OnceValue(func() Kernel { return Look(landlockVersion) })
 

@@ -144,5 +144,6 @@ func TestAsAnotherUser(t *testing.T) {
 		"TestTheProcessStaysFree", "TestLandlockForbidden", "TestZeroProfile", "TestLinksOfAProfileAreNotFollowed", "TestRecords",
 		"TestRecordsSockets", "TestRecordingWaitsForNobody", "TestRecordedNameMayChange", "TestPlaces", "TestRefusedCalls",
 		"TestOverlay", "TestRaisedBits", "TestReadOnlyControl", "TestQueues", "TestAttributes", "TestSameResults", "TestListener",
-		"TestManyChanges", "TestRacedChanges", "TestEnd", "TestDevices", "TestHarmlessDevices", "TestExcept")
+		"TestManyChanges", "TestRacedChanges", "TestEnd", "TestDevices", "TestHarmlessDevices", "TestExcept",
+		"TestBrokered", "TestHotJournal", "TestBrokerAttacks", "TestBrokeredErrors", "TestMadeBefore", "TestBrokerAndRecorder", "TestSwappedNames")
 }

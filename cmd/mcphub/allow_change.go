@@ -204,6 +204,10 @@ func (w *allowWork) target(typed string, allow bool) (*target, error) {
 			return bad("it is a link that leads to nothing")
 		}
 		if name := filepath.Base(given); !os.IsPathSeparator(typed[len(typed)-1]) && strings.LastIndexByte(name, '.') > 0 {
+			if w.write && sandbox.CurrentKernel().Asks() && w.current.unheld() == "" { // the hub makes it for the server
+				t.missing, t.dir = false, false
+				break
+			}
 			advice := "give the server a folder of its own, and tell it to keep the file there"
 			if w.reserved().Why(folder) == "" {
 				advice = "give the server its folder: " + printable.CommandLine(append(w.retryCommand(true), "--", filepath.Dir(given)))

@@ -1,0 +1,71 @@
+package confinement
+
+import (
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"mcphub/children/sandbox"
+)
+
+// This file opens files in folders that stay closed. The hub opens them for the server, and what
+// it makes beside them.
+
+// brokered is the file that a way leads to, or would, if the hub can open it for the server. It is nil
+// if no notices of the kernel can be had, if the folder is not there, or if the file is a key, a program or
+// loaded by programs of the user: nothing is made beside these.
+func (h Host) brokered(w *way) *sandbox.File {
+	dir, name := filepath.Dir(w.real), filepath.Base(w.real)
+	at := h.wayOf(dir)
+	switch {
+	case !h.kernel().Asks() || at.end == nil || !at.end.IsDir() || at.real != dir:
+		return nil
+	case w.end == nil && (filepath.Ext(name) == "" || !sandbox.MayUse(dir, sandbox.Write)):
+		return nil
+	case w.end != nil && (!w.end.Mode().IsRegular() || w.end.Mode()&0o111 != 0 || !isOwn(w.end)):
+		return nil
+	case sandbox.WhySecret(w.real) != "", sandbox.Loaded(w.real), underAny(dir, systemFolders), h.boundary.Withholds(w.real):
+		return nil
+	}
+	f := &sandbox.File{Folder: dir, Name: name, Made: h.made.of(h.owner)}
+	for _, hop := range w.hops[:len(w.hops)-1] {
+		if link := filepath.Base(hop); link != name && !slices.Contains(f.Links, link) {
+			f.Links = append(f.Links, link)
+		}
+	}
+	for _, path := range h.boundary.Withheld {
+		if filepath.Dir(path) == dir {
+			f.Never = append(f.Never, filepath.Base(path))
+		}
+	}
+	return f
+}
+
+// closedFiles are those of some files whose folder is closed to a child with these rules, each once.
+func closedFiles(files []sandbox.File, p *sandbox.Profile) (list []sandbox.File) {
+	for _, f := range files {
+		same := func(o sandbox.File) bool { return o.Path() == f.Path() }
+		if p.AccessAt(f.Folder)&sandbox.Write == 0 && !slices.ContainsFunc(list, same) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// mades are what the entries of a hub have made beside their files. Any goroutine may use it.
+type mades struct {
+	mu sync.Mutex
+	by map[string]*sandbox.Made // by owner
+}
+
+func (m *mades) of(owner string) *sandbox.Made {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by[owner] == nil {
+		if m.by == nil {
+			m.by = map[string]*sandbox.Made{}
+		}
+		m.by[owner] = &sandbox.Made{}
+	}
+	return m.by[owner]
+}
