@@ -143,6 +143,7 @@ func (c *confining) openFiles() error {
 	}
 	n := c.host.naming(c.child, o.parts, c.server)
 	n.open()
+	n.openRecorded(c.settings.Recorded.Paths)
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
 	files := slices.Concat(c.files, n.files)
 	for _, f := range files { // it opens nothing else that what lies there leads to
@@ -161,6 +162,8 @@ func (c *confining) openFiles() error {
 	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Private = o.private
 	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finish(c.profile), n.opens, n.later()
+	c.result.Report.Recorded, c.result.Report.Of = n.recorded, c.identify(o.parts)
+	c.compareRecorded()
 	c.lacks = slices.Concat(c.lacks, c.notWritable, o.conflicts)
 	for _, r := range c.profile.RulesAroundExcept() {
 		c.closed = append(c.closed, fmt.Sprintf("%s is never opened, so nothing new can be made in %s, nor in the directories between them", c.profile.Except, r.Path))

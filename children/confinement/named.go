@@ -132,12 +132,13 @@ type naming struct {
 	obeyed ExecutedPaths // nobody may write it
 	places []string      // where other well-known servers keep something
 
-	rules  []sandbox.Rule
-	files  []sandbox.File
-	makes  []StateFolder
-	named  []sandbox.Named
-	opens  []string // what the rules open, for people
-	closed []string // what waits for a person
+	rules    []sandbox.Rule
+	files    []sandbox.File
+	makes    []StateFolder
+	named    []sandbox.Named
+	recorded []sandbox.Named // see openRecorded
+	opens    []string        // what the rules open, for people
+	closed   []string        // what waits for a person
 }
 
 // A decision says what a name opens, and why it opens no more.
@@ -193,7 +194,7 @@ func (h Host) naming(child Child, parts []part, k *knownServer) *naming {
 func (n *naming) open() {
 	for _, name := range n.names {
 		w := n.h.wayOf(name.Path)
-		d := n.remembered(&w, n.decide(name, &w))
+		d := n.remembered(memoryOf(&w), &w, n.decide(name, &w))
 		if d.none {
 			continue
 		}
@@ -483,8 +484,8 @@ func (n *naming) folderOf(w *way) string {
 func memoryOf(w *way) string { return "named " + w.path }
 
 // remembered is the decision of a name, unless that opens more than when the name was first
-// used.
-func (n *naming) remembered(w *way, f decision) decision {
+// used. It is remembered as name.
+func (n *naming) remembered(name string, w *way, f decision) decision {
 	if n.h.memory == nil || f.none {
 		return f
 	}
@@ -496,7 +497,6 @@ func (n *naming) remembered(w *way, f decision) decision {
 	if f.file != nil {
 		places = append(places, f.file.Path())
 	}
-	name := memoryOf(w)
 	if f.file == nil && (w.end == nil || f.rules == nil) && !n.h.memory.knows(name) {
 		places = append(places, w.place(false)) // whatever comes to be there is at its own place
 	}
@@ -527,10 +527,12 @@ func (n *naming) later() func(path string) string {
 
 // finish fills in what is open at each name.
 func (n *naming) finish(p *sandbox.Profile) []sandbox.Named {
-	for i := range n.named {
-		said := &n.named[i]
-		if said.Access = p.AccessAt(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
-			said.Why = ""
+	for _, list := range [][]sandbox.Named{n.named, n.recorded} {
+		for i := range list {
+			said := &list[i]
+			if said.Access = p.AccessAt(n.h.resolve(said.Path)); said.Access&sandbox.Write != 0 {
+				said.Why = ""
+			}
 		}
 	}
 	return n.named

@@ -25,7 +25,7 @@ func (p *proposer) never(path string) string {
 }
 
 func (p *proposer) reserved() sandbox.Reserved {
-	return sandbox.Reserved{Home: p.Home, Withheld: p.Withheld}
+	return sandbox.Reserved{Home: p.Home, Withheld: p.Withheld, Others: p.Others}
 }
 
 // tooWide says why a whole folder is not proposed; "" where it may be.

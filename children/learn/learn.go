@@ -19,6 +19,12 @@ type Facts struct {
 	Uses     []sandbox.Use
 	Sockets  []sandbox.Socket
 	Ports    []uint16
+
+	// Of a Recording alone.
+	Others []string                 // places of other servers
+	Named  []string                 // paths that the entry names
+	Names  []string                 // by which its program may call its own folders
+	Never  func(path string) string // why no name opens a path; nil: nothing more is known
 }
 
 // A Proposal is what an entry needs. Paths are absolute.
@@ -187,13 +193,19 @@ func (p *proposer) packageOf(file string) string {
 		return before + "/node_modules"
 	}
 	for dir := filepath.Dir(file); p.tooWide(dir, false) == ""; dir = filepath.Dir(dir) {
-		for _, name := range []string{"package.json", "pyvenv.cfg", "pyproject.toml", "setup.py", "deno.json", "Gemfile", "composer.json"} {
-			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-				return dir
-			}
+		if isPackage(dir) {
+			return dir
 		}
 	}
 	return ""
+}
+
+// isPackage reports whether a folder is the top of a package.
+func isPackage(dir string) bool {
+	return slices.ContainsFunc([]string{"package.json", "pyvenv.cfg", "pyproject.toml", "setup.py", "deno.json", "Gemfile", "composer.json"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // outermost are the paths that lie in no other one, and in none of beside. Sorted.

@@ -249,7 +249,7 @@ func (s *Store) open(at place, p *program.Package) *Copy {
 
 func (rec *record) installed(at place) program.Installed {
 	dir := at.copy(rec.Copy)
-	in := program.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Beside: rec.Beside}
+	in := program.Installed{Dir: dir, Command: filepath.Join(dir, rec.Command), Version: rec.Version, Beside: rec.Beside}
 	if rec.Runtime != "" {
 		in.Command, in.Args, in.Neutral = rec.Runtime, []string{in.Command}, true
 	}

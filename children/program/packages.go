@@ -1,6 +1,7 @@
 package program
 
 import (
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -188,6 +189,7 @@ type Installed struct {
 	Dir     string   // all of it, without a link on the way; the child may read it
 	Command string   // what runs it; "": not known yet
 	Args    []string // before those of the server
+	Version string   // of the package
 	Beside  []string // programs whose interpreter the copy needs as well
 	Neutral bool     // what runs it obeys files of the directory that it starts in
 }
@@ -221,4 +223,41 @@ func WithoutVersion(spec string) string {
 		return spec[:i+1]
 	}
 	return spec
+}
+
+// OwnNames returns the names by which the program may call folders of its own: its own, that of its
+// package, and that of its module.
+func (prog Program) OwnNames() (names []string) {
+	add := func(name string) {
+		if name = path.Base(filepath.ToSlash(name)); name != "" && !strings.HasPrefix(name, ".") && name != "/" {
+			names = append(names, name)
+		}
+	}
+	if p, ok := prog.Package(); ok {
+		for _, spec := range p.Specs {
+			add(WithoutVersion(spec))
+		}
+		add(p.Program)
+		return names
+	}
+	command, args := Innermost(prog.Command, prog.Args)
+	name, _, known := LauncherOf(command)
+	switch at := ProgramAt(command, args); {
+	case !known:
+		add(BaseName(command))
+	case name == "python" && ModuleOf(args) != "":
+		module, _, _ := strings.Cut(ModuleOf(args), ".")
+		add(module)
+	case at >= 0 && at < len(args):
+		_, inside, ok := strings.Cut(filepath.ToSlash(args[at]), "/node_modules/")
+		if scope, rest, _ := strings.Cut(inside, "/"); strings.HasPrefix(scope, "@") {
+			inside = rest
+		}
+		if module, _, _ := strings.Cut(inside, "/"); ok {
+			add(module)
+		} else {
+			add(BaseName(args[at]))
+		}
+	}
+	return names
 }

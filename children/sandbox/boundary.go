@@ -212,10 +212,12 @@ type Report struct {
 	Gives  []string // what its profile opens beside what every child has; in words
 	Named  []Named  // the paths that its entry names, in the order of the entry
 
-	Never   func(path string) string // why no name opens a path, "" where one may; nil where nothing is known
-	Profile *Profile                 // what the child may do; nil where it is not confined
-	Refused int                      // how often the kernel is known to have refused it something
-	Last    Refusal                  // what that was last
+	Recorded []Named                  // the paths that a person has confirmed for it; Key is what it does there
+	Of       string                   // see Recorded.Of; "": it is not known
+	Never    func(path string) string // why no name opens a path, "" where one may; nil where nothing is known
+	Profile  *Profile                 // what the child may do; nil where it is not confined
+	Refused  int                      // how often the kernel is known to have refused it something
+	Last     Refusal                  // what that was last
 }
 
 // Named is a path that the entry of a child names in hub.json, and what became of it.
@@ -237,6 +239,9 @@ type Settings struct {
 	Network     Network
 	Sockets     Choice
 	KeepRunning Choice // a running child is not started anew for a wider boundary
+
+	Owner    string   // the entry: what a person confirms for it is kept by this; "": nothing is
+	Recorded Recorded // what a person has confirmed for it
 
 	At string // file:line of the entry, for messages; Equal does not look at it
 }
@@ -260,5 +265,5 @@ func (c Choice) Or(profile bool) bool { return c == Yes || c == Unsaid && profil
 // Equal reports whether two Settings are the same.
 func (s Settings) Equal(o Settings) bool {
 	return s.Mode == o.Mode && s.Default == o.Default && s.Cannot == o.Cannot && slices.Equal(s.Read, o.Read) && slices.Equal(s.Write, o.Write) &&
-		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.KeepRunning == o.KeepRunning
+		s.Network.Equal(o.Network) && s.Sockets == o.Sockets && s.KeepRunning == o.KeepRunning && s.Owner == o.Owner && s.Recorded.Equal(o.Recorded)
 }

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ type Use struct {
 	Path   string // without links
 	Access Access // that it takes
 	Made   bool   // it was made there; what it takes is the right to
+	Folder bool   // it was made as a folder
 }
 
 // A Socket is a unix socket that a recorded process used.
@@ -75,6 +77,30 @@ func (r *Recorder) Last() time.Time {
 	return r.last
 }
 
+// WaitQuiet returns when nothing has been noted for a while, or after a few seconds, and not before
+// this much time has passed.
+func (r *Recorder) WaitQuiet(ctx context.Context, least time.Duration) {
+	tick := time.NewTicker(quiet / 3)
+	defer tick.Stop()
+	for start := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			ran := now.Sub(start)
+			if ran >= max(least, quiet) && (now.Sub(r.Last()) >= quiet || ran >= max(least, quietMost)) {
+				return
+			}
+		}
+	}
+}
+
+// How long a run is waited for until it opens nothing more.
+const (
+	quiet     = 300 * time.Millisecond
+	quietMost = 3 * time.Second
+)
+
 // Refused is why the system records nothing, nil where it does, or was not asked yet.
 func (r *Recorder) Refused() error {
 	r.mu.Lock()
@@ -91,7 +117,7 @@ func (r *Recorder) Add(u Use) {
 	}
 	was := r.uses[u.Path]
 	u.Access |= was.Access
-	u.Made = u.Made || was.Made
+	u.Made, u.Folder = u.Made || was.Made, u.Folder || was.Folder
 	if u != was {
 		r.uses[u.Path], r.last = u, time.Now()
 	}

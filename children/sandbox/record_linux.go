@@ -55,7 +55,7 @@ const cwd = -1
 var watchedCalls = map[uint32]watched{
 	unix.SYS_OPENAT:    {note: (*Recorder).opened, serve: (*broker).serveOpen, dir: 0, path: 1, flags: 2},
 	unix.SYS_OPENAT2:   {note: (*Recorder).opened2, dir: 0, path: 1, flags: 2},
-	unix.SYS_MKDIRAT:   {note: (*Recorder).made, serve: (*broker).serveMkdir, dir: 0, path: 1},
+	unix.SYS_MKDIRAT:   {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: 0, path: 1},
 	unix.SYS_MKNODAT:   {note: (*Recorder).made, dir: 0, path: 1},
 	unix.SYS_SYMLINKAT: {note: (*Recorder).made, serve: (*broker).link, dir: 1, path: 2},
 	unix.SYS_UNLINKAT:  {note: (*Recorder).removed, serve: (*broker).serveUnlinkat, dir: 0, path: 1},
@@ -169,8 +169,16 @@ func (r *Recorder) open(p *Profile, path string, flags uint64) {
 }
 
 func (r *Recorder) made(p *Profile, n *notice, w watched) {
-	if dir, name, ok := split(n.at(w.dir, w.path)); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
-		r.beyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true})
+	r.make(p, n.at(w.dir, w.path), false)
+}
+
+func (r *Recorder) madeFolder(p *Profile, n *notice, w watched) {
+	r.make(p, n.at(w.dir, w.path), true)
+}
+
+func (r *Recorder) make(p *Profile, path string, folder bool) {
+	if dir, name, ok := split(path); ok && !exists(filepath.Join(dir, name)) && MayUse(dir, Write) {
+		r.beyond(p, Use{Path: filepath.Join(dir, name), Access: Write, Made: true, Folder: folder})
 	}
 }
 

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 var oldCalls = map[uint32]watched{
 	unix.SYS_OPEN:     {note: (*Recorder).opened, serve: (*broker).serveOpen, dir: cwd, path: 0, flags: 1},
 	unix.SYS_CREAT:    {note: (*Recorder).created, serve: (*broker).serveCreat, dir: cwd, path: 0},
-	unix.SYS_MKDIR:    {note: (*Recorder).made, serve: (*broker).serveMkdir, dir: cwd, path: 0},
+	unix.SYS_MKDIR:    {note: (*Recorder).madeFolder, serve: (*broker).serveMkdir, dir: cwd, path: 0},
 	unix.SYS_MKNOD:    {note: (*Recorder).made, dir: cwd, path: 0},
 	unix.SYS_SYMLINK:  {note: (*Recorder).made, serve: (*broker).link, dir: cwd, path: 1},
 	unix.SYS_UNLINK:   {note: (*Recorder).removed, serve: (*broker).serveUnlink, dir: cwd, path: 0},

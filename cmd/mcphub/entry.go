@@ -228,6 +228,9 @@ func (w *entryWork) try(path string, text []byte, name string, report *entryRepo
 		return err
 	}
 	t := trier{config: w.config, path: path, text: text, env: env, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
+	if !w.asJSON {
+		t.confirm = confirmAtTerminal
+	}
 	tried, err := t.run(w.ctx, []string{name})
 	if err != nil {
 		return err
@@ -297,6 +300,14 @@ func entryCommand(use, short, long, state string, change hubChange, aliases ...s
 func (w *entryWork) write(path string, before, after []byte, private bool, r entryReport) error {
 	r.Changed = !bytes.Equal(before, after) || before == nil
 	if r.Changed {
+		if err := r.Trial.keep(); err != nil {
+			return err
+		}
+		if r.State == "removed" {
+			if err := forgetRecorded(path, r.Server); err != nil {
+				return err
+			}
+		}
 		if err := writeHub(path, before, after, private); err != nil {
 			return err
 		}

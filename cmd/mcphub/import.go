@@ -324,6 +324,11 @@ func (w *clientWork) write(m *mergeResult) error {
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
 		return exit.Failed(err)
 	}
+	for _, r := range m.tried {
+		if err := r.keep(); err != nil {
+			return err
+		}
+	}
 	for name, value := range m.answers {
 		if _, _, err := w.secrets.Set(w.ctx, name, value); err != nil {
 			return exit.Failed(err)

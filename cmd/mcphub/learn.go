@@ -37,6 +37,7 @@ type learnFlags struct {
 	span     time.Duration
 	serve    string
 	confined bool
+	confirm  bool
 	asJSON   bool
 }
 
@@ -53,9 +54,14 @@ func learnCommand() *cobra.Command {
 			"The server is started and its tools are listed; nothing is called. What it opens for a\n" +
 			"call is seen if it is called: by --call, or by a client with --serve. What was opened\n" +
 			"and cannot be allowed by itself is said with the reason: keys, the home folder, what\n" +
-			"the policy protects. In the end the server is started once more under the proposal.",
+			"the policy protects. In the end the server is started once more under the proposal.\n\n" +
+			"With --confirm the server runs in its sandbox, and you are asked once about what it would\n" +
+			"open beyond it. What you confirm belongs to this entry, its program and the version of its\n" +
+			"package, and is kept outside of hub.json; mcphub allow --list shows it, and mcphub revoke\n" +
+			"takes a path of it back.",
 		Example: "  mcphub learn files --root .\n" +
 			"  mcphub learn notes --root . --call 'notes__search {\"text\":\"x\"}' --call notes__list\n" +
+			"  mcphub learn notes --confirm\n" +
 			"  mcphub learn files --serve learned.json     as the command of a server in a client",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,7 +72,11 @@ func learnCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.span, "for", 0, "go on for so long, or until it is interrupted")
 	cmd.Flags().StringVar(&f.serve, "serve", "", "serve a client on standard input and output meanwhile, and write the result to this file")
 	cmd.Flags().BoolVar(&f.confined, "confined", false, "run it in its sandbox, again and again, and go by its own errors: slower, and finds less")
+	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "run it in its sandbox, show what it would open beyond that, and keep what you confirm at a terminal")
 	jsonFlag(cmd, &f.asJSON)
+	for _, other := range []string{"serve", "call", "for", "confined", "json"} {
+		cmd.MarkFlagsMutuallyExclusive("confirm", other)
+	}
 	cmd.MarkFlagsMutuallyExclusive("serve", "call")
 	cmd.MarkFlagsMutuallyExclusive("serve", "for")
 	cmd.MarkFlagsMutuallyExclusive("serve", "confined")
@@ -101,6 +111,9 @@ func (f *learnFlags) learn(cmd *cobra.Command, src *setup.Source, logs *logFlags
 	roots, err := existingRoots(f.roots)
 	if err != nil {
 		return err
+	}
+	if f.confirm {
+		return confirmRecorded(cmd, src, name, roots)
 	}
 	for _, call := range f.calls {
 		if _, args := callOf(call); !json.Valid([]byte(args)) {
@@ -228,7 +241,7 @@ func (l *learnRun) once(calls bool) error {
 				return err
 			}
 		}
-		l.wait(ctx)
+		l.rec.WaitQuiet(ctx, l.span)
 		return nil
 	})
 }
@@ -266,29 +279,6 @@ func (l *learnRun) call(ctx context.Context, c *client.Session, call string) err
 		layout.Printf(l.say, "mcphub: %s: %s\n", tool, l.said[len(l.said)-1])
 	}
 	return nil
-}
-
-// How long a run is waited for until it opens nothing more.
-const (
-	quiet     = 300 * time.Millisecond
-	quietMost = 3 * time.Second
-)
-
-// wait goes on for as long as was asked for, and at least until nothing new is noted.
-func (l *learnRun) wait(ctx context.Context) {
-	tick := time.NewTicker(quiet / 3)
-	defer tick.Stop()
-	for start := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
-			ran := now.Sub(start)
-			if ran >= l.span && ran >= quiet && (now.Sub(l.rec.Last()) >= quiet || ran >= quietMost) {
-				return
-			}
-		}
-	}
 }
 
 // serveClient serves a client on standard input and output until it goes.

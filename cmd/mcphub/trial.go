@@ -60,6 +60,12 @@ type tryReport struct {
 	Kernel    string        `json:"kernel,omitempty"`   // held, partial or none; absent: nothing is to hold it
 	Opens     string        `json:"opens"`              // in words
 	Names     []namedReport `json:"names,omitempty"`    // paths that its entry names
+	Recorded  []string      `json:"recorded,omitempty"` // what was seen in use and is open to it beside that; in words
+	Closed    []string      `json:"closed,omitempty"`   // what was seen in use and stays closed
+	Record    string        `json:"record,omitempty"`   // the command that asks about what stays closed
+
+	owner   string           // by which profile is kept
+	profile sandbox.Recorded // what was confirmed
 }
 
 // namedReport is a path that an entry names.
@@ -85,10 +91,12 @@ type trier struct {
 	limit    time.Duration                    // for all servers together
 	say      io.Writer
 	try      tryFunc
+	confirm  confirmFunc // asks a person about what a server uses; nil: nobody can be asked
 
-	found  setup.CheckResult
-	doctor doctor.Options
-	o      trial.Options
+	declined map[string]bool // servers about which a person has said no
+	found    setup.CheckResult
+	doctor   doctor.Options
+	o        trial.Options
 }
 
 // run tries servers by name, one after the other, and says meanwhile what became of each.
@@ -107,7 +115,7 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	}
 	defer t.found.WaitForLogins()
 	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Timeout: tryTime, Clients: t.env, Log: zerolog.Nop()}
-	t.o = trial.Options{Name: "mcphub-try", Timeout: tryTime, Log: zerolog.Nop(), Confined: t.confined}
+	t.o = trial.Options{Name: "mcphub-try", Timeout: tryTime, Log: zerolog.Nop(), Confined: t.confined, Confirm: t.give}
 	done, err := t.scope()
 	if err != nil {
 		return nil, err
@@ -208,6 +216,7 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 	omissions(st.NotOffered, allOmissions, func(text string) { r.Left = append(r.Left, text) })
 	omissions(st.Mended, allOmissions, func(text string) { r.Mended = append(r.Mended, text) })
 	r.Opens, r.Names = t.opens(&did.Run)
+	t.tellRecorded(r, name, did)
 	if did.Works {
 		return r
 	}
@@ -345,6 +354,7 @@ func (r *tryReport) show(w io.Writer) {
 		layout.Printf(w, "       run:    %s\n", c)
 	}
 	layout.Printf(w, "       opens:  %s\n", r.Opens)
+	r.showRecorded(w)
 	for _, n := range r.Names {
 		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.WithPrefix("; ", n.Why))
 	}
@@ -353,7 +363,7 @@ func (r *tryReport) show(w io.Writer) {
 // tryMerged tries the servers that clients run already, of those that are imported or are
 // there. confined: only those that are imported, and only under the kernel.
 func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) error {
-	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), say: w.say, try: w.try}
+	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), say: w.say, try: w.try, confirm: w.confirmFunc()}
 	var names []string
 	for i := range m.imports {
 		im := &m.imports[i]

@@ -18,7 +18,9 @@ import (
 	"mcphub/hub/catalog"
 	"mcphub/internal/config"
 	"mcphub/internal/config/keys"
+	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/rundir"
 	"mcphub/internal/trust"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -126,6 +128,9 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		child.IdleTimeout = sharedIdle
 	}
 	child.Sandbox = sandboxSettings(file, s, cfg.Home)
+	if child.Sandbox.Confines() && file.Path != "" {
+		addRecorded(&child.Sandbox, file.Path, s.Key, cfg)
+	}
 	if child.Sandbox.Mode == sandbox.Auto {
 		child.Sandbox.Cannot = child.Program().Unheld(sandbox.CurrentKernel())
 	}
@@ -139,6 +144,18 @@ func addServer(cfg *hub.Config, file *config.File, s *config.Server) error {
 		Spec: child, Prefix: prefix, Include: s.Tools.Include, Exclude: s.Tools.Exclude, Always: s.Tools.Always, ResultMax: int(resultMax), Roots: ownRoots(file, s),
 	})
 	return nil
+}
+
+// addRecorded adds what a person has confirmed that the server opens.
+func addRecorded(s *sandbox.Settings, file, name string, cfg *hub.Config) {
+	path, err := filepath.Abs(file)
+	if err == nil {
+		s.Owner = consent.RecordedOwner(path, name)
+		s.Recorded, err = consent.New(rundir.State(os.Getenv)).Recorded(s.Owner)
+	}
+	if err != nil {
+		cfg.Log.Warn().Err(err).Str("child", name).Msg("what was confirmed for this server cannot be read, so it is closed")
+	}
 }
 
 // ownRoots are the directories that a server has for itself; nil if it has the roots of its clients.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/children/learn"
+	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
 	"mcphub/hub/status"
@@ -27,6 +29,10 @@ type Options struct {
 	Log     zerolog.Logger
 
 	Confined bool // Try starts nothing that the kernel does not hold
+
+	// Confirm, if set, is shown what a server would open beyond its profile, and returns what of that it is
+	// to have. Try records for it, where the kernel holds the server and gives notices.
+	Confirm func(server string, closed learn.Recording) ([]sandbox.RecordedPath, error)
 }
 
 // Observation holds what servers offered during one start, and how they were at its end.
@@ -53,7 +59,13 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error)
 	defer cancel()
 	seen := &Observation{Tools: map[string][]client.Tool{}}
 	err := service.WithRecord(&cfg, o.Audit, func() error {
-		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, seen.ask)
+		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, func(ctx context.Context, c *client.Session) error {
+			err := seen.ask(ctx, c)
+			if err == nil && cfg.Record != nil {
+				cfg.Record.WaitQuiet(ctx, 0)
+			}
+			return err
+		})
 	})
 	return seen, err
 }

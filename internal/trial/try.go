@@ -8,6 +8,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/hints"
+	"mcphub/children/learn"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
 	"mcphub/hub"
@@ -36,7 +37,9 @@ type Result struct {
 	Run        Attempt           // as it will run
 	Unconfined *Attempt          // without the kernel; nil: it was not started so
 	Missing    []string          // what Unconfined alone lists
-	Refused    []sandbox.Refusal // what the kernel has refused Run, as far as the server tells
+	Recorded   sandbox.Recorded  // what its entry has, and what Options.Confirm gave to it
+	Closed     learn.Recording   // what Run would have opened beyond that
+	Refused    []sandbox.Refusal // what the kernel has refused Run, as far as notices and the server tell
 }
 
 // Kernel reports whether the kernel is why it does not work.
@@ -55,13 +58,13 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 			return Result{Skipped: why}, nil
 		}
 	}
-	run, err := one(ctx, cfg, only, o)
+	run, closed, err := record(ctx, cfg, &only, o)
 	if err != nil {
 		return Result{}, err
 	}
-	r := Result{Run: run, Works: run.Ready()}
+	r := Result{Run: run, Works: run.Ready(), Recorded: only.Spec.Sandbox.Recorded, Closed: closed}
 	if held := run.Status.Sandbox; o.Confined || only.Spec.URL != "" || held.Profile == nil && !only.Spec.Sandbox.Confines() {
-		r.Refused = refused(&run)
+		r.Refused = refused(&run, closed)
 		return r, nil
 	}
 	only.Spec.Sandbox = sandbox.Settings{}
@@ -71,9 +74,69 @@ func Try(ctx context.Context, cfg hub.Config, name string, o Options) (Result, e
 	}
 	r.Unconfined, r.Missing = &free, missing(&run, &free)
 	if r.Works = r.Works && len(r.Missing) == 0; !r.Works {
-		r.Refused = refused(&run)
+		r.Refused = refused(&run, closed)
 	}
 	return r, nil
+}
+
+// maxRounds bounds how often a start is repeated with what was confirmed: a server may stop at the first open
+// that is refused.
+const maxRounds = 4
+
+// record starts a server as it will run and records what it would open beyond its profile. It starts it
+// again with what Options.Confirm gives to it, until nothing is new. closed is what the last start was refused.
+func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run Attempt, closed learn.Recording, err error) {
+	if o.Confirm == nil || c.Spec.URL != "" || unheld(&c.Spec) != "" {
+		run, err = one(ctx, cfg, *c, o)
+		return run, closed, err
+	}
+	facts := learn.Facts{Withheld: cfg.Checker.ClosedPaths(c.Spec.Name), Home: cfg.Home, Names: c.Spec.Program().OwnNames()}
+	for i := range cfg.Children {
+		if other := &cfg.Children[i].Spec; other.Name != c.Spec.Name {
+			for _, p := range other.Sandbox.Recorded.Paths {
+				if p.Use == sandbox.Keeps {
+					facts.Others = append(facts.Others, p.Path)
+				}
+			}
+		}
+	}
+	for round := 0; ; round++ {
+		cfg.Record = &sandbox.Recorder{}
+		if run, err = one(ctx, cfg, *c, o); err != nil {
+			return run, closed, err
+		}
+		if cfg.Record.Refused() != nil { // the kernel gives no notices
+			cfg.Record = nil
+			run, err = one(ctx, cfg, *c, o)
+			return run, closed, err
+		}
+		held := run.Status.Sandbox
+		if facts.Profile = cfg.Record.Profile(); facts.Profile == nil {
+			return run, closed, nil
+		}
+		facts.Uses, facts.Never, facts.Named = cfg.Record.Uses(), held.Never, nil
+		for _, n := range held.Named {
+			facts.Named = append(facts.Named, n.Path)
+		}
+		closed = learn.Record(facts)
+		had := c.Spec.Sandbox.Recorded.Paths
+		closed.Own, closed.Shown = beyond(closed.Own, had), beyond(closed.Shown, had)
+		if round == maxRounds || len(closed.Own)+len(closed.Shown) == 0 {
+			return run, closed, nil
+		}
+		given, err := o.Confirm(c.Spec.Name, closed)
+		if err != nil || len(given) == 0 {
+			return run, closed, err
+		}
+		c.Spec.Sandbox.Recorded = sandbox.Recorded{Of: held.Of, Paths: append(slices.Clip(had), given...)}
+	}
+}
+
+// beyond are the paths that others do not give.
+func beyond(paths, had []sandbox.RecordedPath) []sandbox.RecordedPath {
+	return slices.DeleteFunc(paths, func(p sandbox.RecordedPath) bool {
+		return slices.ContainsFunc(had, func(o sandbox.RecordedPath) bool { return learn.Covers(o, p) })
+	})
 }
 
 // unheld says why the kernel would hold nothing of a server that is a process here.
@@ -127,12 +190,23 @@ func missing(run, free *Attempt) (out []string) {
 	return out
 }
 
-// refused reads what a server has said of what the kernel has refused it.
-func refused(r *Attempt) (all []sandbox.Refusal) {
+// refused is what the kernel has refused a server: what was noted of that, which is exact, and then what
+// the server has said.
+func refused(r *Attempt, closed learn.Recording) (all []sandbox.Refusal) {
+	for _, p := range closed.Shown {
+		f := sandbox.Refusal{Path: p.Path, Access: sandbox.Read, By: sandbox.ByServer, Opens: p.Path}
+		if p.Use != sandbox.Reads {
+			f.Access = sandbox.Write
+		}
+		all = append(all, f)
+	}
 	held := r.Status.Sandbox
 	reads := hints.Reader{Profile: held.Profile, Named: held.Named, Never: held.Never}
 	for line := range strings.Lines(r.Status.Stderr) {
-		if found, ok, first := reads.ReadStderr(line); ok && first {
+		found, ok, first := reads.ReadStderr(line)
+		if ok && first && !slices.ContainsFunc(closed.Shown, func(p sandbox.RecordedPath) bool {
+			return sandbox.Contains(p.Path, found.Path) || sandbox.Contains(found.Path, p.Path)
+		}) {
 			all = append(all, found)
 		}
 	}

@@ -1,0 +1,224 @@
+package learn
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mcphub/children/sandbox"
+)
+
+// A Recording is what a run that the kernel held would have opened beyond its profile, as a
+// person is asked about it.
+type Recording struct {
+	Shown []sandbox.RecordedPath // a person decides on them
+	Own   []sandbox.RecordedPath // nobody is asked: parts of its own program, and new folders that have its own name
+	Left  []Left                 // what it is not given
+}
+
+// maxShown bounds how many paths of one kind a person is asked about. The rest stays closed.
+const maxShown = 8
+
+// Record makes a Recording of Facts.
+func Record(f Facts) Recording {
+	p := &proposer{Facts: f, looked: map[folder]string{}, fresh: freshIn(f.Uses)}
+	r := &recorder{proposer: p}
+	for _, u := range f.Uses {
+		r.note(u)
+	}
+	for _, path := range p.fold(&p.read) {
+		kind := &r.Shown
+		if r.ofProgram(path) {
+			kind = &r.Own
+		}
+		*kind = append(*kind, sandbox.RecordedPath{Path: path, Use: sandbox.Reads})
+	}
+	for _, path := range outermost(p.write.whole, nil) {
+		r.Shown = append(r.Shown, sandbox.RecordedPath{Path: path, Use: sandbox.Writes})
+	}
+	r.siblings()
+	r.Left = append(r.Left, p.left...)
+	r.finish()
+	return r.Recording
+}
+
+type recorder struct {
+	*proposer
+	Recording
+	beside []string // files that are written
+}
+
+// note says by which path a use is allowed.
+func (r *recorder) note(u sandbox.Use) {
+	leave := func(why string) { r.Left = append(r.Left, Left{u.Path, u.Access, why}) }
+	writes := u.Access&sandbox.Write != 0
+	why := r.never(u.Path)
+	if why == "" && r.Never != nil {
+		why = r.Never(u.Path)
+	}
+	if own, named := r.stateFolder(u.Path); own != "" && writes {
+		why = r.reserved().Why(own) // by its name a file in it may look like a key
+		_, err := os.Lstat(own)
+		switch {
+		case why == "" && sandbox.Loaded(own):
+			why = "shells, git, ssh or an editor load it"
+		case why != "":
+		case err != nil && named:
+			r.Own = append(r.Own, sandbox.RecordedPath{Path: own, Use: sandbox.Keeps})
+			return
+		case err != nil && u.Folder && u.Path == own, named, err == nil && r.tooWide(own, true) == "":
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: own, Use: sandbox.Keeps})
+			return
+		}
+	}
+	fi, err := os.Stat(u.Path)
+	switch {
+	case why != "":
+	case slices.ContainsFunc(r.fresh, func(top string) bool { return sandbox.Contains(top, u.Path) }):
+		why = "it was made among everybody's temporary files"
+	case writes && sandbox.Loaded(u.Path):
+		why = "shells, git, ssh or an editor load it"
+	case err != nil && u.Folder:
+		if why = r.reserved().Why(u.Path); why == "" {
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: u.Path, Use: sandbox.Keeps})
+		}
+	case err != nil && u.Made:
+		r.beside = append(r.beside, u.Path)
+	case err != nil: // gone, and what is not there needs no rule
+	case fi.IsDir():
+		if why = r.tooWide(u.Path, writes); why == "" && writes {
+			r.write.whole = append(r.write.whole, u.Path)
+		} else if why == "" {
+			r.read.whole = append(r.read.whole, u.Path)
+		}
+	case !fi.Mode().IsRegular():
+		why = "it is no file and no folder"
+	case writes:
+		r.beside = append(r.beside, u.Path)
+	default:
+		r.read.paths = append(r.read.paths, u.Path)
+	}
+	if why != "" {
+		leave(why)
+	}
+}
+
+// homes of state folders, from the home folder on. A folder in one of them is one program's.
+var stateHomes = []string{".config", ".cache", ".local/share", ".local/state"}
+
+// stateFolder is the folder of one program's state that a path is or lies in, and whether it has a
+// name of the server's own program; "" for none.
+func (r *recorder) stateFolder(path string) (dir string, named bool) {
+	rel, err := filepath.Rel(r.Home, path)
+	if r.Home == "" || err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	n, name := 1, strings.TrimPrefix(parts[0], ".")
+	for _, home := range stateHomes {
+		if k := strings.Count(home, "/") + 1; len(parts) > k && strings.Join(parts[:k], "/") == home {
+			n, name = k+1, parts[k]
+		}
+	}
+	if n == 1 && (!strings.HasPrefix(parts[0], ".") || slices.Contains(own, parts[0])) || slices.Contains(own, strings.Join(parts[:n], "/")) {
+		return "", false
+	}
+	return filepath.Join(r.Home, filepath.Join(parts[:n]...)), slices.Contains(r.Names, name)
+}
+
+// ofProgram reports whether a path is a package, or the folder of installed ones, in which the server's
+// own program lies.
+func (r *recorder) ofProgram(path string) bool {
+	return r.Profile != nil && (filepath.Base(path) == "node_modules" || isPackage(path)) && slices.ContainsFunc(r.Profile.Rules, func(rule sandbox.Rule) bool {
+		return rule.Access&(sandbox.Execute|sandbox.Write) == sandbox.Execute && sandbox.Contains(path, rule.Path)
+	})
+}
+
+// siblings joins files that are written to those for whose sake they are: their names begin with the
+// name of another one.
+func (r *recorder) siblings() {
+	files := outermost(r.beside, nil)
+	isSibling := func(path, of string) bool {
+		rest, ok := strings.CutPrefix(strings.TrimPrefix(filepath.Base(path), "."), filepath.Base(of))
+		return ok && path != of && filepath.Dir(path) == filepath.Dir(of) && rest != "" && strings.ContainsRune(".-~", rune(rest[0]))
+	}
+	for i, path := range files {
+		for _, named := range r.Named { // what the entry names stands for its temporary files
+			if isSibling(path, named) {
+				files[i] = named
+			}
+		}
+	}
+	files = outermost(files, nil)
+	for _, path := range files {
+		if !slices.ContainsFunc(files, func(of string) bool { return isSibling(path, of) }) {
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: path, Use: sandbox.Writes, Beside: true})
+		}
+	}
+}
+
+// finish leaves each path once, by the most that is done there, and no more than a person can read.
+func (r *recorder) finish() {
+	r.Own = inner(r.Own, nil)
+	r.Shown = inner(r.Shown, r.Own)
+	n := map[sandbox.RecordedUse]int{}
+	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
+		if n[p.Use]++; n[p.Use] > maxShown {
+			r.Left = append(r.Left, Left{p.Path, sandbox.Read, "it opens more than a person can be asked about at a time"})
+			return true
+		}
+		return false
+	})
+	r.Left = slices.DeleteFunc(r.Left, func(l Left) bool { // a folder in which a file is renamed that is given to it
+		return slices.ContainsFunc(slices.Concat(r.Own, r.Shown), func(p sandbox.RecordedPath) bool {
+			return p.Use != sandbox.Reads && filepath.Dir(p.Path) == l.Path
+		})
+	})
+	slices.SortFunc(r.Left, func(a, b Left) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// inner leaves out what other paths give as well.
+func inner(paths, beside []sandbox.RecordedPath) (out []sandbox.RecordedPath) {
+	slices.SortStableFunc(paths, func(a, b sandbox.RecordedPath) int {
+		return cmp.Or(cmp.Compare(useOrder[b.Use], useOrder[a.Use]), cmp.Compare(a.Path, b.Path))
+	})
+	for _, p := range paths {
+		if !slices.ContainsFunc(slices.Concat(beside, out), func(o sandbox.RecordedPath) bool { return Covers(o, p) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+var useOrder = map[sandbox.RecordedUse]int{sandbox.Reads: 1, sandbox.Writes: 2, sandbox.Keeps: 3}
+
+// Covers reports whether one path gives what another one does.
+func Covers(o, p sandbox.RecordedPath) bool {
+	return sandbox.Contains(o.Path, p.Path) && (o.Use != sandbox.Reads || p.Use == sandbox.Reads) && (!p.Beside || o.Beside || o.Path != p.Path)
+}
+
+// Lines says in at most three lines what paths give.
+func Lines(paths []sandbox.RecordedPath, short func(path string) string) (lines []string) {
+	for _, use := range []sandbox.RecordedUse{sandbox.Reads, sandbox.Writes, sandbox.Keeps} {
+		var texts []string
+		for _, p := range paths {
+			if p.Use == use {
+				text := short(p.Path)
+				if p.Beside {
+					text += " and beside it"
+				}
+				texts = append(texts, text)
+			}
+		}
+		if len(texts) > 0 {
+			word := string(use)
+			if use == sandbox.Keeps {
+				word += " in"
+			}
+			lines = append(lines, word+" "+strings.Join(texts, ", "))
+		}
+	}
+	return lines
+}

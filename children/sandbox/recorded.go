@@ -1,0 +1,29 @@
+package sandbox
+
+import "slices"
+
+// A Recorded holds what a trial has seen a server use beyond its profile, and a person has
+// confirmed. The zero Recorded opens nothing.
+type Recorded struct {
+	Of    string         `json:"of"` // digest of the entry, its program and its package when it was recorded
+	Paths []RecordedPath `json:"paths"`
+}
+
+// Equal reports whether two Recorded are the same.
+func (r Recorded) Equal(o Recorded) bool { return r.Of == o.Of && slices.Equal(r.Paths, o.Paths) }
+
+// A RecordedPath is one path of a Recorded.
+type RecordedPath struct {
+	Path   string      `json:"path"` // absolute, without links when it was confirmed
+	Use    RecordedUse `json:"use"`
+	Beside bool        `json:"beside,omitempty"` // a file that is written may have siblings: names that begin with its own
+}
+
+// A RecordedUse says what a server does at a path. Another word than these opens nothing.
+type RecordedUse string
+
+const (
+	Reads  RecordedUse = "reads"
+	Writes RecordedUse = "writes"
+	Keeps  RecordedUse = "keeps state" // a folder of the server's own, which is made if it is missing
+)

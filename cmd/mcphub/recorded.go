@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"mcphub/children/learn"
+	"mcphub/children/sandbox"
+	"mcphub/hub"
+	"mcphub/internal/clients"
+	"mcphub/internal/consent"
+	"mcphub/internal/exit"
+	"mcphub/internal/layout"
+	"mcphub/internal/printable"
+	"mcphub/internal/setup"
+	"mcphub/internal/trial"
+)
+
+// This file asks a person about what trials have seen servers use, and keeps the answers.
+
+// A confirmFunc asks a person whether a server is to have what these lines say. Its error ends the command.
+type confirmFunc func(server string, lines []string) (bool, error)
+
+const recordedQuestion = "Is it to have that?"
+
+// confirmFunc asks where the other questions are asked; it is nil where nobody may answer. --yes is no
+// answer.
+func (w *clientWork) confirmFunc() confirmFunc {
+	if w.yes || w.in == nil || checkPerson(consentStore()) != nil {
+		return nil
+	}
+	return func(server string, lines []string) (bool, error) {
+		showUse(w.say, server, lines)
+		return w.askYesNo("       "+recordedQuestion+" [Y/n] ", true)
+	}
+}
+
+// confirmAtTerminal asks at the terminal of a command that has no other question. Without one the answer is no.
+func confirmAtTerminal(server string, lines []string) (bool, error) {
+	t, err := openPersonTerminal(consentStore())
+	if err != nil {
+		return false, nil //nolint:nilerr // it is told with the command that asks
+	}
+	defer func() { _ = t.Close() }()
+	showUse(t, server, lines)
+	line, err := prompt(t, bufio.NewReader(t), recordedQuestion+" [Y/n]")
+	yes, _ := yesOrNo(line)
+	return yes && err == nil, exit.Failed(err)
+}
+
+func showUse(w io.Writer, server string, lines []string) {
+	layout.Printf(w, "\n  %s uses what is closed to it:\n", printable.Escape(server, 100))
+	for _, line := range lines {
+		layout.Printf(w, "       it %s\n", printable.Escape(line, 4000))
+	}
+}
+
+// give chooses what of its use is opened to a server: what needs no question, and what a person confirms.
+func (t *trier) give(server string, closed learn.Recording) ([]sandbox.RecordedPath, error) {
+	given := closed.Own
+	if len(closed.Shown) == 0 || t.confirm == nil || t.declined[server] {
+		return given, nil
+	}
+	yes, err := t.confirm(server, learn.Lines(closed.Shown, t.short))
+	if err != nil {
+		return nil, err
+	}
+	if yes {
+		return slices.Concat(given, closed.Shown), nil
+	}
+	if t.declined == nil {
+		t.declined = map[string]bool{}
+	}
+	t.declined[server] = true
+	return given, nil
+}
+
+func (t *trier) short(path string) string { return tildePath(t.env.Home, path) }
+
+// tellRecorded says what a server is given of what it used, and what stays closed.
+func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
+	at := slices.IndexFunc(t.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Name == name })
+	if had := t.found.Hub.Children[at].Spec.Sandbox; !had.Recorded.Equal(did.Recorded) {
+		r.owner, r.profile = had.Owner, did.Recorded
+	}
+	r.Recorded, r.Closed = learn.Lines(did.Recorded.Paths, t.short), learn.Lines(did.Closed.Shown, t.short)
+	for _, left := range did.Closed.Left {
+		if sandbox.WhySecret(left.Path) != "" {
+			r.Closed = append(r.Closed, "opens "+t.short(left.Path)+", which is given to no server: "+left.Why)
+		}
+	}
+	if len(did.Closed.Shown) > 0 {
+		words := []string{"learn", name, "--confirm"}
+		for _, root := range t.roots {
+			words = append(words, "--root", root)
+		}
+		r.Record = (&setup.Source{Config: t.config}).CommandLine(words...)
+	}
+}
+
+func (r *tryReport) showRecorded(w io.Writer) {
+	for _, line := range r.Recorded {
+		layout.Printf(w, "       also:   it %s (recorded)\n", printable.Escape(line, 4000))
+	}
+	for _, line := range r.Closed {
+		layout.Printf(w, "       closed: it %s\n", printable.Escape(line, 4000))
+	}
+	if r.Record != "" {
+		layout.Printf(w, "       to be asked about what is closed: %s\n", r.Record)
+	}
+}
+
+// keep keeps what was confirmed during a trial.
+func (r *tryReport) keep() error {
+	if r == nil || r.owner == "" {
+		return nil
+	}
+	return exit.Failed(consentStore().Confirm(r.owner, r.profile))
+}
+
+// forgetRecorded forgets what was confirmed for an entry that is taken out.
+func forgetRecorded(hub, name string) error {
+	path, err := filepath.Abs(hub)
+	if err != nil {
+		return exit.Failed(err)
+	}
+	return exit.Failed(consentStore().Confirm(consent.RecordedOwner(path, name), sandbox.Recorded{}))
+}
+
+// confirmRecorded records what a server uses, asks about it, and keeps what is confirmed.
+func confirmRecorded(cmd *cobra.Command, src *setup.Source, name string, roots []string) error {
+	if err := checkPerson(consentStore()); err != nil {
+		return exit.Errorf(exit.Failure, "nobody can be asked here: %w", err)
+	}
+	path, text, file, err := hubConfig(src.Config)
+	if err != nil {
+		return err
+	}
+	if err := checkServerName(path, name, fileServerNames(file)); err != nil {
+		return err
+	}
+	env, err := clientEnv()
+	if err != nil {
+		return err
+	}
+	if text, err = clients.DisableInHub(path, text, name, false); err != nil {
+		return exit.Failed(err)
+	}
+	out := cmd.OutOrStdout()
+	t := trier{config: src.Config, path: path, text: text, env: env, roots: roots, confined: true, limit: tryAllTime, say: out, try: trial.Try, confirm: confirmAtTerminal}
+	tried, err := t.run(cmd.Context(), []string{name})
+	if err != nil {
+		return err
+	}
+	r := tried[name]
+	switch err := r.keep(); {
+	case err != nil:
+		return err
+	case r.owner != "":
+		layout.Printf(out, "it is kept; mcphub allow --list %s shows it\n", name)
+		return reloadHubs(cmd.Context(), 0).kept()
+	case r.State == tryUntried:
+		return exit.Errorf(exit.Failure, "%s was not recorded: %s", name, r.Why)
+	case len(r.Closed) == 0:
+		layout.Println(out, "it uses nothing that is closed to it")
+	}
+	return nil
+}
+
+// kept returns an error if a hub did not take what was kept.
+func (d reloadReport) kept() error {
+	for _, h := range d.Hubs {
+		if h.Error != "" {
+			return exit.Errorf(exit.Failure, "hub %d has not taken it: %s", h.PID, strings.TrimSpace(h.Error))
+		}
+	}
+	return nil
+}
