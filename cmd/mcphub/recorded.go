@@ -89,6 +89,11 @@ func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 		r.owner, r.profile = had.Owner, did.Recorded
 	}
 	r.Recorded, r.Closed = learn.Lines(did.Recorded.Paths, t.short), learn.Lines(did.Closed.Shown, t.short)
+	for _, n := range did.Run.Status.Sandbox.Recorded {
+		if n.Why != "" {
+			r.Closed = append(r.Closed, n.Key+" "+t.short(n.Path)+", which is not open to it as you have confirmed: "+n.Why)
+		}
+	}
 	for _, left := range did.Closed.Left {
 		if sandbox.WhySecret(left.Path) != "" {
 			r.Closed = append(r.Closed, "opens "+t.short(left.Path)+", which is given to no server: "+left.Why)
@@ -110,7 +115,7 @@ func (r *tryReport) showRecorded(w io.Writer) {
 	for _, line := range r.Closed {
 		layout.Printf(w, "       closed: it %s\n", printable.Escape(line, 4000))
 	}
-	if r.Record != "" {
+	if r.Record != "" && r.State == tryWorks {
 		layout.Printf(w, "       to be asked about what is closed: %s\n", r.Record)
 	}
 }

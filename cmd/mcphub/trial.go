@@ -250,7 +250,9 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 // mend adds what opens to a server what the kernel has refused it.
 func (t *trier) mend(r *tryReport, name string, did *trial.Result) {
 	command := (&setup.Source{Config: t.config}).CommandLine
-	for _, refused := range did.Refused {
+	r.add(r.Record)
+	r.Cure = layout.When(r.Record != "", "let it ask you what of that it is to have")
+	for _, refused := range did.Refused[min(len(did.Closed.Shown), len(did.Refused)):] { // the first are what it asks about
 		m := hints.RemedyFor(name, refused, nil)
 		if m.Run == nil {
 			r.Cure += layout.WithPrefix("; ", r.Cure) + printable.Line(refused.Text()) + " is closed to it, and no command opens it: " + m.Text
@@ -442,6 +444,9 @@ func (r *tryReport) warning() string {
 	text := "it does not work: " + r.Why
 	if len(r.Said) > 0 {
 		text += "; it wrote: " + strings.Join(r.Said, " | ")
+	}
+	for _, line := range r.Closed {
+		text += "; closed: it " + line
 	}
 	return text + layout.WithPrefix("; ", r.Cure) + layout.WithPrefix("; run: ", strings.Join(r.Commands, "; "))
 }
