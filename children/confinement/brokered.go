@@ -20,7 +20,7 @@ func (h Host) brokered(w *way) *sandbox.File {
 	switch {
 	case !h.kernel().Asks() || at.end == nil || !at.end.IsDir() || at.real != dir:
 		return nil
-	case w.end == nil && (filepath.Ext(name) == "" || !sandbox.MayUse(dir, sandbox.Write)):
+	case w.end == nil && !sandbox.MayUse(dir, sandbox.Write):
 		return nil
 	case w.end != nil && (!w.end.Mode().IsRegular() || w.end.Mode()&0o111 != 0 || !isOwn(w.end)):
 		return nil

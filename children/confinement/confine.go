@@ -105,7 +105,8 @@ func (c *confining) openForWriting() {
 			c.notWritable = append(c.notWritable, why)
 			continue
 		}
-		if f := h.brokered(&w); f != nil {
+		isFile := w.end != nil || filepath.Ext(w.real) != "" // what is missing may become a folder
+		if f := h.brokered(&w); f != nil && isFile {
 			c.files = append(c.files, *f)
 			continue
 		}

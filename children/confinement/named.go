@@ -198,9 +198,8 @@ func (n *naming) open() {
 		if d.none {
 			continue
 		}
-		n.rules = append(n.rules, d.rules...)
+		n.take(d)
 		if d.file != nil {
-			n.files = append(n.files, *d.file)
 			d.rules = []sandbox.Rule{{Path: d.file.Path(), Access: sandbox.Read | sandbox.Write}}
 		}
 		for _, r := range d.rules {
@@ -209,6 +208,14 @@ func (n *naming) open() {
 			}
 		}
 		n.named = append(n.named, sandbox.Named{Key: name.Key, Path: name.Path, Why: d.why})
+	}
+}
+
+// take opens what was decided.
+func (n *naming) take(d decision) {
+	n.rules = append(n.rules, d.rules...)
+	if d.file != nil {
+		n.files = append(n.files, *d.file)
 	}
 }
 
@@ -241,15 +248,25 @@ func (n *naming) decide(name entry.Name, w *way) decision {
 	case why != "":
 		return decision{rules: opened(w.real, runs).rules, why: why + ", so it is only read"}
 	case !w.end.IsDir():
-		if dir := n.folderOf(w); dir != "" {
-			return opened(dir, all)
-		}
-		if f := n.h.brokered(w); f != nil {
-			f.Never = append(f.Never, n.obeyedIn(f.Folder)...)
-			return decision{file: f}
+		if d, ok := n.openFile(w); ok {
+			return d
 		}
 	}
 	return opened(w.real, all)
+}
+
+// openFile opens a file with what its program makes beside it: by its folder if that is the file's
+// own, else by the hub. ok is false if neither can be.
+func (n *naming) openFile(w *way) (d decision, ok bool) {
+	if dir := n.folderOf(w); dir != "" {
+		return opened(dir, all), true
+	}
+	f := n.h.brokered(w)
+	if f == nil {
+		return decision{}, false
+	}
+	f.Never = append(f.Never, n.obeyedIn(f.Folder)...)
+	return decision{file: f}, true
 }
 
 // obeyedIn are the names of what is run or obeyed in a folder.
@@ -402,14 +419,10 @@ func (n *naming) missing(name entry.Name, w *way) decision {
 	real := n.h.resolve(w.real)
 	folder := real
 	if base := strings.TrimLeft(filepath.Base(real), "."); !name.Folder && filepath.Ext(base) != "" {
-		if dir := n.folderOf(w); dir != "" {
-			return opened(dir, all)
+		if d, ok := n.openFile(w); ok {
+			return d
 		}
 		if folder = filepath.Dir(real); n.h.IsDir(folder) {
-			if f := n.h.brokered(w); f != nil {
-				f.Never = append(f.Never, n.obeyedIn(f.Folder)...)
-				return decision{file: f}
-			}
 			return closed("nothing is there, and %s: give it a folder of its own", n.shared(folder))
 		}
 	} else if name.Text && !name.Folder { // which may only ask whether it is there

@@ -22,7 +22,7 @@ func (n *naming) openRecorded(paths []sandbox.RecordedPath) {
 	for _, p := range paths {
 		w := n.h.wayOf(p.Path)
 		d := n.remembered("recorded "+w.path, &w, n.decideRecorded(p, &w))
-		n.rules = append(n.rules, d.rules...)
+		n.take(d)
 		n.recorded = append(n.recorded, sandbox.Named{Key: string(p.Use), Path: p.Path, Why: d.why})
 	}
 }
@@ -57,13 +57,15 @@ func (n *naming) decideRecorded(p sandbox.RecordedPath, w *way) decision {
 		return closed("nothing is there, and nothing is made: %s", why)
 	case w.end == nil && p.Use == sandbox.Keeps:
 		return n.missing(name, w)
-	case w.end == nil:
-		if dir := n.folderOf(w); dir != "" {
-			return opened(dir, all)
-		}
-		return closed("nothing is there, and %s: give it a folder of its own", n.shared(filepath.Dir(p.Path)))
 	case why != "":
 		return decision{rules: opened(p.Path, runs).rules, why: why + ", so it is only read"}
+	case w.end == nil || p.Beside && !w.end.IsDir():
+		if d, ok := n.openFile(w); ok {
+			return d
+		}
+	}
+	if w.end == nil {
+		return closed("nothing is there, and %s: give it a folder of its own", n.shared(filepath.Dir(p.Path)))
 	}
 	return opened(p.Path, all)
 }
