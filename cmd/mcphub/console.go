@@ -88,7 +88,7 @@ type consoleSource struct {
 func (c *consoleSource) config() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayAllow: c.mayAllow, Change: c.change, Allow: c.allow,
+		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayEdit: c.mayEdit, Change: c.change, Try: c.try, Write: c.write, Servers: c.servers, Find: c.find,
 		Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
 	}
 }

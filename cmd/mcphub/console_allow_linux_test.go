@@ -48,6 +48,10 @@ func allowing(t *testing.T) (c *consoleSource, home, config string) {
 	return &consoleSource{src: &setup.Source{Config: config}, key: []byte("of this console")}, home, config
 }
 
+func allowEdit(server, path string, write bool) webconsole.Edit {
+	return webconsole.Edit{Do: webconsole.DoAllow, Allowance: webconsole.Allowance{Server: server, Path: path, Write: write}}
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -68,7 +72,7 @@ func read(t *testing.T, path string) string {
 func TestAllowOnThePage(t *testing.T) {
 	c, home, config := allowing(t)
 	before := read(t, config)
-	a := webconsole.Allowance{Server: "notes", Path: filepath.Join(home, "vault"), Write: true}
+	a := allowEdit("notes", filepath.Join(home, "vault"), true)
 	shown, err := c.change(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +87,7 @@ func TestAllowOnThePage(t *testing.T) {
 	if !strings.HasPrefix(text, "--- as it is\n+++ as it would be\n@@ ") || !strings.Contains(text, `~/vault`) || strings.Count(text, "\n-") != 0 && !strings.Contains(text, `"args"`) {
 		t.Errorf("the change is\n%s", text)
 	}
-	said, err := c.allow(t.Context(), a, shown.Digest)
+	said, err := c.write(t.Context(), a, shown.Digest)
 	if err != nil || !strings.Contains(said, "added to sandbox.write of notes") {
 		t.Errorf("%s, %v", said, err)
 	}
@@ -105,18 +109,18 @@ func TestAllowOnThePage(t *testing.T) {
 
 // Only what was shown is written. Each attack stands beside the same click without it.
 func TestNothingElseIsWritten(t *testing.T) {
-	for name, attack := range map[string]func(t *testing.T, c *consoleSource, a *webconsole.Allowance, digest *string, home, config string){
+	for name, attack := range map[string]func(t *testing.T, c *consoleSource, a *webconsole.Edit, digest *string, home, config string){
 		"none": nil,
-		"a file that was swapped": func(t *testing.T, _ *consoleSource, _ *webconsole.Allowance, _ *string, _, config string) {
+		"a file that was swapped": func(t *testing.T, _ *consoleSource, _ *webconsole.Edit, _ *string, _, config string) {
 			write(t, config, strings.Replace(read(t, config), `"before": {"command": "sh"`, `"before": {"command": "sh", "sandbox": "off"`, 1))
 		},
-		"a file that was swapped in a comment": func(t *testing.T, _ *consoleSource, _ *webconsole.Allowance, _ *string, _, config string) {
+		"a file that was swapped in a comment": func(t *testing.T, _ *consoleSource, _ *webconsole.Edit, _ *string, _, config string) {
 			write(t, config, strings.Replace(read(t, config), "was the old one", "is the old one", 1))
 		},
-		"a file that was swapped in a secret": func(t *testing.T, _ *consoleSource, _ *webconsole.Allowance, _ *string, _, config string) {
+		"a file that was swapped in a secret": func(t *testing.T, _ *consoleSource, _ *webconsole.Edit, _ *string, _, config string) {
 			write(t, config, strings.Replace(read(t, config), hubSecret, "another", 1))
 		},
-		"a path that leads elsewhere now": func(t *testing.T, _ *consoleSource, a *webconsole.Allowance, _ *string, home, _ string) {
+		"a path that leads elsewhere now": func(t *testing.T, _ *consoleSource, a *webconsole.Edit, _ *string, home, _ string) {
 			if err := os.Remove(a.Path); err != nil {
 				t.Fatal(err)
 			}
@@ -124,17 +128,17 @@ func TestNothingElseIsWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"another path": func(_ *testing.T, _ *consoleSource, a *webconsole.Allowance, _ *string, home, _ string) {
+		"another path": func(_ *testing.T, _ *consoleSource, a *webconsole.Edit, _ *string, home, _ string) {
 			a.Path = filepath.Join(home, "other")
 		},
-		"another server": func(_ *testing.T, _ *consoleSource, a *webconsole.Allowance, _ *string, _, _ string) {
+		"another server": func(_ *testing.T, _ *consoleSource, a *webconsole.Edit, _ *string, _, _ string) {
 			a.Server = "before"
 		},
-		"more than to read": func(_ *testing.T, _ *consoleSource, a *webconsole.Allowance, _ *string, _, _ string) { a.Write = true },
-		"no digest": func(_ *testing.T, _ *consoleSource, _ *webconsole.Allowance, digest *string, _, _ string) {
+		"more than to read": func(_ *testing.T, _ *consoleSource, a *webconsole.Edit, _ *string, _, _ string) { a.Write = true },
+		"no digest": func(_ *testing.T, _ *consoleSource, _ *webconsole.Edit, digest *string, _, _ string) {
 			*digest = ""
 		},
-		"the digest of another console": func(t *testing.T, c *consoleSource, a *webconsole.Allowance, digest *string, _, _ string) {
+		"the digest of another console": func(t *testing.T, c *consoleSource, a *webconsole.Edit, digest *string, _, _ string) {
 			other := *c
 			other.key = []byte("of another one")
 			shown, err := other.change(t.Context(), *a)
@@ -146,7 +150,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, home, config := allowing(t)
-			a := webconsole.Allowance{Server: "notes", Path: filepath.Join(home, "vault")}
+			a := allowEdit("notes", filepath.Join(home, "vault"), false)
 			shown, err := c.change(t.Context(), a)
 			if err != nil || shown.Digest == "" {
 				t.Fatalf("%+v, %v", shown, err)
@@ -156,7 +160,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 				attack(t, c, &a, &digest, home, config)
 			}
 			before := read(t, config)
-			said, err := c.allow(t.Context(), a, digest)
+			said, err := c.write(t.Context(), a, digest)
 			if after := read(t, config); (err == nil) != (attack == nil) || (after != before) != (attack == nil) {
 				t.Errorf("it writes\n%s\n%s, %v", after, said, err)
 			}
@@ -167,17 +171,17 @@ func TestNothingElseIsWritten(t *testing.T) {
 // A file that changes while it is being written is left alone.
 func TestWritingLooksAtTheFileAgain(t *testing.T) {
 	c, home, config := allowing(t)
-	w, p, _, err := c.planned(t.Context(), webconsole.Allowance{Server: "notes", Path: filepath.Join(home, "vault")})
+	p, _, err := c.plan(t.Context(), allowEdit("notes", filepath.Join(home, "vault"), false))
 	if err != nil {
 		t.Fatal(err)
 	}
 	swapped := strings.Replace(read(t, config), `"before"`, `"earlier"`, 1)
 	write(t, config, swapped)
-	if err := w.put(p); err == nil || read(t, config) != swapped {
+	if _, err := p.put(); err == nil || read(t, config) != swapped {
 		t.Errorf("it is written over: %v", err)
 	}
 	write(t, config, string(p.before)) // the control
-	if err := w.put(p); err != nil || read(t, config) != string(w.text) {
+	if _, err := p.put(); err != nil || read(t, config) != string(p.after) {
 		t.Errorf("it is not written: %v", err)
 	}
 }
@@ -189,7 +193,7 @@ func TestWhatAPageCannotShowIsNotWritten(t *testing.T) {
 		"vault": true, `a"b<i>&amp;`: true, // html/template escapes that
 		"x\u202egpj": false, "x\x1b[31m": false, "token=abcdefabcdefabcdefabcdef": false,
 	} {
-		a := webconsole.Allowance{Server: "notes", Path: filepath.Join(home, dir)}
+		a := allowEdit("notes", filepath.Join(home, dir), false)
 		shown, err := c.change(t.Context(), a)
 		if (err == nil && shown.Digest != "") != want {
 			t.Errorf("%q: %+v, %v", dir, shown, err)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,10 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/internal/registry"
 	"mcphub/internal/trial"
+	"mcphub/validate/policy"
 )
 
 // entryWork holds what add, remove, enable and disable work on. They change one entry of
@@ -37,7 +40,8 @@ type entryWork struct {
 type entryReport struct {
 	Config   string   `json:"config"`
 	Server   string   `json:"server"`
-	State    string   `json:"state"` // added, removed, enabled, disabled
+	Tool     string   `json:"tool,omitempty"` // that was enabled or disabled alone
+	State    string   `json:"state"`          // added, removed, enabled, disabled
 	Changed  bool     `json:"changed"`
 	Warnings []string `json:"warnings,omitempty"`
 
@@ -101,7 +105,16 @@ func addCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return w.add(args[0], entry)
+			p, err := w.planAdd(args[0], entry)
+			if err != nil {
+				return err
+			}
+			if disabled, _ := entry.Get("disabled").(bool); !disabled && !w.noTry {
+				if err := w.try(p); err != nil {
+					return err
+				}
+			}
+			return w.write(p)
 		},
 	}
 	cmd.Flags().StringVar(&g.url, "url", "", "the address of a server that runs elsewhere")
@@ -193,51 +206,55 @@ func pairs(flag, signs string, all []string) (edit.Table, error) {
 	return t, nil
 }
 
-func (w *entryWork) add(name string, entry edit.Table) error {
+// An entryPlan is a change of one entry of hub.json that is not written yet.
+type entryPlan struct {
+	path          string
+	before, after []byte // of hub.json; before is nil if there is none
+	private       bool   // it holds a secret as plain text
+	report        entryReport
+}
+
+// planAdd plans what add writes.
+func (w *entryWork) planAdd(name string, entry edit.Table) (*entryPlan, error) {
 	path, text, file, err := hubConfig(w.config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if slices.Contains(fileServerNames(file), name) {
-		return exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
+		return nil, exit.Errorf(exit.Failure, "%s has a server %q already; take it out first: mcphub remove %s", path, name, name)
 	}
 	if env, err := clientEnv(); err == nil {
 		entry = located(env, entry)
 	}
 	after, err := clients.AddToHub(path, text, name, entry)
 	if err != nil {
-		return exit.Errorf(exit.Config, "%w; nothing was changed", err)
+		return nil, exit.Errorf(exit.Config, "%w; nothing was changed", err)
 	}
-	report := entryReport{Config: path, Server: name, State: "added"}
-	plain := clients.PlainSecrets(name, entry)
-	for _, s := range plain {
-		report.Warnings = append(report.Warnings, fmt.Sprintf("%s looks like a secret and stands in hub.json as plain text: keep it by 'mcphub secret set %s' and write ${keyring:%s} in its place", s.Key, s.Name, s.Name))
+	p := &entryPlan{path: path, before: text, after: after, report: entryReport{Config: path, Server: name, State: "added"}}
+	for _, s := range clients.PlainSecrets(name, entry) {
+		p.private = true
+		p.report.Warnings = append(p.report.Warnings, fmt.Sprintf("%s looks like a secret and stands in hub.json as plain text: keep it by 'mcphub secret set %s' and write ${keyring:%s} in its place", s.Key, s.Name, s.Name))
 	}
-	if disabled, _ := entry.Get("disabled").(bool); !disabled && !w.noTry {
-		if err := w.try(path, after, name, &report); err != nil {
-			return err
-		}
-	}
-	return w.write(path, text, after, len(plain) > 0, report)
+	return p, nil
 }
 
 // try starts the server that is to be added.
-func (w *entryWork) try(path string, text []byte, name string, report *entryReport) error {
+func (w *entryWork) try(p *entryPlan) error {
 	env, err := clientEnv()
 	if err != nil {
 		return err
 	}
-	t := trier{config: w.config, path: path, text: text, env: env, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
+	t := trier{config: w.config, path: p.path, text: p.after, env: env, confined: true, limit: tryAllTime, say: io.Discard, try: trial.Try}
 	if !w.asJSON {
 		t.confirm = confirmAtTerminal
 	}
-	tried, err := t.run(w.ctx, []string{name})
+	tried, err := t.run(w.ctx, []string{p.report.Server})
 	if err != nil {
 		return err
 	}
-	report.Trial = tried[name]
-	if report.Trial.State == tryFails {
-		report.Warnings = append(report.Warnings, report.Trial.warning())
+	p.report.Trial = tried[p.report.Server]
+	if p.report.Trial.State == tryFails {
+		p.report.Warnings = append(p.report.Warnings, p.report.Trial.warning())
 	}
 	return nil
 }
@@ -245,28 +262,71 @@ func (w *entryWork) try(path string, text []byte, name string, report *entryRepo
 func removeCommand() *cobra.Command {
 	return entryCommand("remove NAME", "Take a server out of hub.json",
 		"Takes one server out of hub.json and leaves the rest as it is. Hubs that run stop it at\nonce. `mcphub disable` keeps its entry.", "removed",
-		clients.RemoveFromHub, "rm", "delete")
+		func(path string, text []byte, name, _ string) ([]byte, error) {
+			return clients.RemoveFromHub(path, text, name)
+		}, "rm", "delete")
 }
 
 func enableCommand() *cobra.Command {
-	return entryCommand("enable NAME", "Serve a server of hub.json that was disabled",
-		"Sets \"disabled\" of a server in hub.json to false and leaves the rest as it is. Hubs that\nrun serve it at once.", "enabled",
+	return entryCommand("enable NAME [TOOL]", "Serve a server of hub.json, or a tool of it, that was disabled",
+		"Sets \"disabled\" of a server in hub.json to false and leaves the rest as it is. With TOOL, as the\n"+
+			"server calls it, the tool is taken out of \"tools\": {\"exclude\"}. Hubs that run serve it at once.", "enabled",
 		setsDisabled(false))
 }
 
 func disableCommand() *cobra.Command {
-	return entryCommand("disable NAME", "Keep a server in hub.json, but do not serve it",
-		"Sets \"disabled\" of a server in hub.json and leaves the rest as it is. Hubs that run stop\nit at once.", "disabled",
+	return entryCommand("disable NAME [TOOL]", "Keep a server in hub.json, but do not serve it, or a tool of it",
+		"Sets \"disabled\" of a server in hub.json and leaves the rest as it is. With TOOL, as the server\n"+
+			"calls it, the tool is added to \"tools\": {\"exclude\"}. Hubs that run stop it at once.", "disabled",
 		setsDisabled(true))
 }
 
-// A hubChange changes the entry of a server in the text of hub.json.
-type hubChange func(path string, text []byte, name string) ([]byte, error)
+// A hubChange changes the entry of a server in the text of hub.json. tool is "" unless a tool is named.
+type hubChange func(path string, text []byte, name, tool string) ([]byte, error)
 
 func setsDisabled(disabled bool) hubChange {
-	return func(path string, text []byte, name string) ([]byte, error) {
+	return func(path string, text []byte, name, tool string) ([]byte, error) {
+		if tool != "" {
+			return switchTool(path, text, name, tool, disabled)
+		}
 		return clients.DisableInHub(path, text, name, disabled)
 	}
+}
+
+// switchTool holds a tool back, or offers it, and refuses if a pattern of hub.json decides that otherwise.
+func switchTool(path string, text []byte, name, tool string, off bool) ([]byte, error) {
+	after, err := clients.SwitchToolInHub(path, text, name, tool, off)
+	if err != nil || off {
+		return after, err
+	}
+	file, _, err := config.Parse(path, after, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	s := file.Named(name)
+	for i, pattern := range s.Tools.Exclude {
+		if matches, err := policy.MatchName(pattern, tool); matches || err != nil {
+			at := file.At("mcpServers", s.Name, "tools", "exclude", strconv.Itoa(i))
+			return nil, fmt.Errorf("%s:%d: the pattern %q of tools.exclude holds back %s; change the pattern by hand", at.File, at.Line, pattern, printable.Quote(tool))
+		}
+	}
+	return after, nil
+}
+
+// plan plans a change of an entry that is there.
+func (w *entryWork) plan(state string, change hubChange, name, tool string) (*entryPlan, error) {
+	path, text, file, err := hubConfig(w.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkServerName(path, name, fileServerNames(file)); err != nil {
+		return nil, err
+	}
+	after, err := change(path, text, name, tool)
+	if err != nil {
+		return nil, exit.Errorf(exit.Config, "%w; nothing was changed", err)
+	}
+	return &entryPlan{path: path, before: text, after: after, report: entryReport{Config: path, Server: name, Tool: tool, State: state}}, nil
 }
 
 // entryCommand is a command that changes an entry which is there.
@@ -274,45 +334,26 @@ func entryCommand(use, short, long, state string, change hubChange, aliases ...s
 	var w entryWork
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Aliases: aliases,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, len(strings.Fields(use))-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.start(cmd)
-			path, text, file, err := hubConfig(w.config)
+			p, err := w.plan(state, change, args[0], strings.Join(args[1:], ""))
 			if err != nil {
 				return err
 			}
-			if err := checkServerName(path, args[0], fileServerNames(file)); err != nil {
-				return err
-			}
-			after, err := change(path, text, args[0])
-			if err != nil {
-				return exit.Errorf(exit.Config, "%w; nothing was changed", err)
-			}
-			return w.write(path, text, after, false, entryReport{Config: path, Server: args[0], State: state})
+			return w.write(p)
 		},
 	}
 	w.flags(cmd)
 	return cmd
 }
 
-// write replaces hub.json and says in one line what is new, with what the file is
-// warned of now and was not before.
-func (w *entryWork) write(path string, before, after []byte, private bool, r entryReport) error {
-	r.Changed = !bytes.Equal(before, after) || before == nil
-	if r.Changed {
-		if err := r.Trial.keep(); err != nil {
-			return err
-		}
-		if r.State == "removed" {
-			if err := forgetRecorded(path, r.Server); err != nil {
-				return err
-			}
-		}
-		if err := writeHub(path, before, after, private); err != nil {
-			return err
-		}
-		r.Warnings = append(r.Warnings, newProblems(path, before, after)...)
+// write replaces hub.json and says in one line what is new, with the warnings.
+func (w *entryWork) write(p *entryPlan) error {
+	if err := p.put(); err != nil {
+		return err
 	}
+	r := &p.report
 	for _, text := range r.Warnings {
 		layout.Println(w.say, "warning: "+text)
 	}
@@ -320,15 +361,44 @@ func (w *entryWork) write(path string, before, after []byte, private bool, r ent
 	case w.asJSON:
 		return exit.Failed(layout.JSON(w.out, r))
 	case !r.Changed:
-		layout.Printf(w.out, "%s is %s in %s already\n", r.Server, r.State, path)
+		layout.Printf(w.out, "%s is %s in %s already\n", r.subject(), r.State, r.Config)
 	default:
-		layout.Printf(w.out, "%s %s in %s\n", r.Server, r.State, path)
+		layout.Printf(w.out, "%s %s in %s\n", r.subject(), r.State, r.Config)
 		if r.Trial != nil && r.Trial.State != tryFails {
 			layout.Printf(w.out, "  %s: ", r.Server)
 			r.Trial.show(w.out)
 		}
 	}
 	return nil
+}
+
+// put replaces hub.json, and notes what the file is warned of now and was not before.
+func (p *entryPlan) put() error {
+	p.report.Changed = !bytes.Equal(p.before, p.after) || p.before == nil
+	if !p.report.Changed {
+		return nil
+	}
+	if err := p.report.Trial.keep(); err != nil {
+		return err
+	}
+	if p.report.State == "removed" {
+		if err := forgetRecorded(p.path, p.report.Server); err != nil {
+			return err
+		}
+	}
+	if err := writeHub(p.path, p.before, p.after, p.private); err != nil {
+		return err
+	}
+	p.report.Warnings = append(p.report.Warnings, newProblems(p.path, p.before, p.after)...)
+	return nil
+}
+
+// subject names what was changed.
+func (r *entryReport) subject() string {
+	if r.Tool != "" {
+		return "the tool " + printable.Escape(r.Tool, 200) + " of " + r.Server
+	}
+	return r.Server
 }
 
 func newProblems(path string, before, after []byte) []string {

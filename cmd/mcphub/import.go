@@ -364,7 +364,7 @@ func (m *mergeResult) show(w *clientWork) {
 		}
 		n++
 		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, sourceTitle(&im.Server))
-		for _, row := range rowsOf(im) {
+		for _, row := range rowsOf(im.Shown(), im.Server.Entry) {
 			layout.Printf(w.say, "       %-9s %s\n", row[0], row[1])
 		}
 	}
@@ -407,8 +407,8 @@ func leftOut(im *clients.Import) []string {
 	return out
 }
 
-// rowsOf is an entry in lines: what starts, with every argument and variable.
-func rowsOf(im *clients.Import) [][2]string {
+// rowsOf is an entry in lines, as it is shown: what starts, with every argument and variable.
+func rowsOf(shown, entry edit.Table) [][2]string {
 	var rows [][2]string
 	text := func(v any) string {
 		if s, is := v.(string); is {
@@ -417,7 +417,7 @@ func rowsOf(im *clients.Import) [][2]string {
 		return asJSONLine(v)
 	}
 	add := func(name string, v any) { rows = append(rows, [2]string{name, escaped(text(v))}) }
-	for _, m := range im.Shown() {
+	for _, m := range shown {
 		switch v := m.Value.(type) {
 		case []any:
 			for _, part := range v {
@@ -431,7 +431,7 @@ func rowsOf(im *clients.Import) [][2]string {
 			add(m.Name, v)
 		}
 	}
-	for _, name := range clients.Variables(im.Server.Entry) {
+	for _, name := range clients.Variables(entry) {
 		add("gets", "the variable "+name+" of the hub's environment")
 	}
 	return rows

@@ -147,26 +147,37 @@ func (r *registryFlags) options(name string) registry.Options {
 
 // add adds a server of a registry: as import does with a file of a stranger.
 func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disabled bool) error {
-	c, err := registryAt(r.address)
-	if err != nil {
-		return err
-	}
 	w := clientWork{config: e.config, yes: r.yes, asJSON: e.asJSON, noTry: e.noTry}
 	if err := w.start(cmd); err != nil {
 		return err
 	}
-	path, text, err := hubFile(w.config)
+	found, err := r.look(&w, name)
 	if err != nil {
 		return err
 	}
+	found.Servers[0].Disabled = disabled
+	return w.importAll([]clients.Inventory{found}, true)
+}
+
+// look gets the entry of a server from the registry, and says what it is. It fetches nothing else.
+func (r *registryFlags) look(w *clientWork, name string) (clients.Inventory, error) {
+	var none clients.Inventory
+	c, err := registryAt(r.address)
+	if err != nil {
+		return none, err
+	}
+	path, text, err := hubFile(w.config)
+	if err != nil {
+		return none, err
+	}
 	if w.secrets, err = w.secretStore(path, text); err != nil {
-		return err
+		return none, err
 	}
 	s, err := c.Latest(w.ctx, name)
 	if errors.Is(err, registry.ErrNotFound) {
-		return exit.Errorf(exit.NotFound, "%w: %s; look for it: mcphub search WORD", err, name)
+		return none, exit.Errorf(exit.NotFound, "%w: %s; look for it: mcphub search WORD", err, name)
 	} else if err != nil {
-		return exit.Failed(err)
+		return none, exit.Failed(err)
 	}
 	o := r.options(name)
 	o.Taken = func(id string) bool {
@@ -178,11 +189,10 @@ func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disab
 	}
 	in, err := s.Install(o)
 	if err != nil {
-		return exit.Errorf(exit.Failure, "%s cannot be added: %w", name, err)
+		return none, exit.Errorf(exit.Failure, "%s cannot be added: %w", name, err)
 	}
 	w.showEntry(s, in)
-	server := clients.Server{Name: o.Name, Entry: in.Entry, Disabled: disabled, From: "the registry", Notes: in.Notes}
-	return w.importAll([]clients.Inventory{{Servers: []clients.Server{server}, Inputs: in.Inputs}}, true)
+	return clients.Inventory{Servers: []clients.Server{{Name: o.Name, Entry: in.Entry, From: "the registry", Notes: in.Notes}}, Inputs: in.Inputs}, nil
 }
 
 // showEntry says what a registry says of a server, before what it comes to in hub.json.

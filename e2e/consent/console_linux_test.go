@@ -127,7 +127,7 @@ func TestAllowOnTheConsole(t *testing.T) {
 		return string(text)
 	}
 	asked := func(more ...string) url.Values {
-		form := url.Values{"server": {"files"}, "path": {file}, "calls": {"yes"}}
+		form := url.Values{"do": {"allow"}, "server": {"files"}, "path": {file}, "calls": {"yes"}}
 		for i := 0; i < len(more); i += 2 {
 			form.Set(more[i], more[i+1])
 		}
@@ -146,19 +146,19 @@ func TestAllowOnTheConsole(t *testing.T) {
 	}
 	whole := p.session
 	p.session, _, _ = strings.Cut(whole, ".")
-	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "hub.json is not changed: this page was loaded anew") || now() != before {
+	if said := p.asks("/write", asked("digest", digest)); !strings.Contains(said, "hub.json is not changed: this page was loaded anew") || now() != before {
 		t.Errorf("a page that was loaded anew: %s", said)
 	}
 	p.session = whole
 	world.Must(t, os.WriteFile(config, []byte(before+"\n"), 0o600))
-	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "that is not what was shown") || now() != before+"\n" {
+	if said := p.asks("/write", asked("digest", digest)); !strings.Contains(said, "that is not what was shown") || now() != before+"\n" {
 		t.Errorf("a file that has changed meanwhile: %s", said)
 	}
 	if got := read(); got == "far text" {
 		t.Fatal("it is open before it is allowed")
 	}
 	digest = field(p.asks("/change", asked()), "digest")
-	if said := p.asks("/allow", asked("digest", digest)); !strings.Contains(said, "Written.") || now() == before+"\n" {
+	if said := p.asks("/write", asked("digest", digest)); !strings.Contains(said, "Written.") || now() == before+"\n" {
 		t.Fatalf("it is not written: %s", said)
 	}
 	if !world.Within(world.WaitLimit, func() bool { return read() == "far text" }) {

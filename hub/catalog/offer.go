@@ -17,6 +17,7 @@ type Offer struct {
 	Tools   []*Tool
 	Omitted []Omission
 	Mended  []Omission // what is offered in another form than the child gave it
+	Hidden  []string   // tools that hub.json excludes, as the child calls them
 
 	child      string
 	by         *Builder
@@ -41,6 +42,7 @@ func (b *Builder) Read(name string, raw *offers.Offer) *Offer {
 	for i, entry := range raw.Entries[offers.Tools] {
 		t, reason := b.tool(child, raw, entry)
 		if reason == hidden {
+			out.Hidden = append(out.Hidden, t.Remote)
 			continue
 		}
 		bytes += len(entry)

@@ -5,6 +5,7 @@ import (
 
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
+	"mcphub/children/spec"
 )
 
 // Confinement says how far the kernel holds a child. It is JSON; all are left out of a
@@ -22,6 +23,33 @@ func ConfinementOf(r sandbox.Report) Confinement {
 		return Confinement{}
 	}
 	return Confinement{Kernel: r.State.String(), Lacks: r.Lacks, Closed: r.Closed, Gives: r.Gives}
+}
+
+// Ahead says what the kernel is to hold a child to once it starts, by its entry.
+type Ahead struct {
+	Holds bool   `json:"holds"`
+	Text  string `json:"text"` // to what, or why nothing holds it
+}
+
+// AheadOf tells it by the entry.
+func AheadOf(s *spec.Spec) Ahead {
+	switch by := &s.Sandbox; {
+	case s.URL != "":
+		return Ahead{Text: "it runs elsewhere, where this machine holds nothing"}
+	case by.Mode == sandbox.Off:
+		return Ahead{Text: `hub.json says "sandbox": "off"`}
+	case !by.Confines():
+		return Ahead{Text: by.Cannot}
+	default:
+		text := "it opens the roots of its clients, what its entry names, and what every program needs"
+		if len(by.Write) > 0 {
+			text += "; it may also write " + strings.Join(by.Write, " ")
+		}
+		if len(by.Read) > 0 {
+			text += "; it may also read " + strings.Join(by.Read, " ")
+		}
+		return Ahead{true, text}
+	}
 }
 
 // ConfinementDetails say more of the same to who runs the hub.

@@ -1,6 +1,9 @@
 package status
 
 import (
+	"maps"
+	"slices"
+
 	"mcphub/children"
 	"mcphub/hub/catalog"
 	"mcphub/hub/configuration"
@@ -26,6 +29,34 @@ type Tool struct {
 	ToolName    string `json:"toolName"` // the child's own, for call-tool
 	Description string `json:"description,omitempty"`
 	Note        string `json:"note,omitempty"`
+}
+
+// ServerTools are the tools of a server as it listed them last, for a person who looks after the hub.
+type ServerTools struct {
+	Server string        `json:"server"`
+	Tokens int           `json:"tokens"`
+	Tools  []OfferedTool `json:"tools"`
+	Hidden []string      `json:"hidden,omitempty"` // tools that hub.json excludes, as the server calls them
+}
+
+// OfferedTool is a tool that clients are offered.
+type OfferedTool struct {
+	Tool
+	Tokens int `json:"tokens"` // see [Child]
+}
+
+// ServerToolsOf reports what each child offers.
+func ServerToolsOf(offers map[string]*catalog.Offer) []ServerTools {
+	out := []ServerTools{}
+	for _, name := range slices.Sorted(maps.Keys(offers)) {
+		r := ServerTools{Server: name, Tokens: offers[name].Tokens(), Tools: []OfferedTool{}}
+		for _, t := range offers[name].Tools {
+			r.Tools = append(r.Tools, OfferedTool{Tool{Name: t.Name, ToolName: t.Remote, Description: t.Description(), Note: t.Note()}, catalog.Tokens(t.Def)})
+		}
+		r.Hidden = append(r.Hidden, offers[name].Hidden...)
+		out = append(out, r)
+	}
+	return out
 }
 
 // Omission is a tool, or another thing, that is left out, or a remark about one.

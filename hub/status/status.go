@@ -117,6 +117,7 @@ type childServed struct {
 	RootsServed  []string `json:"rootsServed"`  // paths that it has applied, or was started with
 	RootsApplied bool     `json:"rootsApplied"` // it is known, or must be assumed, to work with those of now
 	RootsAsked   bool     `json:"rootsAsked"`   // it has asked roots/list in this run
+	Ahead        Ahead    `json:"kernelAhead"`
 	Confinement
 	ConfinementDetails
 }
@@ -234,7 +235,7 @@ func childOf(spec spec.Spec, st children.Status, environ []string, base func() [
 			LastFailure: printable.Clean(st.LastFailure), FailedAt: moment(st.FailedAt),
 		},
 		childLaunch: childLaunch{Command: st.Command, Args: redact.Args(st.Args, slices.Concat(st.Environ, environ)), Cwd: st.Cwd, Environment: list(st.EnvNames), Package: packageOf(st.Package), Limits: limitsOf(spec, st.Bounds)},
-		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served, base)},
+		childServed: childServed{RootsServed: list(st.Served), RootsApplied: st.RootsApplied, RootsAsked: st.AskedRoots, Ahead: AheadOf(&spec), Confinement: ConfinementOf(st.Sandbox), ConfinementDetails: ConfinementDetailsOf(st.Child, st.Sandbox, st.Served, base)},
 	}
 }
 

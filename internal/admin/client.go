@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/ownership"
 )
 
@@ -100,6 +101,11 @@ func clientOf(path string) *http.Client {
 // Status asks the hub how it stands.
 func (h Hub) Status(ctx context.Context) (Report, error) {
 	return ask[Report](ctx, h, answerTime, http.MethodGet, "/status", nil)
+}
+
+// Tools asks which tools the servers of the hub have listed.
+func (h Hub) Tools(ctx context.Context) ([]status.ServerTools, error) {
+	return ask[[]status.ServerTools](ctx, h, answerTime, http.MethodGet, "/tools", nil)
 }
 
 // Reload has the hub read hub.json again. The error is the hub's own, where it has one.

@@ -41,6 +41,8 @@ type Config struct {
 	Version string
 	Log     zerolog.Logger
 	Status  func() status.Hub
+	// Tools tells which tools the servers have listed.
+	Tools func() []status.ServerTools
 	// Loaded tells how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport
 	// HTTP tells how clients reach the hub over HTTP; nil, or nothing of it: they do not.
@@ -199,6 +201,7 @@ func (s *Server) own(serve http.HandlerFunc) http.HandlerFunc {
 func (s *Server) routes(busy *sync.WaitGroup) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", s.own(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.report()) }))
+	mux.HandleFunc("GET /tools", s.own(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.cfg.Tools()) }))
 	mux.HandleFunc("POST /reload", s.own(s.reload))
 	mux.HandleFunc("POST /restart", s.own(s.restart))
 	mux.HandleFunc("POST /plan", s.own(s.plan))

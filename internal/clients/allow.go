@@ -2,6 +2,8 @@ package clients
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"mcphub/internal/clients/edit"
 	"mcphub/internal/config"
@@ -62,9 +64,43 @@ func RemoveRuleFromHub(file string, text []byte, number int) ([]byte, error) {
 	return readable(file, out)
 }
 
+// SwitchToolInHub holds a tool of a server back from clients, or offers it again, by the exact name of the tool. A
+// pattern that holds it back stays. It returns the text as it is if nothing has to change.
+func SwitchToolInHub(file string, text []byte, name, tool string, off bool) ([]byte, error) {
+	if tool == "" || strings.ContainsAny(tool, `*?[]{}\$`) {
+		return nil, fmt.Errorf("the tool %q has a name that is a pattern in hub.json; change tools.exclude of %s by hand", tool, name)
+	}
+	at, entry, err := entryAt(file, text, name)
+	if err != nil {
+		return nil, err
+	}
+	t, _ := entry.Get("tools").(edit.Table)
+	exclude, _ := t.Get("exclude").([]any)
+	include, _ := t.Get("include").([]any)
+	held, listed := slices.Index(exclude, any(tool)), slices.Contains(include, any(tool))
+	switch {
+	case off && held < 0:
+		return placedInHub(file, text, append(at, "tools", "exclude", len(exclude)), tool)
+	case !off && held >= 0:
+		if text, err = edit.Cut(text, append(at, "tools", "exclude", held), len(at)); err != nil {
+			return nil, fmt.Errorf("%s: server %q: its tools: %w", file, name, err)
+		}
+		return SwitchToolInHub(file, text, name, tool, off) // it may stand there twice
+	case !off && len(include) > 0 && !listed:
+		return placedInHub(file, text, append(at, "tools", "include", len(include)), tool)
+	}
+	return readable(file, text)
+}
+
 // sandboxAt is the place of an entry, and its sandbox as it is written; nil where it says
 // nothing of one.
 func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox any, err error) {
+	at, entry, err := entryAt(file, text, name)
+	return at, entry.Get("sandbox"), err
+}
+
+// entryAt is the place of an entry, and the entry as it is written.
+func entryAt(file string, text []byte, name string) (at edit.Place, entry edit.Table, err error) {
 	f, _, err := config.Parse(file, text, allSet)
 	if err != nil {
 		return nil, nil, err
@@ -85,8 +121,8 @@ func sandboxAt(file string, text []byte, name string) (at edit.Place, sandbox an
 		}
 		at = append(at, step)
 	}
-	entry, _ := in.(edit.Table)
-	return at, entry.Get("sandbox"), nil
+	entry, _ = in.(edit.Table)
+	return at, entry, nil
 }
 
 func placedInHub(file string, text []byte, at edit.Place, v any) ([]byte, error) {

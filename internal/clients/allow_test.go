@@ -93,3 +93,45 @@ func TestAllowInHubRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A tool that is switched off and on leaves hub.json as it was, to the byte. In between config reads that it is held back. What cannot be
+// switched alone is an error.
+func TestSwitchToolInHub(t *testing.T) {
+	t.Parallel()
+	for name, text := range shapes {
+		off, err := SwitchToolInHub("hub.json", []byte(text), "a", "git_reset", true)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		f, _, err := config.Parse("hub.json", off, allSet)
+		if err != nil || !slices.Equal(f.Server("a").Tools.Exclude, []string{"git_reset"}) {
+			t.Errorf("%s: %v\n%s", name, err, off)
+		}
+		if again, err := SwitchToolInHub("hub.json", off, "a", "git_reset", true); err != nil || string(again) != string(off) {
+			t.Errorf("%s: off twice: %v\n%s", name, err, again)
+		}
+		if on, err := SwitchToolInHub("hub.json", off, "a", "git_reset", false); err != nil || string(on) != text {
+			t.Errorf("%s: %v\n%s\nbecame\n%s", name, err, text, on)
+		}
+	}
+	const with = `{"mcpServers": {"a": {"command": "x", "tools": {"include": ["one"], "exclude": ["two", "three", "two"]}}}}`
+	for _, c := range []struct {
+		tool string
+		off  bool
+		want string // of tools; "": an error
+	}{
+		{"two", false, `{"include": ["one", "two"], "exclude": ["three"]}`},
+		{"four", false, `{"include": ["one", "four"], "exclude": ["two", "three", "two"]}`},
+		{"one", true, `{"include": ["one"], "exclude": ["two", "three", "two", "one"]}`},
+		{"t*", true, ""}, {"", true, ""}, {"${x}", false, ""}, {`a\b`, true, ""},
+	} {
+		got, err := SwitchToolInHub("hub.json", []byte(with), "a", c.tool, c.off)
+		if want := `{"mcpServers": {"a": {"command": "x", "tools": ` + c.want + `}}}`; c.want == "" && err == nil || c.want != "" && (err != nil || string(got) != want) {
+			t.Errorf("%s: %v\n%s", c.tool, err, got)
+		}
+	}
+	if _, err := SwitchToolInHub("hub.json", []byte(with), "b", "two", true); err == nil {
+		t.Error("a tool of no server is switched")
+	}
+}

@@ -51,6 +51,11 @@ func ReadFile(path string, e Env) (Inventory, error) {
 	if err != nil {
 		return Inventory{}, err
 	}
+	return ReadText(path, data, e)
+}
+
+// ReadText lists the servers in a text as if it stood in a file of this name.
+func ReadText(path string, data []byte, e Env) (Inventory, error) {
 	out := Inventory{Files: []string{path}}
 	place := Place{File: path, Format: formatOf(path, data)}
 	whole, err := edit.Decode(place.Format, data)

@@ -67,16 +67,20 @@ func TestWhoMayAllowOnThePage(t *testing.T) {
 		}
 	}
 	var done []string
-	cfg.Change = func(_ context.Context, a Allowance) (Change, error) {
+	cfg.Change = func(_ context.Context, e Edit) (Change, error) {
 		done = append(done, "shown")
-		return Change{Allowance: a, File: "hub.json", Lines: []string{"+the new line"}, Digest: "digest-of-change"}, nil
+		return Change{Edit: e, File: "hub.json", Lines: []string{"+the new line"}, Digest: "digest-of-change"}, nil
 	}
-	cfg.Allow = func(_ context.Context, a Allowance, digest string) (string, error) {
-		done = append(done, fmt.Sprintf("written: %v %s", a, digest))
+	cfg.Try = func(_ context.Context, e Edit, _ string) (Change, error) {
+		done = append(done, "tried")
+		return Change{Edit: e, Tried: []string{"it works"}}, nil
+	}
+	cfg.Write = func(_ context.Context, e Edit, digest string) (string, error) {
+		done = append(done, fmt.Sprintf("written: %v %s", e.Allowance, digest))
 		return "and so on", nil
 	}
 	var may error
-	cfg.MayAllow = func() error { return may }
+	cfg.MayEdit = func() error { return may }
 	s := testServer(cfg)
 	whole := begin(t, s).Get("session")
 	kept, _, _ := strings.Cut(whole, ".")
@@ -94,16 +98,19 @@ func TestWhoMayAllowOnThePage(t *testing.T) {
 		if !strings.Contains(list, "mcphub allow x y") || strings.Contains(list, `value="/path/of/y"`) != c.want {
 			t.Errorf("%s: the decisions are\n%s", c.name, list)
 		}
-		form := url.Values{"session": {c.session}, "server": {"server-x"}, "path": {"/path/of/y"}, "write": {"yes"}}
+		form := url.Values{"session": {c.session}, "do": {DoAllow}, "server": {"server-x"}, "path": {"/path/of/y"}, "write": {"yes"}}
 		shown := ask(s, "POST", "/change", form, nil).Body.String()
 		if strings.Contains(shown, "the new line") != c.want || strings.Contains(shown, `value="digest-of-change"`) != c.want || strings.Contains(shown, "hub.json is not changed") == c.want {
 			t.Errorf("%s: the change is\n%s", c.name, shown)
 		}
 		form.Set("digest", "digest-of-change")
-		if said := ask(s, "POST", "/allow", form, nil).Body.String(); strings.Contains(said, "Written. and so on") != c.want {
+		if said := ask(s, "POST", "/try", form, nil).Body.String(); strings.Contains(said, "it works") != c.want {
 			t.Errorf("%s: %s", c.name, said)
 		}
-		if want := []string{"shown", "written: {server-x /path/of/y true false} digest-of-change"}; c.want && !slices.Equal(done, want) || !c.want && done != nil {
+		if said := ask(s, "POST", "/write", form, nil).Body.String(); strings.Contains(said, "Written. and so on") != c.want {
+			t.Errorf("%s: %s", c.name, said)
+		}
+		if want := []string{"shown", "tried", "written: {server-x /path/of/y true false} digest-of-change"}; c.want && !slices.Equal(done, want) || !c.want && done != nil {
 			t.Errorf("%s: %v", c.name, done)
 		}
 	}

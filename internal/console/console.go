@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
@@ -49,12 +50,17 @@ type Config struct {
 	Record string
 	// Mends returns what says, by hub.json as it reads now, what mends a refusal.
 	Mends func() func(audit.Refusal) Mend
-	// MayAllow says why nobody may change hub.json on this page.
-	MayAllow func() error
-	// Change is what an Allowance would make of hub.json. It writes nothing. Allow writes that, where it still has
-	// this digest. said is what came of it.
-	Change func(ctx context.Context, a Allowance) (Change, error)
-	Allow  func(ctx context.Context, a Allowance, digest string) (said string, err error)
+	// Servers are the entries of hub.json, with how they are in the hubs that run on it.
+	Servers func(ctx context.Context) Entries
+	// Find searches the registry for servers that have all of these words.
+	Find func(ctx context.Context, words string) (found []Found, more bool, err error)
+	// MayEdit says why nobody may change hub.json on this page.
+	MayEdit func() error
+	// Change is what an Edit would make of hub.json. It writes and starts nothing. Try starts once what is to be
+	// added, and Write writes, if that still has this digest. said is what came of it.
+	Change func(ctx context.Context, e Edit) (Change, error)
+	Try    func(ctx context.Context, e Edit, digest string) (Change, error)
+	Write  func(ctx context.Context, e Edit, digest string) (said string, err error)
 	// Exports are the formats of `mcphub audit export`.
 	Exports []Export
 	// File reads hub.json, and what validate and plan say of it; brief: without those.
@@ -79,10 +85,38 @@ type Allowance struct {
 	Calls        bool // and calls may name all that lies in its folder, by a rule
 }
 
-// A Change is what an Allowance would make of hub.json.
+// Entries are the servers of hub.json.
+type Entries struct {
+	File    string // "": there is none
+	Wrong   string // why there are none
+	Hubs    int    // that run on it
+	Servers []Entry
+	Silent  []string // what went wrong beside
+}
+
+// An Entry is one server of hub.json.
+type Entry struct {
+	Name, Kind string
+	Disabled   bool
+	Wrong      string // why it cannot be served
+	Instances  []status.Child
+	Asks       int // of its calls that wait for a person
+	Tools      *status.ServerTools
+}
+
+// Found is a server of a registry.
+type Found struct {
+	Name, Version, Description string
+	Ways                       []string
+}
+
+// A Change is what an Edit would make of hub.json.
 type Change struct {
-	Allowance
+	Edit
 	File   string   // the path of hub.json
+	Entry  []string // what is added, whole, and what the registry says of it
+	Opens  []string // what it starts, and what it may open
+	Tried  []string // what came of starting it once
 	Lines  []string // a unified diff, whole but without secrets
 	Notes  []string // what is done beside that, what is not, and why
 	Digest string   // of all that would be written; "": nothing would
@@ -224,7 +258,7 @@ func (s *Server) handler() http.Handler {
 		view func(*http.Request) page
 	}{
 		{"/now", s.now}, {"/decisions", s.decisions}, {"/record", s.record}, {"/verify", s.verify}, {"/configuration", s.configuration}, {"/questions", s.questions}, {"/answer", s.answer},
-		{"/restart", s.restart}, {"/reload", s.reload}, {"/change", s.change}, {"/allow", s.allow},
+		{"/restart", s.restart}, {"/reload", s.reload}, {"/servers", s.servers}, {"/find", s.find}, {"/change", s.change}, {"/try", s.try}, {"/write", s.write},
 	} {
 		mux.HandleFunc("POST "+at.path, s.held(func(w http.ResponseWriter, r *http.Request) {
 			p := at.view(r)
@@ -283,6 +317,12 @@ type page struct {
 	Live    bool   // the script may ask for it again
 	More    bool   // this is what came quickly, and the script asks for the whole at once
 	Data    any
+}
+
+// Change is the change that is shown in place of the view; nil: none.
+func (p page) Change() *Change {
+	d, _ := p.Data.(changeData)
+	return d.Change
 }
 
 // show writes a page. All that it holds passes inert.

@@ -33,6 +33,9 @@ func fakes(text, record string) Config {
 	s := status.Session{ID: "0123456789", Since: at, Client: text, Principal: text, Protocol: text, Passed: 12345}
 	s.Folder, s.Roots, s.RootsError = text, []string{text}, text
 	r.Sessions = []status.Session{s}
+	changed := func(e Edit) Change {
+		return Change{Edit: e, File: text, Entry: []string{text}, Opens: []string{text}, Lines: []string{" " + text, "-" + text, "+" + text}, Notes: []string{text}, Digest: text, Folder: text}
+	}
 	return Config{
 		Version: text, Record: record,
 		Hubs:    func(context.Context) ([]admin.Report, []string) { return []admin.Report{r}, []string{text} },
@@ -41,11 +44,22 @@ func fakes(text, record string) Config {
 		Mends: func() func(audit.Refusal) Mend {
 			return func(audit.Refusal) Mend { return Mend{text, text, &Allowance{text, text, true, true}} }
 		},
-		MayAllow: func() error { return nil },
-		Change: func(_ context.Context, a Allowance) (Change, error) {
-			return Change{Allowance: a, File: text, Lines: []string{" " + text, "-" + text, "+" + text}, Notes: []string{text}, Digest: text, Folder: text}, nil
+		Servers: func(context.Context) Entries {
+			e := Entry{Name: text, Kind: text, Wrong: text, Instances: r.Children, Tools: &status.ServerTools{Server: text, Hidden: []string{text}}}
+			e.Tools.Tools = []status.OfferedTool{{Tool: status.Tool{Name: text, ToolName: text, Description: text}, Tokens: 7}}
+			return Entries{File: text, Wrong: text, Servers: []Entry{e, {Name: text, Disabled: true}, {Name: text, Wrong: text}}, Silent: []string{text}}
 		},
-		Allow: func(context.Context, Allowance, string) (string, error) { return text, nil },
+		Find: func(context.Context, string) ([]Found, bool, error) {
+			return []Found{{Name: text, Version: text, Description: text, Ways: []string{text}}}, true, nil
+		},
+		MayEdit: func() error { return nil },
+		Change:  func(_ context.Context, e Edit) (Change, error) { return changed(e), nil },
+		Try: func(_ context.Context, e Edit, _ string) (Change, error) {
+			c := changed(e)
+			c.Tried = []string{text}
+			return c, nil
+		},
+		Write: func(context.Context, Edit, string) (string, error) { return text, nil },
 		Exports: []Export{{Name: "jsonl", Title: "JSON lines", Media: "application/x-ndjson", Write: func(w io.Writer, _ trail.Filter) error {
 			_, err := io.WriteString(w, "jsonl")
 			return err
@@ -96,7 +110,7 @@ func begin(t testing.TB, s *Server) url.Values {
 // secretText is on every page that shows anything.
 const secretText = "this-is-shown-to-the-person-only"
 
-var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/answer", "/restart", "/reload", "/change", "/allow", "/export"}
+var everyView = []string{"/now", "/decisions", "/record", "/verify", "/configuration", "/questions", "/answer", "/restart", "/reload", "/servers", "/find", "/change", "/try", "/write", "/export"}
 
 // Each attack has a control: the same request without what makes it one is answered.
 func TestOnlyThePageItselfIsServed(t *testing.T) {
@@ -148,7 +162,7 @@ func TestOnlyThePageItselfIsServed(t *testing.T) {
 			t.Errorf("GET %s is answered with %d", view, w.Code)
 		}
 	}
-	for _, view := range []string{"/now", "/configuration", "/questions", "/change", "/allow"} {
+	for _, view := range []string{"/now", "/configuration", "/questions", "/servers", "/find", "/change", "/try", "/write"} {
 		if w := ask(s, "POST", view, session, nil); !strings.Contains(w.Body.String(), secretText) {
 			t.Errorf("the control: %s shows nothing", view)
 		}

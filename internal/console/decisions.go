@@ -24,14 +24,14 @@ const (
 
 // A pick is what a person looks for in the record.
 type pick struct {
-	Server, Tool, Path, Decision, Session, Principal string
+	Server, Tool, Path, Decision, Session, Principal, Any string
 
 	Until string // before this moment, of a page that goes on
 }
 
 func pickOf(r *http.Request) pick {
 	f := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
-	return pick{f("server"), f("tool"), f("path"), f("decision"), f("in"), f("principal"), f("until")}
+	return pick{f("server"), f("tool"), f("path"), f("decision"), f("in"), f("principal"), f("any"), f("until")}
 }
 
 // filter is what trail can pick by; the rest is for matches.
@@ -47,6 +47,11 @@ func (p *pick) matches(d *trail.Decision) bool {
 	if p.Decision != "" && p.Decision != "refused" && d.Decision != p.Decision {
 		return false
 	}
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(p.Any)) }
+	if p.Any != "" && !slices.ContainsFunc([]string{d.Child, d.Tool, d.Session, d.Principal, d.Rule, d.Code, d.Decision, d.RequestMethod()}, has) &&
+		!slices.ContainsFunc(d.Findings, func(f audit.Finding) bool { return has(f.Path) }) {
+		return false
+	}
 	return p.Path == "" || slices.ContainsFunc(d.Findings, func(f audit.Finding) bool { return strings.Contains(f.Path, p.Path) })
 }
 
@@ -58,7 +63,6 @@ type decisionsData struct {
 	Next    string    // the moment from which older ones go on; "": there are none
 	Reached time.Time // where the look ended before the page was full
 	Record  string
-	Change  *Change // is shown in place of the decisions
 }
 
 // A decision is one of the record, with what mends it.
@@ -79,7 +83,7 @@ func (s *Server) decisions(r *http.Request) page {
 	defer cancel()
 	if s.cfg.Record != "" {
 		d.look(ctx, s.cfg.Record)
-		mend, mayAllow := sync.OnceValue(s.cfg.Mends), sync.OnceValue(func() error { return s.mayAllow(r) })
+		mend, mayAllow := sync.OnceValue(s.cfg.Mends), sync.OnceValue(func() error { return s.mayEdit(r) })
 		for i := range d.All {
 			one := &d.All[i]
 			if one.explain(mend); one.Allows != nil && mayAllow() != nil {

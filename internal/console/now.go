@@ -37,6 +37,7 @@ type nowHub struct {
 
 type nowServer struct {
 	status.Child
+	standing
 	Memory int64 // of its processes
 }
 
@@ -49,6 +50,7 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 	d := nowData{Holds: holds, Silent: silent, Record: s.cfg.Record}
 	most := max(fewestRows, maxRows/max(1, len(reports)))
 	var pids []int
+	now := time.Now()
 	for _, report := range reports {
 		h := nowHub{Report: report}
 		var children []status.Child
@@ -57,7 +59,7 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 			return slices.ContainsFunc([]string{s.ID, s.Client, s.Principal, s.Folder}, func(name string) bool { return strings.Contains(name, holds) })
 		})
 		for _, c := range children {
-			h.Servers = append(h.Servers, nowServer{Child: c})
+			h.Servers = append(h.Servers, nowServer{Child: c, standing: standingOf(&c, Asks(report.Sessions, c.Server), now)})
 			if c.PID > 0 {
 				pids = append(pids, c.PID)
 			}
@@ -71,7 +73,7 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 			h.Servers[i].Memory = memory[h.Servers[i].PID]
 		}
 	}
-	d.Curves, d.Since, d.Wrong = s.traffic.curves(time.Now())
+	d.Curves, d.Since, d.Wrong = s.traffic.curves(now)
 	return d
 }
 
@@ -94,6 +96,18 @@ func first[T any](most int, all []T, urgent, like func(*T) bool) (shown []T, oth
 	shown = append(shown, rest...)
 	shown = shown[:min(most, len(shown))]
 	return shown, len(all) - len(shown)
+}
+
+// Asks is how many calls of a server wait for a person.
+func Asks(sessions []status.Session, server string) (n int) {
+	for i := range sessions {
+		for _, q := range sessions[i].Report.Questions {
+			if q.Server == server {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func inTrouble(c *status.Child) bool { return c.Error != "" || c.CircuitOpen || c.Refused > 0 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/hub/status"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
@@ -36,13 +37,16 @@ func functions() template.FuncMap {
 		"short":  func(id string) string { return id[:min(8, len(id))] },
 		"memory": memoryText,
 		"took":   func(us int64) string { return (time.Duration(us) * time.Microsecond).String() },
+		"adding": addingOf,
+		"lines":  func(all []string) string { return strings.Join(all, "\n") },
+		"kernel": func(c *status.Child) string { return clip(kernelText(c)) },
 		"views":  func() []view { return views },
 	}
 }
 
 type view struct{ Path, Name string }
 
-var views = []view{{"/now", "Now"}, {"/decisions", "Decisions"}, {"/questions", "Questions"}, {"/configuration", "Configuration"}, {"/record", "Record"}}
+var views = []view{{"/now", "Now"}, {"/servers", "Servers"}, {"/decisions", "Decisions"}, {"/questions", "Questions"}, {"/configuration", "Configuration"}, {"/record", "Record"}}
 
 func clip(s string) string {
 	if cut := printable.Clip(s, maxText); len(cut) < len(s) {

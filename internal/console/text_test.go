@@ -69,10 +69,13 @@ func markup(body string) string {
 func shape(t *testing.T, s *Server, session url.Values, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, view := range []string{"/now", "/decisions", "/configuration", "/questions", "/record", "/verify", "/restart", "/reload", "/answer", "/change", "/allow"} {
-		form := url.Values{"session": session["session"], "server": {text}, "tool": {text}, "path": {text}, "in": {text}, "principal": {text}}
+	for _, view := range []string{"/now", "/decisions", "/configuration", "/questions", "/record", "/verify", "/restart", "/reload", "/answer", "/servers", "/find", "/change", "/try", "/write"} {
+		form := url.Values{"session": session["session"], "server": {text}, "tool": {text}, "path": {text}, "in": {text}, "principal": {text}, "do": {DoAdd}, "from": {FromCommand}, "text": {text}, "set": {text}}
 		if view == "/decisions" {
 			form = url.Values{"session": session["session"]}
+		}
+		if view == "/change" {
+			form.Set("do", DoAllow)
 		}
 		body := ask(s, "POST", view, form, nil).Body.String()
 		inertIs(t, view, text, body)

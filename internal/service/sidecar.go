@@ -87,7 +87,7 @@ func (a *sidecar) start(h *hub.Hub) {
 	})
 	cfg := admin.Config{
 		Folders: rundir.Sockets(os.Getenv), Version: a.version, Log: a.log,
-		Status: func() status.Hub { return a.status(h) }, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: func() *admin.HTTPReport { return a.http.Load().tell() },
+		Status: func() status.Hub { return a.status(h) }, Tools: h.Tools, Loaded: func() admin.ConfigReport { return configReport(h.ConfigState(), h.Inside) }, Restart: h.Restart, HTTP: func() *admin.HTTPReport { return a.http.Load().tell() },
 		Approvals: h.Terminal(), Clients: a.clients, Shared: a.shared, Alone: guardian.Alone(), Reload: a.reload.Reload, Plan: a.reload.Plan,
 	}
 	server := admin.New(cfg)

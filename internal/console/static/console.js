@@ -1,7 +1,7 @@
 "use strict";
-// Four things are easier with a script: a page that is loaded anew goes on with its session, what
+// Five things are easier with a script: a page that is loaded anew goes on with its session, what
 // changes is asked for again, another view comes without another page, and what a form holds lies in
-// no file. All else are forms. The secret of the session stands in those forms. Its
+// no file, and what a page shows can be searched. All else are forms. The secret of the session stands in those forms. Its
 // first part, by which one looks, is kept for this tab; the part by which one answers is not, since
 // browsers write what is kept into files. So do they with what a page was asked for by: the script
 // sends every form itself, and puts the page that comes in the place of this one.
@@ -39,18 +39,48 @@
     }
   };
 
+  // sift shows what has all words that are looked for: of the rows, and of the tools in a row that is not meant itself.
+  const sift = () => {
+    const find = document.getElementById("find");
+    if (!find) return;
+    const words = find.elements.any.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => words.every((word) => text.toLowerCase().includes(word));
+    const all = [...part.querySelectorAll("[data-find]")];
+    for (const one of all) {
+      const row = one.parentElement.closest("[data-find]");
+      one.hidden = !has(one.textContent) && !(row && has(row.dataset.find));
+    }
+    for (const row of part.querySelectorAll("details[data-find]")) {
+      const inside = words.length > 0 && !row.hidden && row.querySelector("[data-find]:not([hidden])") !== null;
+      if (inside && !row.open || !inside && row.hasAttribute("data-sifted")) {
+        row.open = inside;
+        row.toggleAttribute("data-sifted", inside);
+      }
+    }
+    const shown = all.filter((one) => !one.closest("[hidden]")).length;
+    document.getElementById("found").textContent = words.length ? `${shown} of ${all.length}` : "";
+  };
+  document.addEventListener("input", (event) => { if (event.target.form?.id === "find") sift(); });
+  document.addEventListener("keydown", (event) => {
+    const back = document.querySelector("[data-back]");
+    if (event.key === "Escape" && back && event.target.form?.id !== "find") back.requestSubmit();
+  });
+
   const post = (action, body, headers) => fetch(action, { method: "POST", body, headers, credentials: "omit", cache: "no-store" });
+
+  const actionOf = (sent, button) => button?.getAttribute("formaction") ?? sent.getAttribute("action");
 
   // send is what a browser does with a form.
   const send = async (sent, button) => {
     const mine = ++asked;
     document.body.setAttribute("aria-busy", "true");
     try {
-      const text = await (await post(sent.getAttribute("action"), new URLSearchParams(new FormData(sent, button)))).text();
+      const text = await (await post(actionOf(sent, button), new URLSearchParams(new FormData(sent, button)))).text();
       if (mine !== asked) return; // a later click counts
       document.body.replaceWith(new DOMParser().parseFromString(text, "text/html").body);
       scrollTo(0, 0);
       begin();
+      (document.querySelector("[data-focus]") ?? part)?.focus({ preventScroll: true });
     } catch {
       if (mine === asked) over();
     }
@@ -64,17 +94,19 @@
 
   // Another view, or other rows of it, takes the place of the one that is shown: the browser need not load a page for it.
   document.addEventListener("submit", async (event) => {
-    const sent = event.target, view = document.querySelector(`nav form[action="${sent.getAttribute("action")}"]`);
+    const sent = event.target, view = document.querySelector(`nav form[action="${actionOf(sent, event.submitter)}"]`);
     if (sent.hasAttribute("data-download")) return;
     event.preventDefault();
     if (!view) return send(sent, event.submitter);
     const mine = ++asked, body = new URLSearchParams(new FormData(sent));
+    if (sent.id === "find") sent.reset(); // the record has been searched, and all that comes is shown
     try {
       for (let step = "brief", more = true; more; step = "whole") {
         const answer = await ask(view.action, body, step);
         if (mine !== asked) return; // a later click counts
         const inside = part.contains(document.activeElement);
         part.innerHTML = answer.text;
+        sift();
         if (inside) part.focus({ preventScroll: true });
         if (step === "brief") scrollTo(0, 0);
         form = view;
@@ -124,6 +156,7 @@
         const said = part.querySelector("[role=status]");
         if (mine === asked && !busy()) {
           part.innerHTML = text;
+          sift();
           if (said) part.prepend(said);
         }
       } catch {

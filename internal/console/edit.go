@@ -1,0 +1,158 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+)
+
+// What an Edit does.
+const (
+	DoAllow   = "allow"   // open a path to a server
+	DoEnable  = "enable"  // serve a server, or offer a tool of it
+	DoDisable = "disable" // the opposite
+	DoAdd     = "add"     // add a server
+)
+
+// Where the server that is added comes from.
+const (
+	FromRegistry = "registry" // Text is its name there
+	FromCommand  = "command"  // Text is its command line, or its address
+	FromEntry    = "entry"    // Text is JSON, as manuals of servers have it
+)
+
+// An Edit is a change of hub.json that a person asks for. The zero Edit is none.
+type Edit struct {
+	Do        string
+	Allowance        // of DoAllow; its Server is that of all
+	Tool      string // of DoEnable and DoDisable, as the server calls it; "": the server itself
+	From      string // of DoAdd
+	Text      string
+	Set       string // of DoAdd: a variable or a header in each line, as NAME=VALUE
+}
+
+// Command is what does the same in a terminal, but for DoAdd and DoAllow.
+func (e *Edit) Command() string {
+	return strings.TrimSpace("mcphub " + e.Do + " " + e.Server + " " + e.Tool)
+}
+
+// Heading is what the page of the change is called.
+func (e *Edit) Heading() string {
+	switch what := e.Server; {
+	case e.Do == DoAllow:
+		return "Allow a path"
+	case e.Do == DoAdd:
+		return "Add a server"
+	default:
+		if e.Tool != "" {
+			what = e.Tool + " of " + what
+		}
+		if e.Do == DoEnable {
+			return "Switch on " + what
+		}
+		return "Switch off " + what
+	}
+}
+
+// mayEdit says why a request may not have hub.json changed.
+func (s *Server) mayEdit(r *http.Request) error {
+	if !s.guard.mayAnswer(r) {
+		return errLooks
+	}
+	return s.cfg.MayEdit()
+}
+
+func editIn(r *http.Request) Edit {
+	f := r.PostForm.Get
+	return Edit{
+		Do: f("do"), Allowance: Allowance{Server: strings.TrimSpace(f("server")), Path: f("path"), Write: f("write") != "", Calls: f("calls") != ""},
+		Tool: f("tool"), From: f("from"), Text: strings.TrimSpace(f("text")), Set: strings.TrimSpace(f("set")),
+	}
+}
+
+// change shows what would be written, and writes and starts nothing.
+func (s *Server) change(r *http.Request) page { return s.tell(r, s.cfg.Change) }
+
+// try starts once what a person has been shown, by its digest, and shows what came of it. It writes nothing.
+func (s *Server) try(r *http.Request) page {
+	return s.tell(r, func(ctx context.Context, e Edit) (Change, error) { return s.cfg.Try(ctx, e, r.PostForm.Get("digest")) })
+}
+
+func (s *Server) tell(r *http.Request, make func(context.Context, Edit) (Change, error)) page {
+	e := editIn(r)
+	if err := s.mayEdit(r); err != nil {
+		return s.notEdited(r, &e, err)
+	}
+	c, err := make(r.Context(), e)
+	if err != nil {
+		return s.notEdited(r, &e, err)
+	}
+	return page{View: viewOf(&e), Data: changeData{Change: &c}}
+}
+
+// write writes what a person has been shown, by its digest. Then it shows the view from which they came.
+func (s *Server) write(r *http.Request) page {
+	e := editIn(r)
+	if err := s.mayEdit(r); err != nil {
+		return s.notEdited(r, &e, err)
+	}
+	said, err := s.cfg.Write(r.Context(), e, r.PostForm.Get("digest"))
+	if err != nil {
+		return s.notEdited(r, &e, err)
+	}
+	return s.after(r, &e, "Written. "+said)
+}
+
+func (s *Server) notEdited(r *http.Request, e *Edit, why error) page {
+	return s.after(r, e, "hub.json is not changed: "+why.Error())
+}
+
+// after is the view of an edit, with a notice. A form that a person has filled in stays filled in.
+func (s *Server) after(r *http.Request, e *Edit, notice string) page {
+	var p page
+	if viewOf(e) == "/decisions" {
+		p = s.decisions(r)
+	} else {
+		p = s.servers(r)
+	}
+	p.Notice = notice
+	return p
+}
+
+func viewOf(e *Edit) string {
+	if e.Do == DoAllow {
+		return "/decisions"
+	}
+	return "/servers"
+}
+
+// changeData shows a change, in place of the view.
+type changeData struct{ Change *Change }
+
+// DiffClass is how a line of a diff is coloured; its first character says the same.
+func (c *Change) DiffClass(line string) string {
+	switch line[:min(1, len(line))] {
+	case "+":
+		return "good"
+	case "-":
+		return "bad"
+	}
+	return "quiet"
+}
+
+// An adding is the form of one way to add a server.
+type adding struct {
+	Edit
+	Session, Title string
+}
+
+// addingOf is the form of a way, with what a person has filled in before.
+func addingOf(session string, e Edit, from string) adding {
+	if e.Do != DoAdd || e.From != from {
+		e = Edit{From: from}
+	}
+	if from == FromEntry {
+		return adding{e, session, "Add by an entry"}
+	}
+	return adding{e, session, "Add by a command line"}
+}
