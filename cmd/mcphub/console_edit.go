@@ -31,7 +31,6 @@ import (
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/internal/setup"
-	"mcphub/internal/trial"
 )
 
 // This file lets a person change hub.json on the page: what the commands would write is shown first, and written if
@@ -67,8 +66,9 @@ type planned struct {
 	names         []string // of the servers that are served from then on
 	folder        string   // see webconsole.Change
 
-	put func() (said []string, err error)
-	try func() (said string, err error) // nil: nothing is started
+	put   func() (said []string, err error)
+	try   *tryOrder // nil: nothing can be started
+	tried string    // what is said of the others
 }
 
 func (p *planned) changed() bool { return p.before == nil || !bytes.Equal(p.before, p.after) }
@@ -158,15 +158,8 @@ func (c *consoleSource) planCommand(ctx context.Context, e webconsole.Edit) (*pl
 		return nil, err
 	}
 	out := ofEntry(p)
-	out.names, out.try = []string{e.Server}, func() (string, error) {
-		var said bytes.Buffer
-		if err := w.try(p); err != nil {
-			return "", err
-		}
-		layout.Printf(&said, "%s ", e.Server)
-		p.report.Trial.show(&said)
-		return said.String(), nil
-	}
+	out.names = []string{e.Server}
+	out.try = &tryOrder{Config: w.config, Path: p.path, Text: p.after, Names: out.names}
 	for _, row := range rowsOf(entry, entry) {
 		out.entry = append(out.entry, row[0]+"  "+row[1])
 	}
@@ -176,7 +169,7 @@ func (c *consoleSource) planCommand(ctx context.Context, e webconsole.Edit) (*pl
 // planImport plans what `mcphub add` does with the name of a server in a registry, and `mcphub import` with a file.
 func (c *consoleSource) planImport(ctx context.Context, e webconsole.Edit) (*planned, error) {
 	var said bytes.Buffer
-	w := clientWork{config: c.src.Config, ctx: ctx, out: io.Discard, say: &said, try: trial.Try}
+	w := clientWork{config: c.src.Config, ctx: ctx, out: io.Discard, say: &said}
 	var err error
 	if w.env, err = clientEnv(); err != nil {
 		return nil, err
@@ -205,11 +198,9 @@ func (c *consoleSource) planImport(ctx context.Context, e webconsole.Edit) (*pla
 			out.names = append(out.names, im.Name)
 		}
 	}
-	out.try = func() (string, error) {
-		said.Reset()
-		err := w.tryMerged(m, nil, true)
-		return said.String(), err
-	}
+	said.Reset()
+	out.try = m.tries(w.config, &said)
+	out.tried = said.String()
 	out.put = func() ([]string, error) {
 		return []string{"added: " + joinFirst(out.names)}, w.write(m)
 	}
@@ -345,12 +336,12 @@ func (c *consoleSource) try(ctx context.Context, e webconsole.Edit, digest strin
 	if p.try == nil {
 		return webconsole.Change{}, errors.New("nothing of that is started")
 	}
-	said, err := p.try()
+	said, err := p.try.run(ctx)
 	if err != nil {
 		return webconsole.Change{}, err
 	}
 	out, err := c.shown(e, p, digest)
-	out.Tried = strings.Split(strings.TrimRight(said, "\n"), "\n")
+	out.Tried = strings.Split(strings.TrimRight(p.tried+said, "\n"), "\n")
 	return out, err
 }
 

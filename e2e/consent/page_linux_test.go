@@ -22,14 +22,21 @@ type consolePage struct {
 
 func openPage(w *world.World, config string, env []string) *consolePage {
 	w.T.Helper()
-	p := &consolePage{w: w, Console: w.Approver(env, func(cmd *exec.Cmd) {
-		cmd.Args = []string{cmd.Args[0], "console", "--no-browser", "--config", config}
-	})}
-	p.address = strings.TrimSuffix(p.Sees(1, `The console is at (http://\S+)`), "/")
-	if p.session = field(p.asks("/open", url.Values{"code": {p.Sees(1, `this code, once: (\S+)`)}}), "session"); p.session == "" {
+	p, code := consoleAtTerminal(w, config, env)
+	if p.session = field(p.asks("/open", url.Values{"code": {code}}), "session"); p.session == "" {
 		w.T.Fatal("no session")
 	}
 	return p
+}
+
+// consoleAtTerminal starts a console on a terminal of its own.
+func consoleAtTerminal(w *world.World, config string, env []string) (p *consolePage, code string) {
+	w.T.Helper()
+	p = &consolePage{w: w, Console: w.Approver(env, func(cmd *exec.Cmd) {
+		cmd.Args = []string{cmd.Args[0], "console", "--no-browser", "--config", config}
+	})}
+	p.address = strings.TrimSuffix(p.Sees(1, `The console is at (http://\S+)`), "/")
+	return p, p.Sees(1, `this code, once: (\S+)`)
 }
 
 // asks posts a form, as the page does, and gives the text of the answer.

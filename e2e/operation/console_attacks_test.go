@@ -18,5 +18,5 @@ func TestConsoleAttackedInABrowser(t *testing.T) {
 	p, code := consoleOf(w, w.Config(obj{}))
 	profile := w.Path("profile")
 	world.Must(t, os.Mkdir(profile, 0o700))
-	inBrowser(w, "console_attacks.mjs", browser, p.at, code, profile)
+	w.InBrowser("console_attacks.mjs", browser, p.at, code, profile)
 }

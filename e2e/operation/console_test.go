@@ -176,7 +176,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	p, browser, code := consoleToShow(w)
-	inBrowser(w, "console.mjs", browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
+	w.InBrowser("console.mjs", browser, p.at, code, cmp.Or(os.Getenv("MCPHUB_E2E_PICTURES"), w.Path()), w.Path())
 }
 
 // TestConsoleIsAccessible has axe look at every view.
@@ -184,7 +184,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	t.Parallel()
 	w := world.New(t)
 	p, browser, code := consoleToShow(w)
-	inBrowser(w, "console_axe.mjs", browser, p.at, code, filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js"))
+	w.InBrowser("console_axe.mjs", browser, p.at, code, filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js"))
 }
 
 // consoleToShow starts a hub that has allowed and denied something, and a console of it, for the length of a test.
@@ -217,16 +217,4 @@ func consoleOf(w *world.World, config string) (p *consolePage, code string) {
 		}
 	})
 	return p, code
-}
-
-// inBrowser runs a script of testdata that opens a browser. Its first argument is the module that drives one.
-func inBrowser(w *world.World, script string, args ...string) {
-	w.T.Helper()
-	cmd := exec.Command(world.NPM.Program, append([]string{filepath.Join("testdata", script), filepath.Join(world.NPM.Modules, "playwright-core")}, args...)...)
-	cmd.Env = w.Env()
-	out, err := cmd.CombinedOutput()
-	w.T.Logf("%s", out)
-	if err != nil {
-		w.T.Fatal(err)
-	}
 }

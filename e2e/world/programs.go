@@ -71,3 +71,15 @@ func Gopls(t testing.TB) string {
 	}
 	return program
 }
+
+// InBrowser runs a script of testdata that opens a browser. Its first argument is the module that drives one.
+func (w *World) InBrowser(script string, args ...string) {
+	w.T.Helper()
+	cmd := exec.Command(NPM.Program, append([]string{filepath.Join("testdata", script), filepath.Join(NPM.Modules, "playwright-core")}, args...)...)
+	cmd.Env = w.Env()
+	out, err := cmd.CombinedOutput()
+	w.T.Logf("%s", out)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
