@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,7 +85,7 @@ func TestConsoleEditedByKeyboard(t *testing.T) {
 	browser := world.RequireChromium(t)
 	w, config, env, _ := editable(t)
 	p, code := consoleAtTerminal(w, config, env)
-	w.InBrowser("console_edit.mjs", browser, p.address, code, config, world.Hub(t))
+	w.InBrowser("console_edit.mjs", browser, p.address, code, config, world.Hub(t), filepath.Join(world.NPM.Modules, "axe-core", "axe.min.js"))
 }
 
 // TestWhatIsAddedIsWhatWasShown: a registry that answers otherwise once its entry was shown, a file that changes meanwhile, and a start of what

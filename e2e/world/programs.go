@@ -76,7 +76,7 @@ func Gopls(t testing.TB) string {
 func (w *World) InBrowser(script string, args ...string) {
 	w.T.Helper()
 	cmd := exec.Command(NPM.Program, append([]string{filepath.Join("testdata", script), filepath.Join(NPM.Modules, "playwright-core")}, args...)...)
-	cmd.Env = w.Env()
+	cmd.Env = w.Env("MCPHUB_E2E_PICTURES=" + os.Getenv("MCPHUB_E2E_PICTURES"))
 	out, err := cmd.CombinedOutput()
 	w.T.Logf("%s", out)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Changes hub.json on the page of the console, by keyboard alone and 390 pixels wide: MODULE of playwright-core, path of a browser, address,
-// code, hub.json, program of the hub.
+// code, hub.json, program of the hub, axe-core. MCPHUB_E2E_PICTURES names a folder for pictures.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import assert from "node:assert/strict";
 
-const [module, executablePath, at, code, config, hub] = process.argv.slice(2);
+const [module, executablePath, at, code, config, hub, axe] = process.argv.slice(2);
 const { chromium } = createRequire(import.meta.url)(module);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const step = async (name, run) => { const began = Date.now(); await run(); console.log(`${name}: ${Date.now() - began} ms`); };
@@ -16,7 +16,12 @@ try {
   page.on("pageerror", (e) => wrong.push(String(e)));
   page.on("dialog", (d) => { wrong.push("a dialog: " + d.message()); return d.dismiss(); });
 
+  const source = readFileSync(axe, "utf8");
   const fits = async (what) => {
+    if (process.env.MCPHUB_E2E_PICTURES) await page.screenshot({ path: `${process.env.MCPHUB_E2E_PICTURES}/edit-${what.replaceAll(" ", "-")}.png`, fullPage: true });
+    await page.evaluate(source);
+    const violations = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.map((v) => `${v.id}: ${v.help}: ${v.nodes[0].html.slice(0, 200)}`));
+    assert.deepEqual(violations, [], what);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${what} is ${wide} wide`);
   };

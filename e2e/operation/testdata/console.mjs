@@ -55,7 +55,7 @@ try {
     }
     assert.fail(`Tab does not lead to ${name}`);
   };
-  for (const view of ["Decisions", "Questions", "Configuration", "Record", "Now"]) {
+  for (const view of ["Servers", "Decisions", "Questions", "Configuration", "Record", "Now"]) {
     await step(view, async () => {
       await press(view);
       await page.getByRole("heading", { name: view, level: 2 }).waitFor();

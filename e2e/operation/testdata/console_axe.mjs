@@ -35,7 +35,7 @@ try {
   await page.getByLabel("The code").fill(code);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Now" }).waitFor();
-  for (const view of ["Now", "Decisions", "Questions", "Configuration", "Record"]) {
+  for (const view of ["Now", "Servers", "Decisions", "Questions", "Configuration", "Record"]) {
     await page.getByRole("button", { name: view, exact: true }).click();
     await page.getByRole("heading", { name: view, level: 2 }).waitFor();
     if (view === "Configuration") await page.getByLabel("plan").waitFor();
