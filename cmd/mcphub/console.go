@@ -90,7 +90,7 @@ type consoleSource struct {
 func (c *consoleSource) config() webconsole.Config {
 	return webconsole.Config{
 		Version: buildVersion(), Record: c.record,
-		Hubs: c.hubs, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayEdit: c.mayEdit, Change: c.change, Try: c.try, Write: c.write, Servers: c.servers, Find: c.find,
+		Hubs: c.hubs, Command: commandOn, Restart: c.restart, Reload: c.reload, Mends: c.mends, MayEdit: c.mayEdit, Change: c.change, Try: c.try, Write: c.write, Servers: c.servers, Find: c.find,
 		Exports: c.exports(), File: c.file, Questions: c.questions, Answer: c.answer,
 	}
 }
@@ -108,6 +108,14 @@ func (c *consoleSource) hubs(ctx context.Context) (reports []admin.Report, silen
 		silent = append(silent, "no answer from "+u.Socket+": "+u.Error)
 	}
 	return reports, silent
+}
+
+// commandOn is a command line of mcphub about this hub.json. One that is found without being named needs no name.
+func commandOn(config string, words ...string) string {
+	if config == (&setup.Source{}).Path() {
+		config = ""
+	}
+	return (&setup.Source{Config: config}).CommandLine(words...)
 }
 
 // at is the hub with a socket, if it is one of this user's.

@@ -249,6 +249,9 @@ func (c *consoleSource) change(ctx context.Context, e webconsole.Edit) (webconso
 
 func (c *consoleSource) shown(e webconsole.Edit, p *planned, digest string) (webconsole.Change, error) {
 	out := webconsole.Change{Edit: e, File: p.path, Digest: digest, Entry: p.entry, Notes: p.notes, Folder: p.folder}
+	if e.Do == webconsole.DoEnable || e.Do == webconsole.DoDisable {
+		out.Does = commandOn(p.path, slices.DeleteFunc([]string{e.Do, e.Server, e.Tool}, func(word string) bool { return word == "" })...)
+	}
 	if digest == "" {
 		return out, nil
 	}

@@ -27,7 +27,7 @@ func (c *consoleSource) servers(ctx context.Context) (out webconsole.Entries) {
 		for _, h := range on {
 			for i := range h.report.Children {
 				if h.report.Children[i].Server == s.Name {
-					e.Instances = append(e.Instances, h.report.Children[i])
+					e.Instances = append(e.Instances, webconsole.Instance{Hub: h.Socket, Child: h.report.Children[i]})
 				}
 			}
 			e.Asks += webconsole.Asks(h.report.Sessions, s.Name)

@@ -46,6 +46,8 @@ type Config struct {
 	// Restart and Reload have the hub with this socket do so. said is what came of it.
 	Restart func(ctx context.Context, socket, server string) (said string, err error)
 	Reload  func(ctx context.Context, socket string) error
+	// Command is a command line of mcphub about this hub.json.
+	Command func(config string, words ...string) string
 	// Record is the folder of the record of decisions; "": none is kept.
 	Record string
 	// Mends returns what says, by hub.json as it reads now, what mends a refusal.
@@ -99,9 +101,15 @@ type Entry struct {
 	Name, Kind string
 	Disabled   bool
 	Wrong      string // why it cannot be served
-	Instances  []status.Child
+	Instances  []Instance
 	Asks       int // of its calls that wait for a person
 	Tools      *status.ServerTools
+}
+
+// An Instance is one of a server, in the hub with this socket.
+type Instance struct {
+	Hub string
+	status.Child
 }
 
 // Found is a server of a registry.
@@ -114,6 +122,7 @@ type Found struct {
 type Change struct {
 	Edit
 	File   string   // the path of hub.json
+	Does   string   // the command that does the same
 	Entry  []string // what is added, whole, and what the registry says of it
 	Opens  []string // what it starts, and what it may open
 	Tried  []string // what came of starting it once

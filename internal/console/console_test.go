@@ -38,6 +38,7 @@ func fakes(text, record string) Config {
 	}
 	return Config{
 		Version: text, Record: record,
+		Command: func(config string, words ...string) string { return strings.Join(append(words, config), " ") },
 		Hubs:    func(context.Context) ([]admin.Report, []string) { return []admin.Report{r}, []string{text} },
 		Restart: func(context.Context, string, string) (string, error) { return text, nil },
 		Reload:  func(context.Context, string) error { return errors.New(text) },
@@ -45,7 +46,7 @@ func fakes(text, record string) Config {
 			return func(audit.Refusal) Mend { return Mend{text, text, &Allowance{text, text, true, true}} }
 		},
 		Servers: func(context.Context) Entries {
-			e := Entry{Name: text, Kind: text, Wrong: text, Instances: r.Children, Tools: &status.ServerTools{Server: text, Hidden: []string{text}}}
+			e := Entry{Name: text, Kind: text, Wrong: text, Instances: []Instance{{text, c}}, Tools: &status.ServerTools{Server: text, Hidden: []string{text}}}
 			e.Tools.Tools = []status.OfferedTool{{Tool: status.Tool{Name: text, ToolName: text, Description: text}, Tokens: 7}}
 			return Entries{File: text, Wrong: text, Servers: []Entry{e, {Name: text, Disabled: true}, {Name: text, Wrong: text}}, Silent: []string{text}}
 		},

@@ -31,11 +31,6 @@ type Edit struct {
 	Set       string // of DoAdd: a variable or a header in each line, as NAME=VALUE
 }
 
-// Command is what does the same in a terminal, but for DoAdd and DoAllow.
-func (e *Edit) Command() string {
-	return strings.TrimSpace("mcphub " + e.Do + " " + e.Server + " " + e.Tool)
-}
-
 // Heading is what the page of the change is called.
 func (e *Edit) Heading() string {
 	switch what := e.Server; {

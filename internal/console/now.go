@@ -59,7 +59,7 @@ func (s *Server) lookNow(ctx context.Context, holds string) nowData {
 			return slices.ContainsFunc([]string{s.ID, s.Client, s.Principal, s.Folder}, func(name string) bool { return strings.Contains(name, holds) })
 		})
 		for _, c := range children {
-			h.Servers = append(h.Servers, nowServer{Child: c, standing: standingOf(&c, Asks(report.Sessions, c.Server), now)})
+			h.Servers = append(h.Servers, nowServer{Child: c, standing: standingOf(&c, Asks(report.Sessions, c.Server), now, func(words ...string) string { return s.cfg.Command(report.Config.Path, words...) })})
 			if c.PID > 0 {
 				pids = append(pids, c.PID)
 			}

@@ -28,7 +28,13 @@ type serversData struct {
 type server struct {
 	Entry
 	standing
-	Instances []nowServer
+	Instances []instance
+}
+
+// An instance is one that runs, or that starts when it is asked for.
+type instance struct {
+	Instance
+	standing
 }
 
 func (s *Server) servers(r *http.Request) page {
@@ -41,10 +47,10 @@ func (s *Server) servers(r *http.Request) page {
 	}
 	tools := 0
 	for _, e := range d.Servers {
-		one := server{Entry: e, standing: e.standing(d.Hubs)}
+		one := server{Entry: e, standing: e.standing(d.Hubs, d.command(s))}
 		for i := range e.Instances {
 			c := e.Instances[i]
-			one.Instances = append(one.Instances, nowServer{Child: c, standing: standingOf(&c, e.Asks, time.Now())})
+			one.Instances = append(one.Instances, instance{c, standingOf(&c.Child, e.Asks, time.Now(), d.command(s))})
 		}
 		if len(one.Instances) > 0 {
 			one.standing = one.Instances[0].standing
@@ -57,13 +63,18 @@ func (s *Server) servers(r *http.Request) page {
 	return page{View: "/servers", Live: tools <= maxLiveTools, Data: d}
 }
 
+// command makes command lines about the file of these entries.
+func (d *Entries) command(s *Server) func(words ...string) string {
+	return func(words ...string) string { return s.cfg.Command(d.File, words...) }
+}
+
 // standing is how an entry stands that has no instance.
-func (e *Entry) standing(hubs int) standing {
+func (e *Entry) standing(hubs int, command func(words ...string) string) standing {
 	switch {
 	case e.Disabled:
 		return standing{Word: "switched off", Text: "No client is offered it. Switch it on to serve it."}
 	case e.Wrong != "":
-		return standing{Word: "cannot be served", Text: strings.TrimSuffix(e.Wrong, ".") + ". Mend its entry in hub.json; the command shows the line.", Command: "mcphub validate"}
+		return standing{Word: "cannot be served", Text: strings.TrimSuffix(e.Wrong, ".") + ". Mend its entry in hub.json; the command shows the line.", Command: command("validate")}
 	case hubs == 0:
 		return standing{Word: "no hub runs", Text: "It starts when a client starts the hub: open one."}
 	}

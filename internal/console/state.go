@@ -15,29 +15,27 @@ type standing struct {
 	Word, Text string
 	Command    string // that helps; "": there is none, or nothing is wrong
 	Restart    bool   // a button restarts the server
-	Questions  bool   // a button leads to the questions
 }
 
-// standingOf puts the state of an instance into words. asks is how many calls of the server wait for a person.
-func standingOf(c *status.Child, asks int, now time.Time) (s standing) {
+// standingOf puts the state of an instance into words. asks is how many calls of the server wait for a person, command makes a command line.
+func standingOf(c *status.Child, asks int, now time.Time, command func(words ...string) string) (s standing) {
 	why := strings.TrimSuffix(c.Error, ".")
 	defer func() {
-		if asks > 0 {
-			s.Text, s.Questions = fmt.Sprintf("%d of its calls wait for your answer: open Questions. %s", asks, s.Text), true
+		if strings.Contains(why+c.LastFailure, "; run: mcphub auth login ") && c.State != "ready" {
+			s = standing{Word: "waits for a login", Text: "Log in by this command. The next call starts it.", Command: command("auth", "login", c.Server)}
 		}
-		if _, command, login := strings.Cut(why+"; "+c.LastFailure, "; run: "); login && c.State != "ready" {
-			command, _, _ = strings.Cut(command, ";")
-			s.Word, s.Text, s.Command, s.Restart = "waits for a login", "Log in by this command. The next call starts it.", command, false
+		if asks > 0 {
+			s.Text = fmt.Sprintf("%d of its calls wait for your answer: open Questions. %s", asks, s.Text)
 		}
 	}()
 	switch {
 	case c.State == "ready":
 		s.Word, s.Text = "runs", "It answers calls; there is nothing to do."
 		if why != "" {
-			s.Text, s.Command = "It answers calls, and this is wrong with it: "+why+".", "mcphub logs "+c.Server
+			s.Text, s.Command = "It answers calls, and this is wrong with it: "+why+".", command("logs", c.Server)
 		}
 	case c.CircuitOpen || c.State == "backing off":
-		s.Word, s.Restart, s.Command = "failed", true, "mcphub doctor "+c.Server
+		s.Word, s.Restart, s.Command = "failed", true, command("doctor", c.Server)
 		last := cmp.Or(strings.TrimSuffix(c.LastFailure, "."), why, "it has not said why")
 		again := "It is tried again with the next call"
 		if c.NextStart != nil && c.NextStart.After(now) {
@@ -62,7 +60,7 @@ func standingOf(c *status.Child, asks int, now time.Time) (s standing) {
 		s.Word, s.Text = "waits", "It starts soon"+layout.WithPrefix(": ", why)+"; there is nothing to do."
 	case c.State == "starting":
 		s.Word, s.Text = "starting", "It is "+cmp.Or(why, "waiting for the first answer")+layout.When(c.Since != nil, ", "+since(c.Since, now))+". Wait; if it takes long, see what it says by the command."
-		s.Command = "mcphub logs " + c.Server
+		s.Command = command("logs", c.Server)
 	case c.State == "draining":
 		s.Word, s.Text = "changed since its start", "This process ends when its calls have"+layout.WithPrefix(": ", why)+". New calls go to another; there is nothing to do."
 	case c.State == "hung":
