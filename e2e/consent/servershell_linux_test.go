@@ -53,6 +53,8 @@ func TestAServersShellAnswersNothing(t *testing.T) {
 		"left, console":       `( setsid script -qefc "env ` + hub + ` console --no-browser" /dev/null </dev/null 2>&1 & )`,
 		"the console's port":  `bash -c 'exec 3<>/dev/tcp/127.0.0.1/` + port + ` && printf "GET / HTTP/1.1\r\nHost: 127.0.0.1:` + port + `\r\nConnection: close\r\n\r\n" >&3 && cat <&3' 2>&1`,
 		"the port, questions": `bash -c 'exec 3<>/dev/tcp/127.0.0.1/` + port + ` && printf "POST /questions HTTP/1.1\r\nHost: 127.0.0.1:` + port + `\r\nOrigin: ` + p.address + `\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\nConnection: close\r\n\r\nsession=x" >&3 && cat <&3' 2>&1`,
+		"the port, a change":  `bash -c 'exec 3<>/dev/tcp/127.0.0.1/` + port + ` && printf "POST /write HTTP/1.1\r\nHost: 127.0.0.1:` + port + `\r\nOrigin: ` + p.address + `\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 33\r\nConnection: close\r\n\r\nsession=x&do=disable&server=files" >&3 && cat <&3' 2>&1`,
+		"left, console's try": `( env ` + hub + ` console try </dev/null 2>&1 )`,
 	}
 	for name := range servers {
 		if name == "files" {
@@ -65,6 +67,12 @@ func TestAServersShellAnswersNothing(t *testing.T) {
 			}
 			if strings.HasPrefix(name, "free") && strings.HasPrefix(way, "left") && !strings.Contains(said, "servers start may not") {
 				t.Errorf("%s of %s is not refused for what it is: %s", way, name, said)
+			}
+			if strings.HasPrefix(way, "the port, ") && !strings.Contains(said, "403 Forbidden") {
+				t.Errorf("%s of %s: %s", way, name, said)
+			}
+			if strings.HasSuffix(way, "try") && !strings.Contains(said, "servers start may not") {
+				t.Errorf("%s of %s: %s", way, name, said)
 			}
 			if way == "the console's port" && !strings.Contains(said, "200 OK") {
 				t.Errorf("the control: %s does not reach the port: %s", name, said)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub"
+	"mcphub/hub/status"
 )
 
 func TestRestartAndPlan(t *testing.T) {
@@ -17,6 +18,9 @@ func TestRestartAndPlan(t *testing.T) {
 	var asked []string
 	serve(t, New(Config{
 		Folders: []string{dir}, Log: zerolog.Nop(), Status: aHub,
+		Tools: func() []status.ServerTools {
+			return []status.ServerTools{{Server: "kid", Tokens: 7, Tools: []status.OfferedTool{{Tool: status.Tool{ToolName: "look"}, Tokens: 7}}, Hidden: []string{"drop"}}}
+		},
 		Restart: func(_ context.Context, server string) (hub.Restarted, error) {
 			asked = append(asked, server)
 			if server == "gone & away" {
@@ -30,6 +34,9 @@ func TestRestartAndPlan(t *testing.T) {
 		},
 	}))
 	h := await(t, 1, dir)[0]
+	if all, err := h.Tools(t.Context()); err != nil || len(all) != 1 || all[0].Tools[0].ToolName != "look" || all[0].Tools[0].Tokens != 7 || all[0].Hidden[0] != "drop" {
+		t.Errorf("%+v, %v", all, err)
+	}
 	if r, err := h.Restart(t.Context(), "kid"); r.Processes != 2 || r.Ready != 1 || err != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
