@@ -37,6 +37,7 @@ func (s *Session) list(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 		p = s.Catalog().Pages(k)
 		return p.Digest
 	})
+	s.keeper.saw(k, p.Digest)
 	s.refresh()
 	return p.At(m.Param("cursor"))
 }

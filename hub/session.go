@@ -93,6 +93,7 @@ type sessionOptions struct {
 	seal       *seal.Sealer             // of a requestState; nil: the hub's
 	node       string                   // of the hubs that share the seal, this one
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
+	keeper     *keeper                  // keeps its state for another hub; nil: nobody does
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
 	yields     func() bool              // has it end for another principal, if nobody uses it; nil: it never does
 }
@@ -346,12 +347,17 @@ func (s *Session) setLevel(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 	if !ok {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "logging/setLevel needs one of debug, info, notice, warning, error, critical, alert and emergency at /params/level")
 	}
+	s.putLevel(ctx, level)
+	s.keeper.change(func(r *keptRecord) { r.Level = level.String() })
+	return jsonrpc.ResultAnswer([]byte(`{}`))
+}
+
+func (s *Session) putLevel(ctx context.Context, level declaration.Level) {
 	s.mu.Lock()
 	s.level = level
 	s.mu.Unlock()
 	s.hub.sessions.SetLevel(s.member, func() int { return int(s.heard()) })
 	s.tellLevels(ctx)
-	return jsonrpc.ResultAnswer([]byte(`{}`))
 }
 
 // tellLevels tells the children that serve the session what it wants to hear.

@@ -57,15 +57,32 @@ func (h *Hub) serveStdio(ctx context.Context, in io.ReadCloser, out io.Writer, a
 	if as == nil {
 		as = &As{Principal: principal.User()}
 	}
-	s := h.newSession(sessionOptions{principal: as.Principal, local: true, attachment: a})
+	o := sessionOptions{principal: as.Principal, local: true, attachment: a}
+	if a != nil && a.Surroundings.Kept != nil {
+		var err error
+		if o.keeper, err = newKeeper(a.Surroundings.Kept); err != nil {
+			return errors.Join(err, closeBoth(in, out))
+		}
+		o.bearer, o.seal = o.keeper.bearer()
+	}
+	s := h.newSession(o)
 	cfg := &s.now().Settings
-	conn := jsonrpc.NewConn(in, out, s, jsonrpc.Options{
+	options := jsonrpc.Options{
 		Strict: true, FrameLimit: cfg.Limits.Frame, IDLimit: cfg.Limits.ID, MaxRequests: cfg.Limits.Calls, Grace: cfg.Limits.Grace,
 		OnReadLoop: inOrder, Fast: s.tryServe, Batches: s.batches, Ended: s.notifier.HangUp, Log: s.log,
-	})
+	}
+	resumed := o.keeper.options(s, &options)
+	conn := jsonrpc.NewConn(in, out, s, options)
 	s.setMainPeer(pipeClient{conn})
 	s.initRoots(as.Ceiling)
-	return s.run(ctx, conn.Run)
+	return s.run(ctx, func(ctx context.Context) error {
+		wait, err := resumed(ctx)
+		defer wait()
+		if err != nil {
+			return errors.Join(err, closeBoth(in, out))
+		}
+		return conn.Run(ctx)
+	})
 }
 
 // A pipeClient is a client over a pair of streams: it is there as long as they are.
@@ -130,6 +147,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 		s.AwaitRecalled(ctx)
 		conf, offers := s.offersAtGreeting(ctx)
 		a.Result = s.withExtensions(s.withTasks(s.withInstructions(a.Result, conf, offers), conf, offers), conf, offers)
+		s.keeper.change(func(r *keptRecord) { r.Answer = a.Result })
 	}
 	return a
 }

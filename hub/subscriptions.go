@@ -125,9 +125,15 @@ func (s *Session) subscribe(ctx context.Context, m *jsonrpc.Message) jsonrpc.Ans
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error())
 	}
 	if m.Method == methods.Unsubscribe {
-		return s.notifier.Unsubscribe(ctx, m, uri)
+		a := s.notifier.Unsubscribe(ctx, m, uri)
+		s.keeper.subscribed(uri, false)
+		return a
 	}
-	return s.notifier.Subscribe(ctx, m, uri)
+	a := s.notifier.Subscribe(ctx, m, uri)
+	if a.Error == nil {
+		s.keeper.subscribed(uri, true)
+	}
+	return a
 }
 
 // listen answers subscriptions/listen, when the client or the session ends it.

@@ -11,6 +11,7 @@ import (
 	"mcphub/hub/surroundings"
 	"mcphub/internal/audit"
 	"mcphub/internal/caller"
+	"mcphub/internal/kept"
 	"mcphub/internal/printable"
 )
 
@@ -32,6 +33,9 @@ func (h *Hub) Prepare(ctx context.Context, s Surroundings) (*Attachment, error) 
 	at, err := h.surroundings.Prepare(ctx, s)
 	return &Attachment{h, at}, err
 }
+
+// Keep has the state of the session kept for a hub that comes after this one. It is called before ServeStdio.
+func (a *Attachment) Keep(m *kept.Memory) { a.at.Surroundings.Kept = m }
 
 // tellClient tells the record and the hub's own log who has come with this session.
 func (s *Session) tellClient(of *Surroundings) {

@@ -14,6 +14,7 @@ import (
 
 	"mcphub/hub/catalog"
 	"mcphub/internal/caller"
+	"mcphub/internal/kept"
 	"mcphub/internal/principal"
 	"mcphub/rootsmgr"
 )
@@ -28,6 +29,7 @@ type Surroundings struct {
 	Client      caller.Process  // the client itself
 	Adapter     caller.Process  // what the client has started, and has handed its streams over
 	Log         *zerolog.Logger // of its session; nil: the hub's
+	Kept        *kept.Memory    // holds the state of the session for a hub that comes after this one; nil: it is not kept
 	Impersonate *Impersonation  // as whom it is served; nil: the user of this machine, as whoever has started the hub
 }
 

@@ -3,6 +3,7 @@ package subscribe
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -190,6 +191,13 @@ func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.known.digests[list] = digest
 }
 
+// Restore has lists be known as the client has seen them at another hub: it is told of those that are otherwise now.
+func (n *Notifier) Restore(digests map[int]string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.Copy(n.known.digests, digests)
+}
+
 // SeenModern notes that a client of 2026-07-28 sees a list. digest is called if a stream was
 // told that the list is about to change: a notice after that is about another change.
 func (n *Notifier) SeenModern(list int, digest func() string) {
@@ -347,8 +355,8 @@ func (n *Notifier) Unsubscribe(ctx context.Context, m *jsonrpc.Message, uri stri
 	return a
 }
 
-// aboutURI is a request of the hub's own about one resource.
-func aboutURI(method, uri string) *jsonrpc.Message {
+// AboutURI is a request of the hub's own about one resource.
+func AboutURI(method, uri string) *jsonrpc.Message {
 	params := append(jsonrpc.AppendString([]byte(`{"uri":`), uri), '}')
 	return &jsonrpc.Message{Method: method, Params: params, Members: []jsonrpc.Member{{Name: "uri", Value: jsonrpc.Get(params, "uri")}}}
 }
@@ -363,7 +371,7 @@ func (n *Notifier) resubscribeOne(ctx context.Context, w entry) {
 	skip, at := false, w.resource
 	// It stays entered all the time: the instance may be the same, and what it tells
 	// meanwhile is not to be lost.
-	a, err := p.Ask(ctx, aboutURI(methods.Subscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
+	a, err := p.Ask(ctx, AboutURI(methods.Subscribe, w.resource.uri), func(k spec.Key, term children.Term) error {
 		to := resource{k, w.resource.uri}
 		if skip = !n.table.move(at, to, term, w.who); skip {
 			return errNotWanted

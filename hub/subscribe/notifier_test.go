@@ -74,7 +74,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	n := NewNotifier(session, &table, zerolog.Nop())
 	var told atomic.Int64
 	who := &subscriber{n, func(string, ...[]byte) { told.Add(1) }}
-	if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+	if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 		t.Fatalf("%s", a.Error)
 	}
 	at := resource{session.key, uri}
@@ -82,7 +82,7 @@ func TestNothingIsLostWhileSubscriptionsAreMadeAnew(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for range changes {
-			table.Updated(session.key, aboutURI("notifications/resources/updated", uri))
+			table.Updated(session.key, AboutURI("notifications/resources/updated", uri))
 		}
 		over.Store(true)
 	})
@@ -128,7 +128,7 @@ func TestACallWaitsForSubscriptions(t *testing.T) {
 		t.Error("it is behind with nothing")
 	}
 	who := &subscriber{n, func(string, ...[]byte) {}}
-	if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+	if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 		t.Fatalf("%s", a.Error)
 	}
 	session.term = next
@@ -156,12 +156,12 @@ func TestSubscriptionsEndThatRulesDeny(t *testing.T) {
 		n := NewNotifier(session, &table, zerolog.Nop())
 		told := 0
 		who := &subscriber{n, func(string, ...[]byte) { told++ }}
-		if a := n.subscribe(t.Context(), aboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
+		if a := n.subscribe(t.Context(), AboutURI(methods.Subscribe, uri), uri, who); a.Error != nil {
 			t.Fatalf("%s", a.Error)
 		}
 		session.denied = denied
 		n.Restarted()
-		table.Updated(session.key, aboutURI("notifications/resources/updated", uri))
+		table.Updated(session.key, AboutURI("notifications/resources/updated", uri))
 		if want := map[bool]int{false: 1, true: 0}[denied]; told != want {
 			t.Errorf("denied %v: told %d times", denied, told)
 		}

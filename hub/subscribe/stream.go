@@ -220,7 +220,7 @@ func (l *stream) read(filter []byte) error {
 // and their servers allow it, and returns them.
 func (l *stream) subscribe(ctx context.Context) []string {
 	return l.ask(ctx, l.uris, func(ctx context.Context, uri string) bool {
-		a := l.n.subscribe(ctx, aboutURI(methods.Subscribe, uri), uri, l.who)
+		a := l.n.subscribe(ctx, AboutURI(methods.Subscribe, uri), uri, l.who)
 		a.Free()
 		return a.Error == nil
 	})

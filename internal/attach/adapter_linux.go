@@ -33,16 +33,17 @@ type Adapter struct {
 	rest     []byte // read, and not yet a line
 }
 
-// Attach hands standard input, output and error to the hub of an endpoint. Where the error is not
+// Attach hands the descriptors of input, output and error to the hub of an endpoint, and of what keeps the state of the
+// session if there is that. Where the error is not
 // nil the hub has not touched them, and never will. trust says by a connected socket why who listens
 // there is none to hand them to.
-func Attach(e Endpoint, s Surroundings, trust func(socket int) error) (*Adapter, error) {
+func Attach(e Endpoint, s Surroundings, handed []int, trust func(socket int) error) (*Adapter, error) {
 	none := ErrNone
 	for _, dir := range e.Dirs {
 		if ownership.CheckFolder(dir) != nil {
 			continue
 		}
-		a, err := attachIn(dir, e, s, trust)
+		a, err := attachIn(dir, e, s, handed, trust)
 		if err == nil {
 			return a, nil
 		}
@@ -54,7 +55,7 @@ func Attach(e Endpoint, s Surroundings, trust func(socket int) error) (*Adapter,
 	return nil, none
 }
 
-func attachIn(dir string, e Endpoint, s Surroundings, trust func(socket int) error) (_ *Adapter, err error) {
+func attachIn(dir string, e Endpoint, s Surroundings, handed []int, trust func(socket int) error) (_ *Adapter, err error) {
 	path := e.Socket(dir)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
@@ -115,7 +116,7 @@ func attachIn(dir string, e Endpoint, s Surroundings, trust func(socket int) err
 		want   string
 	}{
 		{[]byte(Hello + secret + "\n"), nil, Ready},
-		{body, unix.UnixRights(0, 1, 2), OK},
+		{body, unix.UnixRights(handed...), OK},
 	}
 	for _, step := range steps {
 		if err := a.send(step.say, step.handed); err != nil {
@@ -236,8 +237,14 @@ func (a *Adapter) Wait() (status int, err error) {
 		}
 	}
 	a.endpoint.noteEnd(a.dir, a.hub, time.Now())
-	return 1, fmt.Errorf("the shared hub (process %d) that served this client has ended; start the client's session again", a.hub)
+	return 1, fmt.Errorf("the shared hub (process %d) that served this client has ended", a.hub)
 }
+
+// Restartable says why no other hub is to take the session over; nil: one may.
+func (a *Adapter) Restartable() error { return a.endpoint.TooManyEnds(a.dir, time.Now()) }
+
+// Close closes the connection to the hub.
+func (a *Adapter) Close() { _ = unix.Close(a.fd) }
 
 // HangUp has the hub read hub.json again, as SIGHUP does.
 func (a *Adapter) HangUp() { _ = a.send([]byte(HangUp+"\n"), nil) }

@@ -5,7 +5,7 @@
 //	adapter                                   hub
 //	mcphub attach 1 SECRET              ->
 //	                                    <-    ready      it is a process that may attach
-//	Surroundings, descriptors 0, 1, 2   ->
+//	Surroundings, descriptors           ->       input, output, error; and three of what keeps the session's state
 //	                                    <-    ok         it can be served in these surroundings
 //	go                                  ->               from now on the streams are the hub's
 //	hup                                 ->               at SIGHUP
@@ -21,6 +21,9 @@
 //
 // The adapter is the guardian's process (internal/guardian), before the packages of a hub are initialized. So this
 // package imports little.
+//
+// If the hub ends without an "end" line, the adapter attaches to the next hub, with the same descriptors: package kept has
+// how that hub goes on. After three such ends within a minute, at the fourth, the adapter ends.
 //
 // Concurrency: an [Adapter] is used by one goroutine, but for HangUp and Disconnect, which may be called by any. Nothing
 // is started here.

@@ -111,11 +111,11 @@ func readOwn(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// After [maxEnds] ends of the hub within [endsTime] sessions serve by themselves.
+// After [maxEnds] ends of the hub within [endsTime] no other is started: it was started again one time less.
 const (
-	maxEnds  = 2
-	endsTime = 10 * time.Minute
-	endsSize = 16 << 10
+	maxEnds  = 4
+	endsTime = time.Minute
+	endsSize = 64 << 10
 )
 
 // noteEnd puts on record that the hub with this process id has ended under a session. Every session
@@ -153,7 +153,7 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 	if len(hubs) < maxEnds {
 		return nil
 	}
-	return fmt.Errorf("the shared hub ended %d times in the last ten minutes; remove %s to share one sooner", len(hubs), e.ends(dir))
+	return fmt.Errorf("the shared hub ended %d times within a minute; see its log, shared.log, and remove %s to share one sooner", len(hubs), e.ends(dir))
 }
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it

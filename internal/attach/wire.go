@@ -31,16 +31,13 @@ type Surroundings struct {
 	LogLevel   string // --log-level; "": the default
 	Dir        string // working folder
 	Environ    []string
+	Again      bool // another hub has served the session: it is not to begin anew
 }
 
 // Encode makes them what is sent: their length in four bytes, big-endian, then texts that
 // each end in NUL, which none of them can hold.
 func (s Surroundings) Encode() ([]byte, error) {
-	given := "0"
-	if s.RootsGiven {
-		given = "1"
-	}
-	texts := append([]string{s.Roots, given, s.LogLevel, s.Dir}, s.Environ...)
+	texts := append([]string{s.Roots, bit(s.RootsGiven), bit(s.Again), s.LogLevel, s.Dir}, s.Environ...)
 	b := make([]byte, 4)
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) {
@@ -55,6 +52,13 @@ func (s Surroundings) Encode() ([]byte, error) {
 	return b, nil
 }
 
+func bit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
 var errMalformed = errors.New("what the adapter has sent are no surroundings")
 
 // Length reads the first four bytes of what Encode returns.
@@ -67,10 +71,11 @@ func Length(b []byte) (int, error) {
 
 // Decode reads what follows the length.
 func Decode(b []byte) (Surroundings, error) {
-	const fixed = 4
+	const fixed = 5
+	isBit := func(text string) bool { return text == "0" || text == "1" }
 	texts := strings.Split(string(b), "\x00")
-	if len(texts) < fixed+1 || texts[len(texts)-1] != "" || texts[1] != "0" && texts[1] != "1" {
+	if len(texts) < fixed+1 || texts[len(texts)-1] != "" || !isBit(texts[1]) || !isBit(texts[2]) {
 		return Surroundings{}, errMalformed
 	}
-	return Surroundings{Roots: texts[0], RootsGiven: texts[1] == "1", LogLevel: texts[2], Dir: texts[3], Environ: texts[fixed : len(texts)-1]}, nil
+	return Surroundings{Roots: texts[0], RootsGiven: texts[1] == "1", Again: texts[2] == "1", LogLevel: texts[3], Dir: texts[4], Environ: texts[fixed : len(texts)-1]}, nil
 }

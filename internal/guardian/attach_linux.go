@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"mcphub/internal/attach"
 	"mcphub/internal/caller"
+	"mcphub/internal/kept"
 )
 
 // leaveTime bounds how long a shared hub may take to end a session in order.
@@ -38,51 +40,137 @@ func attachFirst() (why string) {
 	if err != nil {
 		return "its working folder is gone: " + err.Error()
 	}
-	session := line.Surroundings(dir, environ)
-	for range 3 {
-		a, err := attach.Attach(endpoint, session, caller.Hub)
-		if err == nil {
-			os.Exit(wait(a))
-		}
-		switch {
-		case errors.Is(err, attach.ErrOff):
-			return ""
-		case !errors.Is(err, attach.ErrNone):
-			return err.Error()
-		}
-		if started, why := startShared(); !started {
-			return why
-		}
+	c := &client{endpoint: endpoint, session: line.Surroundings(dir, environ), handed: []int{0, 1, 2}}
+	if kept.CanKeep(0, 1) {
+		c.keep()
 	}
-	return "the shared hub ended as soon as it had started"
+	if why := c.attach(); why != nil {
+		c.drop()
+		if errors.Is(why, attach.ErrOff) {
+			return ""
+		}
+		return why.Error()
+	}
+	os.Exit(c.wait())
+	return ""
 }
 
-// wait is the life of an adapter: it says what happens to it, until the hub has ended the
-// session.
-func wait(a *attach.Adapter) (status int) {
+// A client is what an adapter brings to one hub after the other.
+type client struct {
+	endpoint attach.Endpoint
+	session  attach.Surroundings
+	handed   []int // descriptors; more than three: the state of the session is kept
+
+	mu      sync.Mutex // guards what follows, since signals come at any time
+	hub     *attach.Adapter
+	leaving bool
+}
+
+// keep makes what keeps the state of the session, and holds the client's streams beside 0 and 1. If it fails, the adapter
+// ends with its hub.
+func (c *client) keep() {
+	files, err := kept.NewFiles()
+	if err != nil {
+		return
+	}
+	handed := []int{0, 1, 2, files[0], files[1], files[2]}
+	for i := range 2 {
+		if handed[i], err = unix.FcntlInt(uintptr(i), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+			files.Close()
+			return
+		}
+	}
+	c.handed = handed
+}
+
+func (c *client) keeps() bool { return len(c.handed) > 3 }
+
+// drop closes what keep has made.
+func (c *client) drop() {
+	for _, fd := range c.handed {
+		if fd > 2 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
+// attach brings the session to the hub that runs, or has one started: by this adapter or, while that waits, by another.
+func (c *client) attach() error {
+	for range 3 {
+		a, err := attach.Attach(c.endpoint, c.session, c.handed, caller.Hub)
+		if err == nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.hub != nil {
+				c.hub.Close()
+			}
+			c.hub = a
+			if c.leaving {
+				a.Disconnect()
+			}
+			return nil
+		}
+		if !errors.Is(err, attach.ErrNone) {
+			return err
+		}
+		if started, why := startShared(); !started {
+			if why == "" {
+				return attach.ErrOff
+			}
+			return errors.New(why)
+		}
+	}
+	return errors.New("the shared hub ended as soon as it had started")
+}
+
+// wait is the life of an adapter: it says what happens to it, until a hub has ended the session.
+func (c *client) wait() (status int) {
 	signals := forSignals()
 	letGo()
 	go func() {
-		leaving := false
 		for sig := range signals {
-			switch {
-			case sig == unix.SIGHUP:
-				a.HangUp()
-			case leaving:
-				os.Exit(128 + int(sig.(syscall.Signal)))
-			default:
-				leaving = true
-				time.AfterFunc(leaveTime, func() { os.Exit(128 + int(sig.(syscall.Signal))) })
-				a.Disconnect()
-			}
+			c.signal(sig.(syscall.Signal))
 		}
 	}()
 	GiveBack()
-	status, err := a.Wait()
-	if err != nil {
-		say(err.Error())
+	for {
+		status, err := c.hub.Wait()
+		if err == nil {
+			return status
+		}
+		c.mu.Lock()
+		over := c.leaving || !c.keeps()
+		c.mu.Unlock()
+		if over {
+			say(err.Error() + "; start the client's session again")
+			return status
+		}
+		c.session.Again = true
+		why := c.hub.Restartable()
+		if why == nil {
+			say(err.Error() + "; another one takes the session over")
+			why = c.attach()
+		}
+		if why != nil {
+			say(err.Error() + ", and no other takes the session over: " + why.Error() + "; start the client's session again")
+			return status
+		}
 	}
-	return status
+}
+
+func (c *client) signal(sig syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case sig == unix.SIGHUP:
+		c.hub.HangUp()
+	case c.leaving:
+		os.Exit(128 + int(sig))
+	default:
+		c.leaving = true
+		time.AfterFunc(leaveTime, func() { os.Exit(128 + int(sig)) })
+		c.hub.Disconnect()
+	}
 }
 
 // forSignals has the signals that end or reload a hub come to a channel.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/kept"
 )
 
 // This file is about messages that come together in one array (JSON-RPC 2.0,
@@ -44,10 +45,31 @@ func (c *Conn) takeBatch(rd *lines.Reader) {
 		return
 	}
 	g := &answers{c: c, left: 1}
-	for _, raw := range all {
+	entries := c.openAll(all)
+	rd.Commit()
+	for i, raw := range all {
+		if entries != nil {
+			c.entry = entries[i]
+		}
 		c.takeMember(raw, g)
+		c.entry = nil
 	}
 	g.end(true)
+}
+
+// openAll enters the requests of a batch into kept memory; nil: there is none.
+func (c *Conn) openAll(all [][]byte) []*kept.Entry {
+	if c.o.Kept == nil {
+		return nil
+	}
+	entries := make([]*kept.Entry, len(all))
+	for i, raw := range all {
+		m := &Message{}
+		if Split(raw, c.o.Strict, m) == nil && m.IsRequest() {
+			entries[i] = c.o.Kept.Open(m.ID)
+		}
+	}
+	return entries
 }
 
 // takeMember deals with one message of a batch.
@@ -84,6 +106,7 @@ type answers struct {
 	mu   sync.Mutex
 	left int    // answers that may still come
 	body []byte // the array so far, without its end
+	kept []*kept.Entry
 }
 
 func (g *answers) expect() {
@@ -94,14 +117,16 @@ func (g *answers) expect() {
 
 // refuse adds an error, on the read loop.
 func (g *answers) refuse(id []byte, code int64, text string) {
-	g.add(orNull(id), ErrorAnswer(code, text))
+	g.add(orNull(id), ErrorAnswer(code, text), g.c.opened())
 }
 
 // reply takes the answer to one request, unless that was cancelled: then the
 // peer expects none.
-func (g *answers) reply(ctx context.Context, id string, a Answer) {
-	if !isCancelled(context.Cause(ctx)) {
-		g.add(id, a)
+func (g *answers) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
+	if isCancelled(context.Cause(ctx)) {
+		e.Void()
+	} else {
+		g.add(id, a, e)
 	}
 	a.Free()
 	g.end(false)
@@ -109,9 +134,10 @@ func (g *answers) reply(ctx context.Context, id string, a Answer) {
 
 // add puts an answer into the array, unless that exceeds one frame: a batch must not
 // make the hub hold more than single requests could.
-func (g *answers) add(id string, a Answer) {
+func (g *answers) add(id string, a Answer, e *kept.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.kept = append(g.kept, e.Marks()...)
 	if _, body := a.parts(); len(g.body)+len(body) > g.c.o.FrameLimit {
 		a = ErrorAnswer(CodeInternal, fmt.Sprintf("the answers of this batch have more than %d bytes: send the request by itself", g.c.o.FrameLimit))
 	}
@@ -136,7 +162,7 @@ func (g *answers) end(onReadLoop bool) {
 		return
 	}
 	send := func() {
-		if _, err := g.c.w.Send(g.c.ctx, [][]byte{append(body, ']')}); err != nil {
+		if _, err := g.c.w.Send(g.c.ctx, [][]byte{append(body, ']')}, g.kept...); err != nil {
 			g.c.o.Log.Debug().Err(err).Msg("the answers of a batch could not be written")
 		}
 	}

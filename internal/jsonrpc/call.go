@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"mcphub/internal/kept"
 )
 
 // call is one request that waits for its answer. Whoever takes it out of the
@@ -47,7 +49,9 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 
 	f := newFrame()
 	f.request(n, method, params)
-	queued, err := c.w.Send(ctx, f.parts)
+	e := c.ask(n)
+	defer e.Void()
+	queued, err := c.w.Send(ctx, f.parts, e.Marks()...)
 	if err == nil {
 		f.free()
 		select {
@@ -70,9 +74,17 @@ func (c *Conn) Call(ctx context.Context, method string, params ...[]byte) (*Resp
 	c.cancelled.Add(1)
 	err = context.Cause(ctx)
 	if queued && method != "initialize" {
-		c.cancelPeer(n, err)
+		c.cancelPeer(strconv.AppendUint(nil, n, 10), err)
 	}
 	return nil, err
+}
+
+// ask enters a request of our own into kept memory.
+func (c *Conn) ask(n uint64) *kept.Entry {
+	if c.o.Kept == nil {
+		return nil
+	}
+	return c.o.Kept.Ask(strconv.AppendUint(nil, n, 10))
 }
 
 // closedBy makes an error of the Writer one that matches ErrClosed. Part of the message may have been written.
@@ -84,10 +96,10 @@ func closedBy(err error) error {
 }
 
 // cancelPeer tells the peer that nobody waits for its answer any more.
-func (c *Conn) cancelPeer(n uint64, cause error) {
+func (c *Conn) cancelPeer(id []byte, cause error) {
 	f := newFrame()
 	defer f.free()
-	f.notification(methodCancelled, [][]byte{AppendCancel(nil, strconv.AppendUint(nil, n, 10), cause)})
+	f.notification(methodCancelled, [][]byte{AppendCancel(nil, id, cause)})
 	if !c.w.TrySend(controlGap, f.parts) {
 		c.dropped.Add(1)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/kept"
 	"mcphub/internal/worker"
 )
 
@@ -75,6 +76,12 @@ type Options struct {
 	// OnSkip, where set, is told of each line of a lenient peer that was skipped.
 	// It is called on the read loop and must not block; line may be nil.
 	OnSkip func(reason string, line []byte)
+	// Kept, where set, holds what the next Conn with the peer needs to go on when this program is killed. Resume answers
+	// the requests that the Conn before has left open, on the goroutine of Run. Both streams must have descriptors.
+	Kept   *kept.Memory
+	Resume func(id []byte) Answer
+	// Taking, where set, is called before a message is committed as taken in Kept. m is valid only until it returns.
+	Taking func(m *Message)
 	Log    zerolog.Logger
 }
 
@@ -105,9 +112,11 @@ type Conn struct {
 	done    chan struct{}
 
 	next  atomic.Uint64
-	calls sync.Pool   // of *call that can be used again
-	batch lines.Batch // of the read loop
-	resp  Response    // of the read loop, for a ResponseHandler
+	calls sync.Pool     // of *call that can be used again
+	batch lines.Batch   // of the read loop
+	lines *lines.Reader // of the read loop
+	entry *kept.Entry   // of the request that the read loop takes, until its answer is somebody's
+	resp  Response      // of the read loop, for a ResponseHandler
 	mu    sync.Mutex
 	tabs  tables
 
@@ -143,7 +152,13 @@ func NewConn(r io.ReadCloser, w io.Writer, h Handler, o Options) *Conn {
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = lines.DefaultQueue
 	}
-	c := &Conn{r: r, out: w, w: lines.NewWriter(w, o.QueueBytes), h: h, o: o, done: make(chan struct{})}
+	c := &Conn{r: r, out: w, h: h, o: o, done: make(chan struct{})}
+	if o.Kept != nil {
+		c.w = lines.NewKeptWriter(w, o.QueueBytes, o.Kept)
+	} else {
+		c.w = lines.NewWriter(w, o.QueueBytes)
+	}
+	c.next.Store(o.Kept.FirstID())
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	c.sem = make(chan struct{}, o.MaxRequests)
 	c.workers = worker.NewPool(c.serve, idleWorkers, c.ctx.Done())
@@ -159,6 +174,7 @@ func (c *Conn) Run(ctx context.Context) error {
 	over := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() { c.watch(ctx, over) })
+	c.resume()
 	err := c.readLoop()
 	switch {
 	case ctx.Err() != nil:
@@ -188,6 +204,24 @@ func (c *Conn) Run(ctx context.Context) error {
 	c.w.Wait()
 	close(c.done)
 	return err
+}
+
+// resume ends what the Conn before has left open: requests of the peer are answered, and its own are cancelled.
+func (c *Conn) resume() {
+	requests, questions := c.o.Kept.Left()
+	for _, e := range requests {
+		c.answerTo(e, c.o.Resume(e.ID()))
+	}
+	for _, e := range questions {
+		c.cancelPeer(e.ID(), errors.New("the hub that asked has ended"))
+		e.Void()
+	}
+}
+
+// answerTo sends an answer on the goroutine of Run, which must not block.
+func (c *Conn) answerTo(e *kept.Entry, a Answer) {
+	c.entry = e
+	c.replyOnReadLoop(string(e.ID()), a)
 }
 
 // watch ends the read loop when ctx ends, or lastReads after the peer could not be

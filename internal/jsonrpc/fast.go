@@ -3,8 +3,10 @@ package jsonrpc
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/kept"
 )
 
 // This file is the fast path of a small request: taken on the read loop of one
@@ -24,6 +26,7 @@ type Responder struct {
 	id   string
 	size int
 
+	entry *kept.Entry
 	ending
 	claimed bool // answered, or left to the slow path; guarded by mu
 }
@@ -50,15 +53,16 @@ func (r *Responder) Answer(a Answer) {
 	c.free(r.id)
 	if isCancelled(cause) {
 		a.Free()
+		r.entry.Void()
 		r.over()
 		return
 	}
 	f := newFrame()
 	sent, pending := false, (*lines.Completion)(nil)
 	if f.answer(r.id, a) <= lines.CopyLimit {
-		sent = a.batch.Send(c.w, f.parts)
+		sent = a.batch.Send(c.w, f.parts, r.entry.Marks()...)
 	} else {
-		pending, sent = c.w.Offer(f.parts)
+		pending, sent = c.w.Offer(f.parts, r.entry.Marks()...)
 	}
 	if sent && pending == nil {
 		f.free()
@@ -77,7 +81,7 @@ func (r *Responder) Answer(a Answer) {
 func (r *Responder) later(f *frame, s *lines.Completion, a Answer) {
 	defer r.over()
 	if s == nil {
-		r.c.reply(r.c.ctx, r.id, a)
+		r.c.reply(r.c.ctx, r.id, a, r.entry)
 	} else if s.Wait(r.c.ctx) == nil {
 		f.free()
 		a.Free()
@@ -99,15 +103,17 @@ func (c *Conn) fast(m *Message) bool {
 	if c.o.Fast == nil || len(m.Frame) > FastFrame {
 		return false
 	}
-	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame)}
+	r := &Responder{c: c, id: string(m.ID), size: len(m.Frame), entry: c.entry}
 	if c.admit(r.id, r, r.size, cap(c.sem)) != "" {
 		return false
 	}
 	c.busy.Add(1)
 	if c.taken(m, r) {
+		c.entry = nil
 		return true
 	}
 	if _, first := r.claim(); !first {
+		c.entry = nil
 		return true // the handler returned false although it has answered
 	}
 	c.free(r.id)
@@ -163,7 +169,7 @@ func (c *Conn) Prepare(p *PendingCall, handler ResponseHandler) {
 func (p *PendingCall) Start(b *lines.Batch, method string, params ...[]byte) bool {
 	c := p.c
 	c.mu.Lock()
-	if c.tabs.closed != nil {
+	if c.tabs.closed != nil || c.o.Kept != nil { // a question that is kept has an entry, and waits for it
 		c.mu.Unlock()
 		return false
 	}
@@ -189,7 +195,7 @@ func (p *PendingCall) Abandon(cause error) {
 		return
 	}
 	p.c.cancelled.Add(1)
-	p.c.cancelPeer(p.n, cause)
+	p.c.cancelPeer(strconv.AppendUint(nil, p.n, 10), cause)
 	waiting.finish(outcome{err: cause})
 }
 

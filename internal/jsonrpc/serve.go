@@ -10,11 +10,13 @@ import (
 
 	"mcphub/internal/jsonrpc/broken"
 	"mcphub/internal/jsonrpc/lines"
+	"mcphub/internal/kept"
 	"mcphub/internal/printable"
 )
 
 func (c *Conn) readLoop() error {
-	rd := lines.NewReader(c.r, c.o.FrameLimit)
+	rd := c.reader()
+	c.lines = rd
 	rd.Heard = &c.heard
 	defer c.batch.Flush()
 	var m Message
@@ -40,9 +42,36 @@ func (c *Conn) readLoop() error {
 	}
 }
 
+func (c *Conn) reader() *lines.Reader {
+	if c.o.Kept != nil {
+		return lines.NewKeptReader(c.r, c.o.FrameLimit, c.o.Kept)
+	}
+	return lines.NewReader(c.r, c.o.FrameLimit)
+}
+
+// open enters a request into kept memory, before its line is committed.
+func (c *Conn) open(id []byte) { c.entry = c.o.Kept.Open(id) }
+
+// opened is the entry of the request that the read loop takes. Its answer is the caller's.
+func (c *Conn) opened() *kept.Entry {
+	e := c.entry
+	c.entry = nil
+	return e
+}
+
 // take deals with one line.
 func (c *Conn) take(rd *lines.Reader, line []byte, m *Message) {
-	switch err := Split(line, c.o.Strict, m); {
+	err := Split(line, c.o.Strict, m)
+	if err == nil {
+		if m.IsRequest() {
+			c.open(m.ID)
+		}
+		if c.o.Taking != nil {
+			c.o.Taking(m)
+		}
+		rd.Commit()
+	}
+	switch {
 	case err == nil && m.LongID(c.o.IDLimit) != "":
 		c.batch.Flush()
 		c.refuse(m.ID, CodeInvalidRequest, m.LongID(c.o.IDLimit))
@@ -115,12 +144,13 @@ func (c *Conn) request(rd *lines.Reader, m *Message) {
 
 // enter registers a request; refusal tells why there is none.
 func (c *Conn) enter(m *Message) (q *request, refusal string) {
-	q = new(request)
+	q = &request{}
 	q.ctx, q.cancel = context.WithCancelCause(c.ctx)
 	if refusal = c.admit(string(m.ID), q, len(m.Frame), cap(c.sem)*(1+waitingRequests)); refusal != "" {
 		q.cancel(nil)
 		return nil, refusal
 	}
+	q.entry = c.opened()
 	return q, ""
 }
 
@@ -137,6 +167,7 @@ type request struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	m      *Message
+	entry  *kept.Entry
 
 	together *answers // where it came in a batch
 }
@@ -204,9 +235,9 @@ func (c *Conn) serve(q *request) {
 	}
 	c.free(string(m.ID))
 	if q.together != nil {
-		q.together.reply(ctx, string(m.ID), a)
+		q.together.reply(ctx, string(m.ID), a, q.entry)
 	} else {
-		c.reply(ctx, string(m.ID), a)
+		c.reply(ctx, string(m.ID), a, q.entry)
 	}
 	c.over(len(m.Frame))
 	if turn {
@@ -250,14 +281,15 @@ func Panicked() Answer {
 
 // reply sends an answer, unless its request was cancelled: then the peer
 // expects none.
-func (c *Conn) reply(ctx context.Context, id string, a Answer) {
+func (c *Conn) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
 	if isCancelled(context.Cause(ctx)) {
 		a.Free()
+		e.Void()
 		return
 	}
 	f := newFrame()
 	f.answer(id, a)
-	queued, err := c.w.Send(c.ctx, f.parts)
+	queued, err := c.w.Send(c.ctx, f.parts, e.Marks()...)
 	if err != nil {
 		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {
@@ -273,14 +305,15 @@ func (c *Conn) replyOnReadLoop(id string, a Answer) {
 	f := newFrame()
 	defer f.free()
 	f.answer(id, a)
-	if c.w.TrySend(controlGap, f.parts) {
+	e := c.opened()
+	if c.w.TrySend(controlGap, f.parts, e.Marks()...) {
 		a.Free()
 		return
 	}
 	c.busy.Add(1)
 	c.wg.Go(func() {
 		defer c.busy.Done()
-		c.reply(c.ctx, id, a)
+		c.reply(c.ctx, id, a, e)
 	})
 }
 
@@ -290,8 +323,14 @@ func (c *Conn) refuse(id []byte, code int64, text string) {
 	f := newFrame()
 	defer f.free()
 	f.answer(orNull(id), ErrorAnswer(code, text))
-	if !c.w.TrySend(controlGap, f.parts) {
+	if c.entry == nil && id != nil { // of a line that is no message
+		c.open(id)
+	}
+	c.lines.Commit()
+	e := c.opened()
+	if !c.w.TrySend(controlGap, f.parts, e.Marks()...) {
 		c.dropped.Add(1)
+		e.Void()
 	}
 }
 

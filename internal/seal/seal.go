@@ -62,6 +62,13 @@ func NewRandom() *Sealer {
 	return s
 }
 
+// NewOf makes a Sealer of a key of 32 random bytes, which opens what any Sealer of the key has made.
+func NewOf(key []byte) *Sealer {
+	s := &Sealer{own: key}
+	s.keys.Store(&[][]byte{s.own})
+	return s
+}
+
 // Follow puts other secrets in the place of those that the Sealer had; without any it seals
 // as NewRandom has made it. After an error nothing has changed.
 func (s *Sealer) Follow(secrets ...[]byte) error {

@@ -20,6 +20,7 @@ import (
 	"mcphub/internal/caller"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
+	"mcphub/internal/kept"
 	"mcphub/internal/proctree"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
@@ -92,6 +93,23 @@ func openDoor(s *serving, src *setup.Source, cfg door.Config, logger Logger) (ru
 	}, func() { _ = null.Close() }, nil
 }
 
+// openKept opens the memory of a session's state; nil: it has none.
+func openKept(h *hub.Hub, g *door.Guest) (*kept.Memory, error) {
+	if g.Kept == nil {
+		return nil, nil
+	}
+	m, restored, err := kept.Open(*g.Kept, h.KeptLimits(), g.Out)
+	if err != nil {
+		g.Kept.Close()
+		return nil, err
+	}
+	if restored && !g.Again {
+		m.Close()
+		return nil, errors.New("a session begins with the state of another")
+	}
+	return m, nil
+}
+
 // withoutEntries leaves out what is wrong with entries in the environment of the hub: no session is served by it. status
 // says what is wrong in that of a session.
 func withoutEntries(said string) string {
@@ -128,6 +146,13 @@ func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, 
 		}
 	}
 	return func(ctx context.Context) int {
+		keeps, err := openKept(h, g)
+		if err != nil {
+			log.Error().Err(err).Msg("the session has ended")
+		} else if keeps != nil {
+			defer keeps.Close()
+			session.Keep(keeps)
+		}
 		in := stdio.Handed(g.In, "standard input", os.O_RDONLY)
 		out := stdio.Handed(g.Out, "standard output", os.O_WRONLY)
 		said := stdio.Handed(g.Err, "standard error", os.O_WRONLY)
@@ -136,9 +161,16 @@ func prepare(ctx context.Context, h *hub.Hub, src *setup.Source, g *door.Guest, 
 		defer telling.Wait()
 		defer lines.close(said)
 		hubLog.Info().Int("adapter", g.Adapter.PID).Int("client", g.Client.PID).Msg("a session has attached")
-		err := session.ServeStdio(ctx, in, out)
+		if err == nil {
+			err = session.ServeStdio(ctx, in, out)
+		} else {
+			_, _ = in.Close(), out.Close()
+		}
 		hubLog.Info().Int("adapter", g.Adapter.PID).Msg("an attached session has ended")
 		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), door.ErrLeft) {
+			if keeps != nil && err != nil && !errors.Is(err, hub.ErrSurroundings) {
+				return door.Left
+			}
 			log.Error().Msg("the shared hub that served this client has ended; start the client's session again")
 			return exit.Failure
 		}

@@ -9,6 +9,7 @@ import (
 
 	"mcphub/internal/attach"
 	"mcphub/internal/caller"
+	"mcphub/internal/kept"
 )
 
 // Config is what a Door is made of.
@@ -28,7 +29,10 @@ type Config struct {
 // ErrLeft is why the ctx of a ServeFunc ends when its adapter has ended, or wants to. Else the hub ends.
 var ErrLeft = errors.New("the adapter has left")
 
-// A ServeFunc serves a Guest until its streams or ctx end, and returns the exit status of its adapter. The
+// Left is the status of a session that its adapter is to bring to another hub.
+const Left = -1
+
+// A ServeFunc serves a Guest until its streams or ctx end, and returns the exit status of its adapter, or Left. The
 // descriptors are its to close.
 type ServeFunc func(ctx context.Context) (status int)
 
@@ -37,4 +41,5 @@ type Guest struct {
 	attach.Surroundings
 	Adapter, Client caller.Process // Client has started the adapter
 	In, Out, Err    int            // descriptors, as they were handed over; nothing was read from them
+	Kept            *kept.Files    // of the state of the session, the ServeFunc's to close; nil: it is not kept
 }

@@ -17,6 +17,7 @@ import (
 
 	"mcphub/internal/attach"
 	"mcphub/internal/caller"
+	"mcphub/internal/kept"
 	"mcphub/internal/proctree"
 )
 
@@ -184,8 +185,9 @@ func (d *Door) guest(ctx context.Context, c *net.UnixConn, waited func()) {
 			}
 		}
 	})
-	status := a.serve(ctx)
-	_, _ = fmt.Fprintf(c, "%s%d\n", attach.End, status)
+	if status := a.serve(ctx); status != Left {
+		_, _ = fmt.Fprintf(c, "%s%d\n", attach.End, status)
+	}
 	_ = c.Close()
 	heard.Wait()
 }
@@ -251,8 +253,12 @@ func (d *Door) admit(ctx context.Context, c *net.UnixConn) (_ *admitted, err err
 	if g.Client, err = above(g.Adapter.PID); err != nil {
 		return nil, err
 	}
-	if len(in.fds) != 3 {
-		return nil, fmt.Errorf("%d descriptors were handed over, and not three", len(in.fds))
+	switch len(in.fds) {
+	case 3:
+	case maxHanded:
+		g.Kept = (*kept.Files)(in.fds[3:])
+	default:
+		return nil, fmt.Errorf("%d descriptors were handed over, and not three or %d", len(in.fds), maxHanded)
 	}
 	g.In, g.Out, g.Err = in.fds[0], in.fds[1], in.fds[2]
 	if err := d.enter(); err != nil {
@@ -346,6 +352,9 @@ func (in *input) bytes(n int) ([]byte, error) {
 	return b, nil
 }
 
+// maxHanded is how many descriptors an adapter hands over: its streams, and what keeps the state of the session.
+const maxHanded = 6
+
 // maxFDs is how many descriptors one message can carry (SCM_MAX_FD).
 const maxFDs = 253
 
@@ -392,8 +401,8 @@ func (in *input) more(size int) error {
 		return errors.New("its descriptors did not arrive; this hub has too many open")
 	case sender != in.from:
 		return fmt.Errorf("process %d speaks on the connection of process %d", sender, in.from)
-	case len(in.fds) > 3:
-		return errors.New("more than three descriptors were handed over")
+	case len(in.fds) > maxHanded:
+		return fmt.Errorf("more than %d descriptors were handed over", maxHanded)
 	}
 	in.rest = append(in.rest, b[:n]...)
 	return nil

@@ -1,6 +1,10 @@
 package lines
 
-import "slices"
+import (
+	"slices"
+
+	"mcphub/internal/kept"
+)
 
 // A Batch gathers small frames, so that what came in one read leaves in one write.
 // It belongs to a read loop. While that has further lines in its buffer, the frames
@@ -28,13 +32,13 @@ func (b *Batch) Hold(back bool) bool {
 }
 
 // Send sends one frame as TrySend does, now or with others.
-func (b *Batch) Send(w *Writer, parts [][]byte) bool {
+func (b *Batch) Send(w *Writer, parts [][]byte, marks ...*kept.Entry) bool {
 	if b == nil || !b.on {
-		return w.TrySend(0, parts)
+		return w.TrySend(0, parts, marks...)
 	}
-	n, ok := w.hold(parts)
+	n, ok := w.hold(parts, marks)
 	if !ok {
-		return w.TrySend(0, parts)
+		return w.TrySend(0, parts, marks...)
 	}
 	b.frames++
 	b.bytes += n

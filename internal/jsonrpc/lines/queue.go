@@ -107,7 +107,7 @@ func (w *Writer) drain() {
 	defer w.wg.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.err == nil && len(w.queue) > 0 {
+	for w.err == nil && w.left() {
 		group, _ := w.take()
 		w.mu.Unlock()
 		n, err := w.put(group)
@@ -123,6 +123,9 @@ func (w *Writer) drain() {
 // take returns the first chunks of the queue, for whoever has the turn to write them, and
 // how many bytes they have. They stay in the queue until advance. It is called with mu held.
 func (w *Writer) take() (group [][]byte, all int) {
+	if w.kept != nil {
+		return nil, w.size[copied]
+	}
 	w.inflight = min(len(w.queue), batch)
 	if w.raw == nil {
 		w.inflight = 1
@@ -152,6 +155,11 @@ func (w *Writer) advance(n int) {
 	clear(w.group[:w.inflight])
 	w.inflight = 0
 	w.progress(n)
+	if w.kept != nil {
+		w.size[copied] -= n
+		w.admit()
+		return
+	}
 	gone := 0
 	for n > 0 && gone < len(w.queue) {
 		c := &w.queue[gone]
@@ -199,12 +207,17 @@ func (w *Writer) admit() {
 			continue
 		}
 		w.accepted += uint64(next.total)
-		next.completion = w.enqueue(next.parts, 0, true)
+		if w.kept != nil {
+			w.size[copied] += next.total
+			w.kept.Append(next.parts, next.marks)
+		} else {
+			next.completion = w.enqueue(next.parts, 0, true)
+		}
 		close(next.turn)
 	}
 	clear(w.waiting[len(still):])
 	w.waiting = still
-	if len(w.queue) > 0 {
+	if w.left() {
 		w.start()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"mcphub/internal/jsonrpc/broken"
+	"mcphub/internal/kept"
 	"mcphub/internal/rawio"
 )
 
@@ -50,8 +51,11 @@ type Reader struct {
 	line  []byte // returned last
 	grown int    // size that the last long line needed
 	wide  bool   // r has been widened
+	skips bool   // a line that is too long was read in part
 	begun bool   // a line was returned: a byte order mark can come no more
 	err   error
+	kept  *kept.Memory // buf is in it; nil: the input is not kept
+	taken bool         // what was returned last was committed as taken
 
 	Heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
 }
@@ -66,13 +70,37 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{r: r, from: rawio.Reader(r), limit: limit, small: small, buf: small}
 }
 
+// NewKeptReader is NewReader for a stream whose bytes are kept until Commit, in memory that may hold some of another reader.
+func NewKeptReader(r io.Reader, limit int, k *kept.Memory) *Reader {
+	rd := &Reader{r: r, from: rawio.Reader(r), limit: limit, kept: k, buf: k.Arena(), taken: true}
+	if rd.limit <= 0 {
+		rd.limit = DefaultLimit
+	}
+	rd.limit = min(rd.limit, k.Frame)
+	rd.start, rd.end, rd.skips = k.Pending()
+	rd.begun = k.Begun()
+	return rd
+}
+
+// Commit says that the line that was returned last is to be served by nobody else.
+func (r *Reader) Commit() {
+	if !r.taken {
+		r.taken = true
+		r.kept.Take(r.start, r.end)
+	}
+}
+
 // Next returns the next line without its line end (LF or CRLF), valid until
 // Next or Take is called. A last line without a line end is returned too. A
 // *TooLongError skips one line, and the next call goes on; any other error is
 // final.
 func (r *Reader) Next() ([]byte, error) {
 	r.line = nil
-	r.shrink()
+	if r.kept == nil {
+		r.shrink()
+	} else if r.Commit(); r.skips {
+		return nil, r.skip()
+	}
 	for {
 		if r.More() {
 			line := r.buf[r.start : r.start+r.seen]
@@ -112,9 +140,20 @@ func (r *Reader) More() bool {
 // an error is not asked for ever.
 func (r *Reader) read() {
 	for range noProgress {
-		n, err := r.from.Read(r.buf[r.end:])
+		into := r.buf[r.end:]
+		if r.kept != nil {
+			into = into[:readSize]
+			if r.end-r.start > readSize {
+				into = r.buf[r.end:][:kept.MostRead]
+			}
+			r.kept.Reading(r.start, r.end, len(into))
+		}
+		n, err := r.from.Read(into)
 		r.end += n
 		r.err = err
+		if r.kept != nil {
+			r.kept.Read(r.start, r.end)
+		}
 		if n > 0 && r.Heard != nil {
 			r.Heard.Add(1)
 		}
@@ -129,6 +168,7 @@ func (r *Reader) read() {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func (r *Reader) give(line []byte) ([]byte, error) {
+	r.taken = r.kept == nil
 	if !r.begun {
 		r.begun, line = true, bytes.TrimPrefix(line, byteOrderMark)
 	}
@@ -148,6 +188,9 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 func (r *Reader) makeRoom() {
 	switch {
 	case r.start == r.end:
+	case r.kept != nil:
+		r.makeKeptRoom()
+		return
 	case r.end < len(r.buf):
 		return
 	case r.start > len(r.buf)/2:
@@ -169,12 +212,27 @@ func (r *Reader) makeRoom() {
 	r.start, r.end = 0, r.end-r.start
 }
 
+// makeKeptRoom is makeRoom in kept memory. The memory has room behind any line that lies before its middle, so what is moved
+// never overlaps with where it goes to.
+func (r *Reader) makeKeptRoom() {
+	n := r.end - r.start
+	if n > r.start || r.start < readSize || n > readSize && r.end+kept.MostRead <= len(r.buf) {
+		if !r.wide && n > readSize {
+			r.wide = true
+			widen(r.r)
+		}
+		return
+	}
+	r.kept.Move(r.start, n)
+	r.start, r.end = 0, n
+}
+
 // Take returns the last line as memory that nothing else uses: a large one
 // with its buffer, which the caller may release, a small one as a copy.
 func (r *Reader) Take() ([]byte, *Buffer) {
 	line := r.line
 	r.line = nil
-	if r.owner == nil || len(line) < largeFrame {
+	if r.owner == nil || len(line) < largeFrame { // kept memory is never handed over
 		return bytes.Clone(line), nil
 	}
 	r.grown = len(line) + readSize
@@ -210,7 +268,7 @@ func (r *Reader) shrink() {
 func (r *Reader) skip() error {
 	var s broken.Scanner
 	size, cr := int64(0), int64(0)
-	r.seen = 0
+	r.seen, r.skips = 0, false
 	for {
 		part := r.buf[r.start:r.end]
 		i := bytes.IndexByte(part, '\n')
@@ -227,9 +285,13 @@ func (r *Reader) skip() error {
 		}
 		if i >= 0 {
 			r.start += i + 1
+			r.taken = r.kept == nil
 			return tooLong(&s, r.limit, size-cr)
 		}
 		r.start, r.end = 0, 0
+		if r.kept != nil {
+			r.kept.Skip()
+		}
 		if r.err != nil {
 			return tooLong(&s, r.limit, size-cr)
 		}

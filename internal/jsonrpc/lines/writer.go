@@ -5,6 +5,8 @@ import (
 	"io"
 	"runtime"
 	"sync"
+
+	"mcphub/internal/kept"
 )
 
 // DefaultQueue bounds what waits to be written to one peer, in bytes.
@@ -47,6 +49,7 @@ type Writer struct {
 	spare      []byte        // a piece to be used again
 	contention int           // how often a lone sender still yields, since others came lately
 	wide       bool          // w has been widened
+	kept       *kept.Memory  // holds the frames in place of queue; nil: they are not kept
 	wg         sync.WaitGroup
 }
 
@@ -54,6 +57,7 @@ type Writer struct {
 // one, or never will.
 type waiter struct {
 	parts      [][]byte
+	marks      []*kept.Entry
 	class      class
 	total      int
 	turn       chan struct{}
@@ -74,26 +78,48 @@ func NewWriter(w io.Writer, limit int) *Writer {
 	return &Writer{w: w, raw: newRawWriter(w), limit: limit, failed: make(chan struct{})}
 }
 
+// NewKeptWriter is NewWriter for a stream whose frames are kept until they have left. What another Writer has not written is
+// written first.
+func NewKeptWriter(w io.Writer, limit int, k *kept.Memory) *Writer {
+	n := NewWriter(w, limit)
+	n.kept, n.raw = k, newKeptWriter(w, k)
+	n.limit *= 2 // of all frames, large ones included
+	n.sent, n.accepted = k.Output()
+	n.size[copied] = int(n.accepted - n.sent)
+	if n.left() {
+		n.start()
+	}
+	return n
+}
+
+// left reports whether anything waits to be written. It is called with mu held.
+func (w *Writer) left() bool {
+	if w.kept != nil {
+		return w.sent < w.accepted
+	}
+	return len(w.queue) > 0
+}
+
 // Send writes one frame, given in parts, and a line end. It returns when the
 // frame has been written or has its place in the queue; a large part is not
 // copied, so then it returns only when it has been written. With an error and
 // queued false the peer sees nothing of the frame. With both it may come to see
 // it: ctx ended while a large part was being written, and who gets that must not
-// write to the parts again.
-func (w *Writer) Send(ctx context.Context, parts [][]byte) (queued bool, err error) {
-	total, class := measure(parts)
+// write to the parts again. marks are entries of kept memory that the frame is about.
+func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry) (queued bool, err error) {
+	total, class := w.measure(parts)
 	w.mu.Lock()
 	switch {
 	case w.err != nil:
 		defer w.mu.Unlock()
 		return false, w.err
 	case !w.fits(class, total, 0) || w.awaited(class):
-		me := &waiter{parts: parts, class: class, total: total, turn: make(chan struct{})}
+		me := &waiter{parts: parts, marks: marks, class: class, total: total, turn: make(chan struct{})}
 		w.waiting = append(w.waiting, me)
 		w.mu.Unlock()
 		return w.await(ctx, me)
 	}
-	s, mine := w.accept(parts, total, true)
+	s, mine := w.accept(parts, total, true, marks)
 	w.mu.Unlock()
 	if s, err = w.write(mine, s, parts, total, true); s == nil {
 		return err == nil, err
@@ -140,11 +166,11 @@ func (s *Completion) Wait(ctx context.Context) error {
 }
 
 // measure returns the size of a frame, and its class when it may be borrowed.
-func measure(parts [][]byte) (total int, c class) {
+func (w *Writer) measure(parts [][]byte) (total int, c class) {
 	total = 1
 	for _, p := range parts {
 		total += len(p)
-		if len(p) > CopyLimit {
+		if len(p) > CopyLimit && w.kept == nil {
 			c = lent
 		}
 	}
@@ -153,6 +179,9 @@ func measure(parts [][]byte) (total int, c class) {
 
 // fits reports whether there is room. A frame over the limit goes alone.
 func (w *Writer) fits(c class, total, beyond int) bool {
+	if w.kept != nil && !w.kept.Room(total) {
+		return false
+	}
 	return w.size[c] == 0 || w.size[c]+total <= w.limit+beyond
 }
 
@@ -169,14 +198,14 @@ func (w *Writer) awaited(c class) bool {
 // TrySend queues one frame if there is room for it and the peer is there. It
 // never blocks. Its parts are copied. It may go beyond the limit by some bytes, and
 // then ahead of those who wait for room; less than none leaves room to others.
-func (w *Writer) TrySend(beyond int, parts [][]byte) bool {
-	total, _ := measure(parts)
+func (w *Writer) TrySend(beyond int, parts [][]byte, marks ...*kept.Entry) bool {
+	total, _ := w.measure(parts)
 	w.mu.Lock()
 	if w.err != nil || !w.fits(copied, total, beyond) || (beyond <= 0 && w.awaited(copied)) {
 		w.mu.Unlock()
 		return false
 	}
-	_, mine := w.accept(parts, total, false)
+	_, mine := w.accept(parts, total, false, marks)
 	w.mu.Unlock()
 	_, err := w.write(mine, nil, parts, total, false)
 	return err == nil
@@ -196,8 +225,11 @@ const (
 // accept gives a frame its place: in the queue, or at the caller's turn to write. Large
 // parts are borrowed where that is allowed: then the completion says when they are free
 // again. It is called with mu held.
-func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*Completion, turn) {
+func (w *Writer) accept(parts [][]byte, total int, borrow bool, marks []*kept.Entry) (*Completion, turn) {
 	w.accepted += uint64(total)
+	if w.kept != nil {
+		return nil, w.keep(parts, total, marks)
+	}
 	switch {
 	case w.writing || w.raw == nil:
 		s := w.enqueue(parts, 0, borrow)
@@ -214,6 +246,23 @@ func (w *Writer) accept(parts [][]byte, total int, borrow bool) (*Completion, tu
 	}
 	w.writing = true
 	return nil, frameTurn
+}
+
+// keep is accept in kept memory.
+func (w *Writer) keep(parts [][]byte, total int, marks []*kept.Entry) turn {
+	alone := w.size[copied] == 0
+	w.size[copied] += total
+	w.kept.Append(parts, marks)
+	switch {
+	case w.writing:
+		w.contention = contentionLast
+		return noTurn
+	case alone && w.contention > 0 && total <= gathered:
+		w.writing = true
+		return sharedTurn
+	}
+	w.writing = true
+	return queueTurn
 }
 
 // write takes the caller's turn, if there is one: it writes as far as that needs no waiting, and leaves the
@@ -279,7 +328,7 @@ func (w *Writer) push() error {
 		w.advance(n)
 		if err != nil {
 			w.fail(err, true)
-		} else if n == all && len(w.queue) > 0 {
+		} else if n == all && w.left() {
 			w.contention = contentionLast
 		}
 	}
@@ -294,7 +343,7 @@ func (w *Writer) leave() {
 	case w.err != nil:
 		w.drop()
 		w.writing = false
-	case len(w.queue) > 0:
+	case w.left():
 		w.spawn()
 	default:
 		w.writing = false
@@ -303,14 +352,14 @@ func (w *Writer) leave() {
 
 // Offer is Send for callers that must not wait. false: the queue is full, and the frame
 // must be sent otherwise. With a completion, large parts are still in use.
-func (w *Writer) Offer(parts [][]byte) (*Completion, bool) {
-	total, c := measure(parts)
+func (w *Writer) Offer(parts [][]byte, marks ...*kept.Entry) (*Completion, bool) {
+	total, c := w.measure(parts)
 	w.mu.Lock()
 	if w.err != nil || !w.fits(c, total, 0) || w.awaited(c) {
 		w.mu.Unlock()
 		return nil, false
 	}
-	s, mine := w.accept(parts, total, true)
+	s, mine := w.accept(parts, total, true, marks)
 	w.mu.Unlock()
 	s, err := w.write(mine, s, parts, total, true)
 	if s != nil {
@@ -325,14 +374,19 @@ func (w *Writer) Offer(parts [][]byte) (*Completion, bool) {
 
 // hold queues a small frame for kick to write, and returns its size. It never
 // blocks; false: the frame must be sent as others are.
-func (w *Writer) hold(parts [][]byte) (total int, ok bool) {
-	total, c := measure(parts)
+func (w *Writer) hold(parts [][]byte, marks []*kept.Entry) (total int, ok bool) {
+	total, c := w.measure(parts)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c != copied || w.err != nil || w.raw == nil || !w.fits(copied, total, 0) || w.awaited(copied) {
 		return total, false
 	}
 	w.accepted += uint64(total)
+	if w.kept != nil {
+		w.size[copied] += total
+		w.kept.Append(parts, marks)
+		return total, true
+	}
 	w.enqueue(parts, 0, false)
 	return total, true
 }
@@ -340,7 +394,7 @@ func (w *Writer) hold(parts [][]byte) (total int, ok bool) {
 // kick writes what was held as far as that needs no waiting.
 func (w *Writer) kick() {
 	w.mu.Lock()
-	mine := !w.writing && w.err == nil && len(w.queue) > 0 // else another sender has written it
+	mine := !w.writing && w.err == nil && w.left() // else another sender has written it
 	w.writing = w.writing || mine
 	w.mu.Unlock()
 	if mine {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/internal/kept"
 	"mcphub/internal/rawio"
 )
 
@@ -53,6 +54,17 @@ func newRawWriter(w io.Writer) rawWriter {
 	}) != nil || !nonblocking {
 		return nil
 	}
+	return d
+}
+
+// newKeptWriter writes what is kept. A stream without a descriptor has none that is kept.
+func newKeptWriter(w io.Writer, k *kept.Memory) rawWriter {
+	raw, err := w.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil
+	}
+	d := &descriptor{raw: raw, put: k.Send}
+	d.f = d.once
 	return d
 }
 

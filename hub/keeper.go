@@ -1,0 +1,207 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"mcphub/children/offers"
+	"mcphub/hub/declaration"
+	"mcphub/hub/subscribe"
+	"mcphub/internal/jsonrpc"
+	"mcphub/internal/kept"
+	"mcphub/internal/methods"
+	"mcphub/internal/seal"
+)
+
+// A keptRecord is what a session keeps for another hub beside its bytes and ids.
+type keptRecord struct {
+	Session       string // that a requestState is bound to
+	Key           []byte // of its requestStates: each session has its own, since its adapter holds it
+	Initialize    []byte // the request
+	Line          uint64 // that the request stands in: it counts once the line was taken
+	Answer        []byte // the result of it
+	Initialized   bool   // the client has said so
+	Level         string // that the client has set
+	Subscriptions []string
+	Lists         map[int]string // digests of the lists that the client has seen
+}
+
+// A keeper keeps the record of a session in the memory that the adapter holds. A nil keeper keeps nothing.
+type keeper struct {
+	memory *kept.Memory
+
+	mu     sync.Mutex
+	record keptRecord
+}
+
+const keySize = 32
+
+// newKeeper reads what another hub has kept, or begins a record.
+func newKeeper(m *kept.Memory) (*keeper, error) {
+	k := &keeper{memory: m}
+	if b := m.Record(); len(b) > 0 {
+		if err := json.Unmarshal(b, &k.record); err != nil || len(k.record.Key) != keySize || uuid.Validate(k.record.Session) != nil {
+			return nil, errors.New("the kept state of the session cannot be read; start the client's session again")
+		}
+		if k.record.Line > m.Line() {
+			k.record.Initialize, k.record.Line = nil, 0 // it is served when its line is
+		}
+		return k, nil
+	}
+	k.record.Session, k.record.Key = uuid.NewString(), make([]byte, keySize)
+	_, _ = rand.Read(k.record.Key) // never fails: crypto/rand
+	k.change(func(*keptRecord) {})
+	return k, nil
+}
+
+// bearer is what the requestStates of the session are bound to, and what seals them.
+func (k *keeper) bearer() (string, *seal.Sealer) {
+	return "session " + k.record.Session, seal.NewOf(k.record.Key)
+}
+
+// change changes the record. What is too long to be kept is left out: the subscriptions, then the lists. An initialize of
+// such a length has no room in any record, so the session ends with its hub.
+func (k *keeper) change(f func(r *keptRecord)) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f(&k.record)
+	for r, tries := k.record, 0; tries < 3; tries++ {
+		b, err := json.Marshal(r)
+		if err != nil || k.memory.SaveRecord(b) {
+			return
+		}
+		r.Subscriptions = nil
+		if tries > 0 {
+			r.Initialize, r.Answer = []byte(tooLong), nil
+		}
+	}
+}
+
+// tooLong stands in the place of an initialize that cannot be kept.
+const tooLong = "too long"
+
+func (k *keeper) subscribed(uri string, now bool) {
+	k.change(func(r *keptRecord) {
+		r.Subscriptions = slices.DeleteFunc(slices.Clone(r.Subscriptions), func(other string) bool { return other == uri })
+		if now {
+			r.Subscriptions = append(r.Subscriptions, uri)
+		}
+	})
+}
+
+// saw keeps how the client knows a list.
+func (k *keeper) saw(list offers.Kind, digest string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	known := k.record.Lists[int(list)] == digest
+	k.mu.Unlock()
+	if known {
+		return
+	}
+	k.change(func(r *keptRecord) {
+		lists := map[int]string{int(list): digest}
+		for other, digest := range r.Lists {
+			if other != int(list) {
+				lists[other] = digest
+			}
+		}
+		r.Lists = lists
+	})
+}
+
+// options has the connection of a session kept. resume, called before the connection runs, brings the session to where the
+// client knows it to be; what it returns waits for the rest.
+func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
+	if k == nil {
+		return func(context.Context) (func(), error) { return func() {}, nil }
+	}
+	var first *jsonrpc.Message
+	var welcome jsonrpc.Answer
+	o.Kept = k.memory
+	o.Taking = func(m *jsonrpc.Message) {
+		if m.Method != methods.Initialize && m.Method != methods.Initialized {
+			return
+		}
+		switch known := s.capabilities().Known; {
+		case m.Method == methods.Initialized && known:
+			k.change(func(r *keptRecord) { r.Initialized = true })
+		case m.Method == methods.Initialize && !known:
+			frame := bytes.Clone(m.Frame)
+			k.change(func(r *keptRecord) { r.Initialize, r.Line = frame, k.memory.Line()+1 })
+		}
+	}
+	o.Resume = func(id []byte) jsonrpc.Answer {
+		if first != nil && bytes.Equal(id, first.ID) && (welcome.Result != nil || welcome.Error != nil) {
+			return welcome
+		}
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the hub ended while it served this request: it may have run; look before you send it again")
+	}
+	return func(ctx context.Context) (func(), error) {
+		ctx, cancel := context.WithCancel(ctx)
+		var rest sync.WaitGroup
+		wait := func() { cancel(); rest.Wait() }
+		r := k.record
+		if len(r.Initialize) > 0 {
+			m := &jsonrpc.Message{}
+			if jsonrpc.Split(r.Initialize, true, m) != nil || m.Method != methods.Initialize {
+				return wait, errors.New("the initialize of the session was too long to be kept; start the client's session again")
+			}
+			first, welcome = m, s.initialize(ctx, m)
+		}
+		level, ok := declaration.ReadLevel(jsonrpc.AppendString(nil, r.Level))
+		if ok {
+			s.putLevel(ctx, level)
+		}
+		s.notifier.Restore(r.announced())
+		if r.Initialized {
+			s.ServeNotification(&jsonrpc.Message{Method: methods.Initialized})
+		}
+		if len(r.Subscriptions) > 0 {
+			rest.Go(func() {
+				for _, uri := range r.Subscriptions {
+					if a := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); a.Error != nil {
+						s.log.Warn().Str("uri", uri).Bytes("error", a.Error).Msg("a subscription ended with the hub that it was made at")
+					}
+				}
+			})
+		}
+		return wait, nil
+	}
+}
+
+// announced are the lists that the client has seen and was promised to be told of.
+func (r *keptRecord) announced() map[int]string {
+	capabilities := jsonrpc.Get(r.Answer, "capabilities")
+	told := map[int]string{}
+	for list, digest := range r.Lists {
+		if list < 0 || list >= int(offers.Kinds) {
+			continue
+		}
+		_, of, _ := strings.Cut(offers.Kind(list).List().Changed, "/")
+		of, _, _ = strings.Cut(of, "/")
+		if string(jsonrpc.Get(jsonrpc.Get(capabilities, of), "listChanged")) == "true" {
+			told[list] = digest
+		}
+	}
+	return told
+}
+
+// KeptLimits are what the memory of a session that is kept is laid out for.
+func (h *Hub) KeptLimits() kept.Limits {
+	const waiting = 20 // for each that is served, and refusals that have not left
+	l := &h.now().Limits
+	return kept.Limits{Frame: l.Frame, ID: l.ID, Requests: l.Calls*waiting + 2048}
+}

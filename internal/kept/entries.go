@@ -1,0 +1,139 @@
+package kept
+
+import "bytes"
+
+// Words of an entry.
+const (
+	entryLine = 0  // the number of the line of the request; 0: the entry does not count
+	entryEnd  = 8  // where the frame ends in the output that answers the request, or that asks the question
+	entryText = 16 // the kind, and the length of the id
+)
+
+// Kinds of entries.
+const (
+	request  = 0
+	question = 1 << 32 // of the hub, to the client
+)
+
+// An Entry is one open request. A nil Entry is that of a session whose state is not kept.
+type Entry struct {
+	m    *Memory
+	at   int
+	self [1]*Entry
+}
+
+// Marks are the entries that a frame is about: this one.
+func (e *Entry) Marks() []*Entry {
+	if e == nil {
+		return nil
+	}
+	return e.self[:]
+}
+
+func (m *Memory) entryAt(i int) int { return headSize + i*m.entrySize }
+
+// Open enters a request of the client, which stands in the line that is taken next. nil: there is no room.
+func (m *Memory) Open(id []byte) *Entry {
+	if m == nil {
+		return nil
+	}
+	return m.enter(id, request, m.in.line+1)
+}
+
+// Ask enters a request of the hub.
+func (m *Memory) Ask(id []byte) *Entry {
+	if m == nil {
+		return nil
+	}
+	return m.enter(id, question, 1)
+}
+
+func (m *Memory) enter(id []byte, kind, line uint64) *Entry {
+	if len(id) > m.ID {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var e *Entry
+	switch n := len(m.free); {
+	case n > 0:
+		e, m.free = m.free[n-1], m.free[:n-1]
+	case m.used < m.Requests:
+		e = m.entry(m.used)
+		m.used++
+	default:
+		return nil
+	}
+	m.store(e.at+entryLine, 0)
+	m.put(e.at+entryHead, id)
+	m.store(e.at+entryText, kind|uint64(len(id)))
+	m.store(e.at+entryEnd, 0)
+	m.store(e.at+entryLine, line)
+	return e
+}
+
+func (m *Memory) entry(i int) *Entry {
+	e := &Entry{m: m, at: m.entryAt(i)}
+	e.self[0] = e
+	return e
+}
+
+// Void says that nobody waits for an answer any more.
+func (e *Entry) Void() {
+	if e == nil {
+		return
+	}
+	e.m.mu.Lock()
+	defer e.m.mu.Unlock()
+	e.m.store(e.at+entryLine, 0)
+	e.m.free = append(e.m.free, e)
+}
+
+// restoreEntries finds the entries that count. restoreInput and restoreOutput come first.
+func (m *Memory) restoreEntries() error {
+	for i := range m.Requests {
+		e := m.entry(i)
+		line, end, text := m.load(e.at+entryLine), m.load(e.at+entryEnd), m.load(e.at+entryText)
+		if line == 0 && text == 0 { // entries are used in order
+			break
+		}
+		m.used = i + 1
+		if text&^question > uint64(m.ID) {
+			return errForged
+		}
+		sent := end != 0 && end <= m.accepted
+		if line == 0 || line > m.in.line && text&question == 0 || sent == (text&question == 0) {
+			m.store(e.at+entryLine, 0) // a line with this number is still to come
+			m.free = append(m.free, e)
+			continue
+		}
+		if !sent {
+			m.store(e.at+entryEnd, 0) // other frames will end there
+		}
+		m.open = append(m.open, e)
+	}
+	return nil
+}
+
+// Left are the requests that were open when the hub before this one ended: those of the client that were not
+// answered, and those of the hub that were sent. Each is to be answered, or voided.
+func (m *Memory) Left() (requests, questions []*Entry) {
+	if m == nil {
+		return nil, nil
+	}
+	for _, e := range m.open {
+		if m.load(e.at+entryText)&question != 0 {
+			questions = append(questions, e)
+		} else {
+			requests = append(requests, e)
+		}
+	}
+	m.open = nil
+	return requests, questions
+}
+
+// ID is a copy of the raw id.
+func (e *Entry) ID() []byte {
+	n := int(min(e.m.load(e.at+entryText)&^question, uint64(e.m.ID)))
+	return bytes.Clone(e.m.b[e.at+entryHead : e.at+entryHead+n])
+}

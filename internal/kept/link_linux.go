@@ -1,0 +1,210 @@
+package kept
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A link is the way of the bytes to the client.
+type link struct {
+	fd      int // of the memory
+	pipe    [2]int
+	between int // bytes in the pipe
+	holds   int // bytes that the pipe can hold
+	socket  bool
+	iov     unix.Iovec // that an mmsghdr in the memory points to
+}
+
+// An mmsghdr is that of sendmmsg(2).
+type mmsghdr struct {
+	hdr  unix.Msghdr
+	sent uint32
+}
+
+// Files are the descriptors that an adapter holds for its session: the memory, and a pipe.
+type Files [3]int
+
+// NewFiles makes them. They are closed on exec.
+func NewFiles() (f Files, err error) {
+	if f[0], err = unix.MemfdCreate("mcphub session", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
+		return f, err
+	}
+	if err = unix.Pipe2(f[1:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		_ = unix.Close(f[0])
+	}
+	return f, err
+}
+
+// Close closes them.
+func (f Files) Close() {
+	for _, fd := range f {
+		_ = unix.Close(fd)
+	}
+}
+
+// CanKeep reports whether the state of a session over these two streams can be kept: they are pipes or sockets.
+func CanKeep(in, out int) bool {
+	return unsafe.Sizeof(uintptr(0)) == 8 && (isKind(in, unix.S_IFIFO) || isKind(in, unix.S_IFSOCK)) && (isKind(out, unix.S_IFIFO) || isKind(out, unix.S_IFSOCK))
+}
+
+func isKind(fd int, kind uint32) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == kind
+}
+
+// seals keep the size of the memory, so that no process can make another one fault.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// Open maps the memory of a session, and lays it out for these limits if no hub has done that before. restored: another hub
+// has kept something in it. The files are the Memory's if there is no error. out is where the bytes for the client go.
+func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
+	if !isKind(f[1], unix.S_IFIFO) || !isKind(f[2], unix.S_IFIFO) || !isKind(f[0], unix.S_IFREG) {
+		return nil, false, errors.New("the session brings no memory for its state")
+	}
+	for _, end := range f[1:] {
+		if err := unix.SetNonblock(end, true); err != nil {
+			return nil, false, err
+		}
+	}
+	have, err := unix.FcntlInt(uintptr(f[0]), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
+	}
+	size := l.layout().size
+	if have&unix.F_SEAL_SHRINK == 0 {
+		err = unix.Ftruncate(f[0], int64(size))
+		if err == nil {
+			_, err = unix.FcntlInt(uintptr(f[0]), unix.F_ADD_SEALS, seals)
+		}
+	} else {
+		var st unix.Stat_t
+		err = unix.Fstat(f[0], &st)
+		size = int(st.Size)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
+	}
+	if size < headSize || size > 16*maxFrame {
+		return nil, false, errForged
+	}
+	b, err := unix.Mmap(f[0], 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
+	}
+	by := link{fd: f[0], pipe: [2]int{f[1], f[2]}, socket: isKind(out, unix.S_IFSOCK)}
+	by.holds = by.pipeSize()
+	if _, restored = laid(b[:headSize]); restored {
+		if by.between, err = unix.IoctlGetInt(f[1], unix.TIOCINQ); err == nil {
+			m, err = restore(b, by)
+		}
+	} else {
+		m, err = create(b, l, by)
+	}
+	if err != nil {
+		_ = unix.Munmap(b)
+		return nil, false, err
+	}
+	return m, restored, nil
+}
+
+// Close unmaps the memory and closes the files. Nothing may use the Memory any more.
+func (m *Memory) Close() {
+	_ = unix.Munmap(m.b)
+	m.b = nil
+	Files{m.fd, m.pipe[0], m.pipe[1]}.Close()
+}
+
+func (l *link) pipeSize() int {
+	if n, err := unix.FcntlInt(uintptr(l.pipe[1]), unix.F_GETPIPE_SZ, 0); err == nil {
+		return n
+	}
+	return page
+}
+
+// punch gives memory back: it is 0 from then on.
+func (m *Memory) punch(at, n int) {
+	if n > 0 && (m.fd == 0 || unix.Fallocate(m.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n)) != nil) {
+		clear(m.b[at : at+n])
+	}
+}
+
+func (m *Memory) sentBySocket(slot int) uint32 {
+	return (*mmsghdr)(unsafe.Pointer(&m.b[slot+attemptSent])).sent
+}
+
+// Send writes what can be written without waiting to the stream, and returns how much has left.
+func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
+	if m.socket {
+		return m.sendToSocket(stream)
+	}
+	return m.sendToPipe(stream)
+}
+
+func (m *Memory) sendToSocket(stream int) (int, error) {
+	b := m.next()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	next := atAttempts + int((m.load(atAttempt)+1)&1)*attemptSlot
+	h := (*mmsghdr)(unsafe.Pointer(&m.b[next+attemptSent]))
+	m.iov.Base = unsafe.SliceData(b)
+	m.iov.SetLen(len(b))
+	*h = mmsghdr{hdr: unix.Msghdr{Iov: &m.iov}}
+	h.hdr.SetIovlen(1)
+	m.intend()
+	errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	n := int(h.sent)
+	m.left(n)
+	if errno != 0 {
+		return n, errno
+	}
+	return n, nil
+}
+
+// sendToPipe puts bytes into the adapter's pipe if that is empty, and has the kernel move them on.
+func (m *Memory) sendToPipe(stream int) (int, error) {
+	if m.between == 0 {
+		b := m.next()
+		if len(b) == 0 {
+			return 0, nil
+		}
+		if len(b) > m.holds && m.holds < widest {
+			_, _ = unix.FcntlInt(uintptr(m.pipe[1]), unix.F_SETPIPE_SZ, widest)
+			m.holds = max(m.holds, min(m.pipeSize(), widest))
+		}
+		b = b[:min(len(b), m.holds)]
+		slot := m.intend()
+		n, err := unix.Write(m.pipe[1], b)
+		if err != nil {
+			return 0, fmt.Errorf("the pipe of the adapter: %w", err)
+		}
+		m.store(slot+attemptBytes, uint64(n))
+		m.store(slot+attemptMade, 1)
+		m.between = n
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_SPLICE, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+	if errno != 0 {
+		return 0, errno
+	}
+	m.between -= int(n)
+	m.left(int(n))
+	return int(n), nil
+}
+
+// widest is what the pipe is made to hold for large frames.
+const widest = 512 << 10
+
+// move makes a system call that moves so many bytes, unannounced if they are few.
+func move(trap uintptr, size int, a, b, c, d, e, f uintptr) unix.Errno {
+	const short = 64 << 10
+	var errno unix.Errno
+	if size <= short {
+		_, _, errno = unix.RawSyscall6(trap, a, b, c, d, e, f)
+	} else {
+		_, _, errno = unix.Syscall6(trap, a, b, c, d, e, f)
+	}
+	return errno
+}

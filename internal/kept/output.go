@@ -1,0 +1,122 @@
+package kept
+
+// Words of an attempt to write.
+const (
+	attemptBase  = 0 // how much had left before
+	attemptBytes = 8 // how much is in the adapter's pipe since
+	attemptMade  = 16
+	attemptSent  = 24 // of a socket: an mmsghdr, in which the kernel puts how much has left
+)
+
+// Room reports whether a frame of so many bytes finds room.
+func (m *Memory) Room(total int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.accepted-m.passed+uint64(total) <= uint64(m.outputSize)
+}
+
+// Output says how much has left for the client, and how much was accepted, since the session began.
+func (m *Memory) Output() (passed, accepted uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.passed, m.accepted
+}
+
+// Append accepts a frame, given in parts, and a line end. It answers the requests of marks, or asks the question of one. The
+// caller has asked for Room.
+func (m *Memory) Append(parts [][]byte, marks []*Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.passed == m.accepted && m.origin != m.accepted { // nothing is in it
+		m.origin = m.accepted
+		m.store(atOrigin, m.origin)
+		if m.high > 2*stays {
+			m.punch(m.output+stays, m.high-stays)
+			m.high = stays
+		}
+	}
+	end := m.accepted
+	for _, p := range parts {
+		end = m.fill(end, p)
+	}
+	end = m.fill(end, newline)
+	for _, e := range marks {
+		m.store(e.at+entryEnd, end)
+	}
+	m.store(atAccepted, end)
+	m.accepted = end
+	for _, e := range marks {
+		if m.load(e.at+entryText)&question == 0 {
+			m.free = append(m.free, e)
+		}
+	}
+}
+
+var newline = []byte{'\n'}
+
+// fill copies bytes behind those that were accepted.
+func (m *Memory) fill(at uint64, b []byte) uint64 {
+	for len(b) > 0 {
+		i := m.index(at)
+		n := min(len(b), m.outputSize-i)
+		m.put(m.output+i, b[:n])
+		m.high = max(m.high, i+n)
+		at, b = at+uint64(n), b[n:]
+	}
+	return at
+}
+
+func (m *Memory) index(at uint64) int { return int((at - m.origin) % uint64(m.outputSize)) }
+
+// next returns what is to leave next.
+func (m *Memory) next() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i, n := m.index(m.passed), int(m.accepted-m.passed)
+	n = min(n, m.outputSize-i)
+	return m.b[m.output+i : m.output+i+n]
+}
+
+// left notes that n more bytes have left.
+func (m *Memory) left(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.passed += uint64(n)
+}
+
+// intend commits an attempt that begins where the last one ended, and returns its slot.
+func (m *Memory) intend() (slot int) {
+	next := m.load(atAttempt) + 1
+	slot = atAttempts + int(next&1)*attemptSlot
+	m.store(slot+attemptMade, 0)
+	m.store(slot+attemptBytes, 0)
+	m.store(slot+attemptBase, m.passed)
+	m.store(atAttempt, next)
+	return slot
+}
+
+// restoreOutput finds out how much has left.
+func (m *Memory) restoreOutput() error {
+	m.accepted, m.origin = m.load(atAccepted), m.load(atOrigin)
+	slot := atAttempts + int(m.load(atAttempt)&1)*attemptSlot
+	base, n := m.load(slot+attemptBase), m.load(slot+attemptBytes)
+	sent := uint64(m.sentBySocket(slot))
+	between := m.between
+	switch made := m.load(slot+attemptMade) != 0; {
+	case between < 0 || n > uint64(m.outputSize):
+		return errForged
+	case made && uint64(between) > n:
+		return errForged
+	case made:
+		sent += n - uint64(between)
+	case between > 0: // it was put there, and none of it can have left
+		m.store(slot+attemptBytes, uint64(between))
+		m.store(slot+attemptMade, 1)
+	}
+	m.passed = base + sent
+	if m.passed < base || m.passed > m.accepted || m.accepted-m.passed > uint64(m.outputSize) || m.origin > m.passed {
+		return errForged
+	}
+	m.high = m.outputSize
+	return nil
+}
