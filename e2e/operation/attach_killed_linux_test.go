@@ -43,8 +43,8 @@ const victims = 4 // clients at a time
 var soon = bounds.Of(5 * time.Second)
 
 // TestKilledAtAnyMoment kills with -9, at random moments while clients call all the time: an adapter, a client, a server, the
-// hub, its guardian. Nothing that was only its own is left; the other clients' calls go on, but where it was what served them all; the
-// record is whole. MCPHUB_LONG_CASES says how many moments.
+// hub, its guardian. Nothing that was only its own is left; the other clients' calls go on, at another hub if it was what served them
+// all; the record is whole. MCPHUB_LONG_CASES says how many moments.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, obj{})
@@ -190,7 +190,7 @@ func (h *havoc) spared() {
 	}
 }
 
-// strikeHub kills what serves all clients, and starts them again.
+// strikeHub kills what serves all clients. They go on at another hub.
 func (h *havoc) strikeHub(guardian bool) {
 	h.T.Helper()
 	h.allGoOn()
@@ -202,31 +202,24 @@ func (h *havoc) strikeHub(guardian bool) {
 	kill(h.T, victim)
 	h.hub = 0
 	h.remain(remains{what: "what was the hub's", pids: family})
-	for _, c := range h.callers {
-		if !world.Within(soon, c.hasEnded) {
-			h.T.Fatalf("a client of the hub does not end")
-		}
-		if !strings.HasPrefix(c.end, "1 ") || !strings.Contains(c.end, "has ended; start the client's session again") {
-			h.T.Errorf("a client of the hub is not told of its end: %q", c.end)
-		}
-	}
-	h.callers = nil
-	// What would have a hub for each client after the second time.
+	h.allGoOn()
+	// What would end the clients after the fourth time.
 	ends, err := filepath.Glob(filepath.Join(h.runtime(), "mcphub*", "*.ends"))
 	world.Must(h.T, err)
-	if !guardian && len(ends) != 1 { // without its guardian the hub ends in order
+	if len(ends) != 1 {
 		h.T.Errorf("the end of the hub is on record in %q", ends)
 	}
 	for _, f := range ends {
 		world.Must(h.T, os.Remove(f))
 	}
+	for _, c := range h.callers {
+		for _, f := range c.failures() { // each call that was open
+			if !strings.Contains(f.why, "may have run") {
+				h.T.Errorf("a call of %s failed with the hub: %s", f.server, f.why)
+			}
+		}
+	}
 	clear(h.lost)
-	for range victims {
-		h.another()
-	}
-	if h.generator.IntN(2) == 0 {
-		h.allGoOn()
-	}
 	h.settle(soon)
 }
 

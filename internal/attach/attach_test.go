@@ -52,7 +52,7 @@ func TestSession(t *testing.T) {
 		text := rapid.Map(rapid.String(), func(s string) string { return strings.ReplaceAll(s, "\x00", "") })
 		texts := rapid.SliceOfN(text, 0, 4)
 		s := Surroundings{
-			Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), LogLevel: text.Draw(t, "level"),
+			Roots: text.Draw(t, "roots"), RootsGiven: rapid.Bool().Draw(t, "given"), Again: rapid.Bool().Draw(t, "again"), LogLevel: text.Draw(t, "level"),
 			Dir: text.Draw(t, "dir"), Environ: texts.Draw(t, "environ"),
 		}
 		b, err := s.Encode()
@@ -175,7 +175,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Two ends of a hub in ten minutes are too many; what many sessions tell of one end is one.
+// Four ends of a hub within a minute are too many; what many sessions tell of one end is one.
 func TestTooManyEnds(t *testing.T) {
 	t.Parallel()
 	p, dir, now := endpoint(t, CommandLine{}), t.TempDir(), time.Now()
@@ -190,9 +190,12 @@ func TestTooManyEnds(t *testing.T) {
 		p.noteEnd(dir, 1, now)
 	}
 	is(false, now)
-	p.noteEnd(dir, 2, now.Add(time.Minute))
-	is(true, now.Add(2*time.Minute))
-	is(false, now.Add(10*time.Minute))
+	for hub := range 3 {
+		is(false, now.Add(30*time.Second))
+		p.noteEnd(dir, 2+hub, now.Add(20*time.Second))
+	}
+	is(true, now.Add(30*time.Second))
+	is(false, now.Add(time.Minute))
 	for range 10_000 {
 		p.noteEnd(dir, 3, now)
 	}

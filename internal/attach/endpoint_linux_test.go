@@ -27,8 +27,9 @@ func TestOtherThingsInPlaceOfFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p.noteEnd(dir, 1, now)
-			p.noteEnd(dir, 2, now)
+			for hub := range maxEnds {
+				p.noteEnd(dir, 1+hub, now)
+			}
 			if err := p.TooManyEnds(dir, now); err != nil {
 				t.Error(err)
 			}

@@ -54,6 +54,9 @@ func (m *Memory) enter(id []byte, kind, line uint64) *Entry {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.b == nil {
+		return nil
+	}
 	var e *Entry
 	switch n := len(m.free); {
 	case n > 0:
@@ -85,6 +88,9 @@ func (e *Entry) Void() {
 	}
 	e.m.mu.Lock()
 	defer e.m.mu.Unlock()
+	if e.m.b == nil {
+		return
+	}
 	e.m.store(e.at+entryLine, 0)
 	e.m.free = append(e.m.free, e)
 }

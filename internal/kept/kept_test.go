@@ -207,6 +207,24 @@ func TestTheRecordIsWhole(t *testing.T) {
 	}
 }
 
+// TestACallCostsNoMemory: what is kept of a call is stored in place.
+func TestACallCostsNoMemory(t *testing.T) {
+	m := newSmall(t)
+	id, parts := []byte("1"), [][]byte{[]byte("{"), []byte("}")}
+	call := func() {
+		m.Reading(0, 0, 8)
+		m.Read(0, 8)
+		e := m.Open(id)
+		m.Take(8, 8)
+		m.Append(parts, e.Marks())
+		m.left(len(m.next()))
+	}
+	call()
+	if n := testing.AllocsPerRun(100, call); n != 0 {
+		t.Errorf("a call allocates %v times", n)
+	}
+}
+
 // TestForgedMemory: whatever another process has put into the memory, it is refused, or nothing of it leads out of the memory.
 func TestForgedMemory(t *testing.T) {
 	r := seeds.Rand(t)

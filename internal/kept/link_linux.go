@@ -110,8 +110,11 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	return m, restored, nil
 }
 
-// Close unmaps the memory and closes the files. Nothing may use the Memory any more.
+// Close unmaps the memory and closes the files, when nothing is read or written any more. Late callers of other methods find
+// nothing.
 func (m *Memory) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	_ = unix.Munmap(m.b)
 	m.b = nil
 	Files{m.fd, m.pipe[0], m.pipe[1]}.Close()

@@ -196,7 +196,7 @@ func (m *Memory) FirstID() uint64 {
 func (m *Memory) SaveRecord(b []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(b) > m.recordSize {
+	if len(b) > m.recordSize || m.b == nil {
 		return false
 	}
 	next := m.load(atRecord) + 1
@@ -210,6 +210,9 @@ func (m *Memory) SaveRecord(b []byte) bool {
 func (m *Memory) Record() []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.b == nil {
+		return nil
+	}
 	at := m.load(atRecord) & 1
 	n := min(m.load(atRecordLen+int(at)*8), uint64(m.recordSize))
 	from := m.records + int(at)*m.recordSize

@@ -30,7 +30,7 @@ const (
 	// maxWaiting is how many adapters may be at that at a time.
 	maxWaiting = 64
 	// maxAttached is how many may be attached at a time: each may have the hub hold as much as a client of its own
-	// hub may, and four descriptors.
+	// hub may, and seven descriptors.
 	maxAttached = 256
 	// maxRefused is how many refusals a minute are put in the log.
 	maxRefused = 20

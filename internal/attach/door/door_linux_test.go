@@ -223,7 +223,7 @@ func TestWhoIsRefused(t *testing.T) {
 		"an older protocol":      {hello: "mcphub attach 0 \n", want: "no it does not know the secret"},
 		"no descriptor":          {body: good, want: "no 0 descriptors"},
 		"two":                    {body: good, fds: 2, want: "no 2 descriptors"},
-		"four":                   {body: good, fds: 4, want: "no more than three"},
+		"four":                   {body: good, fds: 4, want: "no 4 descriptors"},
 		"a length beyond bounds": {body: []byte{255, 0, 0, 0}, fds: 3, want: "no what the adapter has sent"},
 		"no texts":               {body: []byte{0, 0, 0, 1, 'x'}, fds: 3, want: "no what the adapter has sent"},
 		"one too many":           {change: func(d *Door) { d.attached = maxAttached }, body: good, fds: 3, want: "no 256 clients are attached"},
@@ -401,7 +401,7 @@ func TestDescriptorsThatNobodyAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-o.served
-	for _, n := range []int{1, 3, 200} { // more than three end the session
+	for _, n := range []int{1, 6, 200} { // more than six end the session
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
