@@ -35,13 +35,12 @@ type survivor struct {
 	pulse chan struct{} // a call was answered
 	ended chan struct{} // nothing more is read
 
-	mu      sync.Mutex
-	open    map[string]chan answer
-	good    int // answers that are none of an end
-	lost    int // answers that say that the call may have run
-	asked   int
-	faults  []string
-	started bool
+	mu     sync.Mutex
+	open   map[string]chan answer
+	good   int // answers that are none of an end
+	lost   int // answers that say that the call may have run
+	asked  int
+	faults []string
 }
 
 type answer struct {
@@ -214,9 +213,9 @@ func TestClientsOutliveTheirHub(t *testing.T) {
 	all := []*survivor{a.survive("a client over pipes", false, false), a.survive("a modern client over sockets", true, true), a.survive("a client over sockets", false, true), a.survive("a modern client over pipes", true, false)}
 	stop := make(chan struct{})
 	var calls sync.WaitGroup
-	for i, s := range all {
+	for _, s := range all {
 		for n := range 2 {
-			own := rand.New(rand.NewPCG(r.Uint64(), uint64(i)))
+			own := seeds.Rand(t)
 			calls.Go(func() { s.call(n, own, stop) })
 		}
 	}
@@ -308,4 +307,42 @@ func TestAHubThatIsKilledAgainAndAgain(t *testing.T) {
 	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "the shared hub ended 4 times within a minute") }) {
 		t.Errorf("it is not told: %s", c.Stderr())
 	}
+}
+
+// TestARetryOpensAtTheNextHub: a client of 2026-07-28 was asked for its roots by a hub that is killed, and retries at the next one. A state
+// that is altered opens at neither.
+func TestARetryOpensAtTheNextHub(t *testing.T) {
+	t.Parallel()
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "1s"}})
+	s := a.survive("a modern client", true, false)
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"survivor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}`
+	call := `"name":"rec__ask_roots","arguments":{},` + meta
+	first := s.ask("1", "tools/call", "{"+call+"}")
+	var asked struct {
+		InputRequests map[string]json.RawMessage
+		RequestState  string
+	}
+	if err := json.Unmarshal(first.Result, &asked); err != nil || len(asked.InputRequests) != 1 || asked.RequestState == "" {
+		t.Fatalf("%s %s", first.Result, first.Error)
+	}
+	responses := obj{}
+	for key := range asked.InputRequests {
+		responses[key] = obj{"roots": []obj{{"uri": "file://" + a.Project}}}
+	}
+	a.strikeShared()
+	retry := func(id, state string) answer {
+		return s.ask(id, "tools/call", "{"+call+`,"inputResponses":`+string(world.Raw(t, responses))+`,"requestState":`+string(world.Raw(t, state))+"}")
+	}
+	altered := []byte(asked.RequestState)
+	altered[len(altered)/2] ^= 1
+	if m := retry("2", string(altered)); !strings.Contains(string(m.Error), "was not given out for this request, or was altered") {
+		t.Errorf("%s %s", m.Result, m.Error)
+	}
+	if m := retry("3", asked.RequestState); !strings.Contains(string(m.Result), a.Project) {
+		t.Errorf("%s %s", m.Result, m.Error)
+	}
+	world.Must(t, s.in.Close())
+	<-s.ended
+	world.Must(t, s.cmd.Wait())
 }

@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"hub":                     {"internal/kept", "hub/telemetry", "internal/caller", "hub/call", "hub/client", "hub/handshake", "hub/configuration", "hub/offering", "validate/policy", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/surroundings", "hub/tasks", "hub/httpfront", "hub/httpfront/quota", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox", "hub/params", "hub/results", "hub/status", "internal/methods", "internal/tracing"},
 	"internal/admin":          {"internal/pipe", "hub", "internal/caller", "hub/approval", "internal/rundir", "hub/status"},
 	"internal/console":        {"hub/status", "internal/admin", "internal/audit", "internal/audit/trail", "internal/layout", "internal/printable", "internal/proctree"},
-	"internal/attach":         {"internal/kept", "internal/config/hubfile", "internal/rundir"},
+	"internal/attach":         {"internal/config/hubfile", "internal/rundir"},
 	"internal/attach/door":    {"internal/kept", "internal/proctree", "internal/attach", "internal/caller"},
 	"internal/rundir":         {"internal/ownership"},
 	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},

@@ -3,6 +3,7 @@ package kept
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -59,15 +60,10 @@ func isKind(fd int, kind uint32) bool {
 const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // Open maps the memory of a session, and lays it out for these limits if no hub has done that before. restored: another hub
-// has kept something in it. The files are the Memory's if there is no error. out is where the bytes for the client go.
+// has kept something in it. The files are the Memory's if there is no error, and still the caller's if there is one. out is where the bytes for the client go.
 func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if !isKind(f[1], unix.S_IFIFO) || !isKind(f[2], unix.S_IFIFO) || !isKind(f[0], unix.S_IFREG) {
 		return nil, false, errors.New("the session brings no memory for its state")
-	}
-	for _, end := range f[1:] {
-		if err := unix.SetNonblock(end, true); err != nil {
-			return nil, false, err
-		}
 	}
 	have, err := unix.FcntlInt(uintptr(f[0]), unix.F_GET_SEALS, 0)
 	if err != nil {
@@ -94,7 +90,11 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
-	by := link{fd: f[0], pipe: [2]int{f[1], f[2]}, socket: isKind(out, unix.S_IFSOCK)}
+	by := link{fd: f[0], socket: isKind(out, unix.S_IFSOCK)}
+	if by.pipe, err = reopened(f[1], f[2]); err != nil {
+		_ = unix.Munmap(b)
+		return nil, false, err
+	}
 	by.holds = by.pipeSize()
 	if _, restored = laid(b[:headSize]); restored {
 		if by.between, err = unix.IoctlGetInt(f[1], unix.TIOCINQ); err == nil {
@@ -105,10 +105,27 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	}
 	if err != nil {
 		_ = unix.Munmap(b)
+		by.closePipe()
 		return nil, false, err
 	}
+	_, _ = unix.Close(f[1]), unix.Close(f[2])
 	return m, restored, nil
 }
+
+// reopened opens both ends of a pipe once more, so that no other process can make them block.
+func reopened(r, w int) (pipe [2]int, err error) {
+	for i, end := range []struct{ fd, flag int }{{r, unix.O_RDONLY}, {w, unix.O_WRONLY}} {
+		if pipe[i], err = unix.Open("/proc/self/fd/"+strconv.Itoa(end.fd), end.flag|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
+			if i == 1 {
+				_ = unix.Close(pipe[0])
+			}
+			return pipe, fmt.Errorf("the pipe of the adapter: %w", err)
+		}
+	}
+	return pipe, nil
+}
+
+func (l *link) closePipe() { _, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1]) }
 
 // Close unmaps the memory and closes the files, when nothing is read or written any more. Late callers of other methods find
 // nothing.
@@ -117,7 +134,8 @@ func (m *Memory) Close() {
 	defer m.mu.Unlock()
 	_ = unix.Munmap(m.b)
 	m.b = nil
-	Files{m.fd, m.pipe[0], m.pipe[1]}.Close()
+	_ = unix.Close(m.fd)
+	m.closePipe()
 }
 
 func (l *link) pipeSize() int {
@@ -159,7 +177,7 @@ func (m *Memory) sendToSocket(stream int) (int, error) {
 	h.hdr.SetIovlen(1)
 	m.intend()
 	errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	n := int(h.sent)
+	n := min(int(h.sent), len(b))
 	m.left(n)
 	if errno != 0 {
 		return n, errno

@@ -1,0 +1,121 @@
+package kept
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"mcphub/internal/seeds"
+)
+
+// stream makes a stream of a client that does not block: a pipe, or sockets.
+func stream(t *testing.T, socket bool) (here, there int) {
+	t.Helper()
+	var p [2]int
+	err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK)
+	if socket {
+		p, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = unix.Close(p[0]), unix.Close(p[1]) })
+	return p[0], p[1]
+}
+
+// opened maps the memory once more, as the next hub does.
+func opened(t *testing.T, f Files, out int) *Memory {
+	t.Helper()
+	var own Files
+	for i, fd := range f {
+		var err error
+		if own[i], err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _, err := Open(own, Limits{Frame: 4 << 20, ID: 64, Requests: 100}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// TestTheOutputGoesOn: hub after hub writes frames to a client that reads now and then, over a pipe and over a socket, and each is given up at
+// any point. The client gets each byte once, in order.
+func TestTheOutputGoesOn(t *testing.T) {
+	for name, socket := range map[string]bool{"pipe": false, "socket": true} {
+		t.Run(name, func(t *testing.T) {
+			r := seeds.Rand(t)
+			files, err := NewFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer files.Close()
+			client, hub := stream(t, socket)
+			var want, got []byte
+			read := func() {
+				b := make([]byte, 1+r.IntN(1<<20))
+				if n, err := unix.Read(client, b); err == nil {
+					got = append(got, b[:n]...)
+				}
+			}
+			for range 40 {
+				m := opened(t, files, hub)
+				for range r.IntN(6) {
+					frame := bytes.Repeat([]byte{byte('a' + r.IntN(26))}, []int{1, 300, 5000, 70_000, 1 << 20}[r.IntN(5)])
+					if m.Room(len(frame) + 1) {
+						m.Append([][]byte{frame}, nil)
+						want = append(append(want, frame...), '\n')
+					}
+					for range r.IntN(4) {
+						_, _ = m.Send(hub, nil)
+					}
+					if r.IntN(2) == 0 {
+						read()
+					}
+				}
+			}
+			m := opened(t, files, hub)
+			for tries := 0; len(got) < len(want) && tries < 100_000; tries++ {
+				_, _ = m.Send(hub, nil)
+				read()
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the client got %d bytes of %d", len(got), len(want))
+			}
+			if passed, accepted := m.Output(); passed != accepted || passed != uint64(len(want)) {
+				t.Errorf("%d of %d bytes have left, of %d", passed, accepted, len(want))
+			}
+		})
+	}
+}
+
+// TestMemoryThatIsNone: what is handed over in its place is refused, and the size of what is taken stays.
+func TestMemoryThatIsNone(t *testing.T) {
+	files, err := NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	_, hub := stream(t, false)
+	limits := Limits{Frame: 1 << 20, ID: 64, Requests: 10}
+	for name, f := range map[string]Files{
+		"three pipes":    {files[1], files[1], files[2]},
+		"three memories": {files[0], files[0], files[0]},
+	} {
+		if m, _, err := Open(f, limits, hub); err == nil {
+			m.Close()
+			t.Errorf("%s: taken", name)
+		}
+	}
+	m := opened(t, files, hub)
+	if err := unix.Ftruncate(files[0], 0); err == nil {
+		t.Error("the memory can be taken away")
+	}
+	if !slices.Equal(m.Record(), nil) {
+		t.Error("a record is there")
+	}
+}
