@@ -213,9 +213,9 @@ func TestClientsOutliveTheirHub(t *testing.T) {
 	all := []*survivor{a.survive("a client over pipes", false, false), a.survive("a modern client over sockets", true, true), a.survive("a client over sockets", false, true), a.survive("a modern client over pipes", true, false)}
 	stop := make(chan struct{})
 	var calls sync.WaitGroup
-	for _, s := range all {
+	for i, s := range all {
 		for n := range 2 {
-			own := seeds.Rand(t)
+			own := seeds.Rand(t, i, n)
 			calls.Go(func() { s.call(n, own, stop) })
 		}
 	}
