@@ -146,9 +146,13 @@ func (d *Disk) Aliases(path string, home RootCandidate) []string {
 	return out
 }
 
-// IsAbsent reports that no such path exists, or can exist.
+// IsAbsent reports that no such root exists, or can exist. Like Canonical it looks at another machine only if raw plainly names a share there.
 func (d *Disk) IsAbsent(raw string) bool {
-	end, why := d.walk(raw)
+	named := *d
+	if named.name(raw); named.isForeign(raw) {
+		return true
+	}
+	end, why := named.walk(raw)
 	if why != nil {
 		return why.cause == platform.CauseTooLong || why.cause == platform.CauseReserved && strings.ContainsAny(raw, "*?")
 	}
