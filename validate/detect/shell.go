@@ -103,7 +103,7 @@ func (d *detector) readCommands(id int32, s string, r *shell.Reader, p slot) {
 			d.words(id, shell.SplitSedScript(item.Text[item.At:]), false, p)
 		}
 		d.course, d.inWords = item.Course, item.Text != s
-		d.course.Native = d.course.Native && d.m.Windows
+		d.course.Native = d.course.Native && d.m.Windows && len(item.Text) == 2 && item.Text[0] == '/'
 		rely := !r.Odd && (item.Kind != shell.UsePrint || prints)
 		d.item(id, item, rely, p)
 		if strings.IndexByte(item.Text, '$') >= 0 {
