@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -64,14 +62,40 @@ func (o *tryOrder) run(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var said, wrong bytes.Buffer
-	cmd := exec.CommandContext(ctx, own, "console", "try")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(order), &said, &wrong
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends what it has started
-	if err := cmd.Run(); err != nil {
-		return "", errors.New(cmp.Or(strings.TrimSpace(wrong.String()), err.Error()))
+	in, give, err := os.Pipe()
+	if err != nil {
+		return "", err
 	}
-	return said.String(), nil
+	defer give.Close()
+	take, out, err := os.Pipe()
+	if err != nil {
+		_ = in.Close()
+		return "", err
+	}
+	defer take.Close()
+	p, err := os.StartProcess(own, []string{own, "console", "try"}, &os.ProcAttr{Files: []*os.File{in, out, out}})
+	_, _ = in.Close(), out.Close()
+	if err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = p.Signal(os.Interrupt) }) // it ends what it has started
+	defer stop()
+	go func() {
+		_, _ = give.Write(order) // one that has ended says why
+		_ = give.Close()
+	}()
+	said, err := io.ReadAll(io.LimitReader(take, maxDiff))
+	_ = take.Close()
+	state, failed := p.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil || failed != nil:
+		return "", cmp.Or(err, failed)
+	case !state.Success():
+		return "", errors.New(cmp.Or(strings.TrimSpace(string(said)), state.String()))
+	}
+	return string(said), nil
 }
 
 // tries is the order for the servers of an import, and what is said of those that cannot be started.
