@@ -23,7 +23,7 @@ func (h Host) topOf(path string) string {
 	if before, _, ok := strings.Cut(path, "/node_modules/"); ok && h.narrow(before) {
 		return before + "/node_modules"
 	}
-	if rel, err := filepath.Rel(h.home, path); err == nil && h.home != "" && filepath.IsLocal(rel) {
+	if rel, below := sandbox.Rel(h.home, path); below && h.home != "" {
 		parts := strings.Split(rel, string(filepath.Separator))
 		if len(parts) > 1 && strings.HasPrefix(parts[0], ".") && !slices.Contains(keptByUsers, parts[0]) {
 			if top := filepath.Join(h.home, parts[0]); sandbox.KeyFolder(top) == "" && sandbox.SecretIn(top, h.home) == "" {

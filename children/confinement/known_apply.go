@@ -224,8 +224,8 @@ func (h Host) places(place string, env *program.Environment, cache string) (path
 // ownFolder reports whether a folder can be that of one program: it is not the home
 // folder or above it, none of the system's, and none that holds what is secret.
 func (h Host) ownFolder(dir string) bool {
-	rel, err := filepath.Rel(h.home, h.resolve(dir))
-	if err != nil || h.home == "" || !filepath.IsLocal(rel) {
+	rel, below := sandbox.Rel(h.home, h.resolve(dir))
+	if !below || h.home == "" {
 		return h.narrow(h.resolve(dir))
 	}
 	parts := strings.Split(rel, string(filepath.Separator))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -141,6 +142,9 @@ func TestNothingIsAddedWhileTheFileIsReplaced(t *testing.T) {
 
 // No hub loses what it adds while another one forgets.
 func TestNothingIsLostWhileNamesAreForgotten(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("nothing is confined on Windows, where a line is added to a file in two steps")
+	}
 	t.Parallel()
 	state, stop := t.TempDir(), make(chan struct{})
 	sweeper := newMemory(state)

@@ -123,7 +123,7 @@ func (f *found) check(dir string) error {
 	if err != nil {
 		return fmt.Errorf("it has no program %s", filepath.Base(f.Command))
 	}
-	if rel, err := filepath.Rel(dir, real); err != nil || !filepath.IsLocal(rel) {
+	if !sandbox.Contains(dir, real) {
 		return fmt.Errorf("its program %s leads out of its copy, to %s", filepath.Base(f.Command), real)
 	}
 	if fi, err := os.Stat(real); err != nil || !fi.Mode().IsRegular() || f.Runtime == "" && fi.Mode()&0o111 == 0 {

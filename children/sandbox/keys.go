@@ -134,12 +134,9 @@ func isProfileFile(path string) bool {
 	if !isSetting(path) {
 		return false
 	}
-	for at := filepath.ToSlash(path); len(at) > 1; at = filepath.ToSlash(filepath.Dir(at)) {
+	for at := path; filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if slices.Contains(profileFiles, filepath.Base(at)) {
 			return true
-		}
-		if filepath.Dir(at) == at {
-			break
 		}
 	}
 	return false
@@ -160,7 +157,7 @@ func isCode(path, end string) bool {
 		return true
 	}
 	switch end {
-	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyc", ".pyi", ".go", ".rs", ".rb", ".php", ".java", ".class", ".so", ".md", ".map", ".css", ".html", ".h", ".c", ".svg", ".png":
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".py", ".pyc", ".pyi", ".go", ".rs", ".rb", ".php", ".java", ".class", ".so", ".exe", ".dll", ".cmd", ".bat", ".ps1", ".md", ".map", ".css", ".html", ".h", ".c", ".svg", ".png":
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -10,10 +11,14 @@ import (
 // What holds keys, credentials or logins is secret, by a place, a name or a shape; and what only sounds like it is not.
 func TestKeysByNameAndShape(t *testing.T) {
 	t.Parallel()
+	tool := ".local/share/uv/tools/mcp-oauth/bin/mcp-oauth"
+	if runtime.GOOS == "windows" {
+		tool += ".exe"
+	}
 	home := t.TempDir()
 	for name, text := range map[string]string{
 		"a/.gitconfig": "[http]\nextraHeader = x", "b/.gitconfig": "[user]\nname = x", "c/.gitconfig": "[user", ".config/git/config": "[github]\ntoken = x", "d/.config/git/config": "[a]\nb = c",
-		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth": "#!/bin/sh", ".config/tool/token": "ghp_x",
+		tool: "#!/bin/sh", ".config/tool/token": "ghp_x",
 		"work/deploy.pem": "-----BEGIN RSA PRIVATE KEY-----", "work/chain.pem": "-----BEGIN CERTIFICATE-----", "work/id_deploy": "-----BEGIN OPENSSH PRIVATE KEY-----", "work/id_map": "1 2",
 	} {
 		path := filepath.Join(home, name)
@@ -46,7 +51,7 @@ func TestKeysByNameAndShape(t *testing.T) {
 		"b/.gitconfig", "d/.config/git/config", "e/.gitconfig",
 		"work/chain.pem", "work/id_map", "work/id_map.txt", "keys/id_ed25519.pub", "work/tokenizer.json", "work/tokens.css", "work/src/cookies.ts", "work/credential_test.go", "work/Cookies/readme", "work/password-rules.md",
 		".config/nvim/init.lua", ".config/app/settings.json", ".config/app/node_modules/js-tokens/index.js", ".local/share/app/notes.md", ".local/share/uv/tools/x/lib/secrets.py", ".cache/app/data", "work/history", "work/my_history", "work/env", "work/settings.xml",
-		".local/share/uv/tools/mcp-oauth/bin/mcp-oauth", ".local/share/pnpm/global/5/node_modules/js-tokens", ".local/share/pipx/venvs/x/lib/python3/site-packages/tokenizers/tokenizer.json",
+		tool, ".local/share/pnpm/global/5/node_modules/js-tokens", ".local/share/pipx/venvs/x/lib/python3/site-packages/tokenizers/tokenizer.json",
 		".local/bin/tool", ".config/containers/registries.conf", "work/Local Storage.md", "Documents/tax.txt",
 	} {
 		if why := WhySecret(filepath.Join(home, name)); why != "" {

@@ -176,8 +176,22 @@ func Contains(dir, path string) bool {
 		rest, ok := strings.CutPrefix(path, dir)
 		return ok && (rest == "" || rest[0] == '/' || dir == "/")
 	}
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
+	_, below := Rel(dir, path)
+	return below
+}
+
+// Rel returns the way from a directory to what is or lies below it, as both are written.
+func Rel(dir, path string) (rel string, below bool) {
+	rel, err := filepath.Rel(top(dir), top(path))
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// top writes a share of Windows as its top folder: [filepath.Rel] never returns if it is given one and the other.
+func top(path string) string {
+	if len(path) > 2 && filepath.VolumeName(path) == path {
+		path += string(filepath.Separator)
+	}
+	return path
 }
 
 // plain reports whether a path is absolute and clean.

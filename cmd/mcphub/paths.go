@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/config"
 	"mcphub/internal/config/hubfile"
@@ -126,7 +127,7 @@ func tildePath(home, path string) string {
 		homes = append(homes, real)
 	}
 	for _, home := range homes {
-		if rel, err := filepath.Rel(home, path); err == nil && rel != "." && filepath.IsLocal(rel) {
+		if rel, below := sandbox.Rel(home, path); below && rel != "." {
 			return "~/" + filepath.ToSlash(rel)
 		}
 	}
