@@ -65,13 +65,18 @@ func (d disk) propose(f Facts, read, write []string) string {
 	p := Propose(f)
 	for i, paths := range [][]string{p.Settings.Read, p.Settings.Write} {
 		for _, path := range paths {
-			fmt.Fprintln(&b, []string{"read", "write"}[i], strings.TrimPrefix(path, d.top+"/"))
+			fmt.Fprintln(&b, []string{"read", "write"}[i], d.below(path))
 		}
 	}
 	for _, l := range p.Left {
-		fmt.Fprintln(&b, "left", strings.TrimPrefix(l.Path, d.top+"/"))
+		fmt.Fprintln(&b, "left", d.below(l.Path))
 	}
 	return b.String()
+}
+
+// below is a path as the cases write it: from top, with slashes.
+func (d disk) below(path string) string {
+	return strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(d.top)+"/")
 }
 
 // several are files of one folder.
@@ -160,6 +165,7 @@ func TestRandomNamesAreNotProposed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir) // on Windows
 	d := disk{t, filepath.Join(dir, "kept"), filepath.Join(dir, "kept", "home")}
 	for _, file := range []string{"abc123b/lib.so", "kept/f0"} {
 		path := filepath.Join(dir, file)
@@ -168,7 +174,7 @@ func TestRandomNamesAreNotProposed(t *testing.T) {
 		}
 	}
 	got := d.propose(Facts{}, nil, []string{dir + "/abc123b made", dir + "/abc123b/lib.so made", dir + "/kept/f0"})
-	if want := "write f0\nleft " + dir + "/abc123b\nleft " + dir + "/abc123b/lib.so\n"; got != want {
+	if want := strings.ReplaceAll("write f0\nleft DIR/abc123b\nleft DIR/abc123b/lib.so\n", "DIR", filepath.ToSlash(dir)); got != want {
 		t.Errorf("proposed is\n%swant\n%s", got, want)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
+	"mcphub/rootsmgr/platform"
 )
 
 // What a child offers is known once it has answered the handshake and its lists.
@@ -134,6 +135,7 @@ func TestEndedWhileItStarts(t *testing.T) {
 // A child with a tool that shows its directories starts when they are the roots. If they are not in time, that is said.
 func TestRootsAreShownFirst(t *testing.T) {
 	t.Parallel()
+	own := filepath.Join(t.TempDir(), "r")
 	for name, tc := range map[string]struct {
 		tool   string
 		mode   spec.RootsMode
@@ -142,7 +144,7 @@ func TestRootsAreShownFirst(t *testing.T) {
 		asked  bool
 		warned bool
 	}{
-		"they are":          {tool: "dirs", shows: "/r", asked: true},
+		"they are":          {tool: "dirs", shows: own, asked: true},
 		"they are not":      {tool: "dirs", shows: "/other", asked: true, warned: true},
 		"it ends":           {tool: "dirs", fails: jsonrpc.ErrClosed, asked: true},
 		"it fails":          {tool: "dirs", fails: errors.New("no"), asked: true, warned: true},
@@ -157,10 +159,10 @@ func TestRootsAreShownFirst(t *testing.T) {
 					return `{"tools":[{"name":"dirs"}]}`, nil
 				}
 				asked = asked || method == "tools/call" && strings.Contains(params, `"dirs"`)
-				return `{"content":[{"type":"text","text":"Allowed:\n` + tc.shows + `"}]}`, tc.fails
+				return `{"content":[{"type":"text","text":` + string(jsonrpc.AppendString(nil, "Allowed:\n"+tc.shows)) + `}]}`, tc.fails
 			})
 			o := options(spec.Spec{Era: spec.EraLegacy, Probe: tc.tool, Roots: tc.mode})
-			o.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: "file:///r", Path: "/r"}}, Known: true}
+			o.Wanted = servedroots.Wanted{Roots: []guard.Root{{URI: platform.Host().FormatURI(own), Path: own}}, Known: true}
 			bubble(t, o, onWire(w), func(t *testing.T, k *kid) {
 				offer, err := k.Connect(t.Context(), run.Try{}, func() {})
 				if ended := errors.Is(tc.fails, jsonrpc.ErrClosed); (err != nil) != ended || (offer == nil) != ended {

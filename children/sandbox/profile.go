@@ -188,7 +188,7 @@ func Rel(dir, path string) (rel string, below bool) {
 
 // top writes a share of Windows as its top folder: [filepath.Rel] never returns if it is given one and the other.
 func top(path string) string {
-	if len(path) > 2 && filepath.VolumeName(path) == path {
+	if len(path) > 2 && len(filepath.VolumeName(path)) == len(path) {
 		path += string(filepath.Separator)
 	}
 	return path

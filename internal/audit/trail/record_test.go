@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -56,7 +57,9 @@ func TestEveryFieldIsWrittenAndRead(t *testing.T) {
 	if _, err := log.Put(audit.KindDecision, &want, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.Commit(t.Context()); err != nil {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := log.Run(ended); err != nil { // it writes what is left, and closes the file
 		t.Fatal(err)
 	}
 	all, err := Decisions(dir, Filter{})
