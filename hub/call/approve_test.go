@@ -175,7 +175,7 @@ func TestWhatNobodyIsAskedAbout(t *testing.T) {
 		if got := s.client.peer.questions(); len(got) != 0 {
 			t.Errorf("asked %q", got)
 		}
-		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet","arguments":{"path":"`+outside+`"}}`))), "the person said no")
+		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__greet","arguments":`+reading(outside)+`}`))), "the person said no")
 		if got := s.client.peer.questions(); len(got) != 1 {
 			t.Errorf("asked %q", got)
 		}

@@ -72,7 +72,7 @@ func TestWhatTheFastPathLeaves(t *testing.T) {
 		"other roots are announced":                   {set: func(s *stage) { s.roots.Script(nil); s.Roots.Changed() }, call: within},
 		"children have other roots":                   {set: func(s *stage) { s.instances.stale = true }, call: within},
 		"roots come with requests":                    {set: func(s *stage) { s.client.sendsRoots = true }, call: within},
-		"before a reload is followed":                 {set: func(s *stage) { s.Cleanup(s.reload(nil, denying("/nowhere"))) }, call: within},
+		"before a reload is followed":                 {set: func(s *stage) { s.Cleanup(s.reload(nil, denying(far))) }, call: within},
 		"a link without it":                           {with: func(with *staging) { with.scripts[0].slow = true }},
 		"a record that is required, and none is kept": {with: func(with *staging) { with.required = true }},
 		"a person is asked": {with: func(with *staging) {

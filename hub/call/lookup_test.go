@@ -118,8 +118,8 @@ func TestANameOfAListThatCannotBeRead(t *testing.T) {
 				s.want(s.tool(inner+`"echo","toolArgs":{"z":3.0}}}`), `"structuredContent":{"z":3.0}`, "!isError")
 				s.want(s.tool(inner+`"noticed"}}`), "isError", `has no tool \"noticed\"`)
 				prompt := func(params string) string { return said(s.ServePrompt(s.Context(), request(t, "prompts/get", params))) }
-				s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+s.root+`"}}`), `"name":"greet"`)
-				s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+s.outside+`"}}`), "error", "is outside")
+				s.want(prompt(`{"name":"kid__greet","arguments":`+reading(s.root)+`}`), `"name":"greet"`)
+				s.want(prompt(`{"name":"kid__greet","arguments":`+reading(s.outside)+`}`), "error", "is outside")
 				if took := time.Since(began); took != 0 {
 					t.Errorf("the other calls took %s", took)
 				}
@@ -218,7 +218,7 @@ func TestPromptsAndCompletions(t *testing.T) {
 		}
 		inside, outside := s.root, s.outside
 		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+inside+`"}}`), `"name":"greet"`)
-		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+outside+`"}}`), "error", "is outside")
+		s.want(prompt(`{"name":"kid__greet","arguments":`+reading(outside)+`}`), "error", "is outside")
 		s.want(prompt(`{"name":"kid__none"}`), "there is no prompt")
 		s.want(prompt(`{}`), "the name of a prompt")
 		ref := func(kind, of, value string) string {
@@ -389,8 +389,8 @@ func TestExtensions(t *testing.T) {
 		s.want(ask("charts/draw", `{"name":"two__greet"}`), `"sent":{"name":"greet"}`)
 		s.want(ask("charts/draw", `{"name":"nothing"}`), "may belong to several servers")
 		s.want(ask("charts/draw", `{"taskId":"none"}`), "may belong to several servers")
-		s.want(ask("charts/draw", `{"name":"two__echo","path":"`+s.outside+`"}`), "is outside")
-		s.want(ask("charts/draw", `{"name":"two__echo","path":"`+s.root+`"}`), s.root, "!error")
+		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.outside)), "is outside")
+		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.root)), reading(s.root)[len(`{"path":`):], "!error")
 		s.want(ask("mcphub/own", `{"uri":"book://0"}`), "no server behind this hub offers")
 		s.want(ask("rpc.discover", `{"uri":"book://0"}`), "no server behind this hub offers")
 		s.want(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")

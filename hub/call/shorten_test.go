@@ -139,7 +139,7 @@ func TestAnApprovedResultStays(t *testing.T) {
 		s.client.form = true
 		s.answering(`{"action":"accept","content":{"decision":"call"}}`)
 		got := s.tool(echo(`{}`))
-		s.reload(nil, policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}, denying("/nowhere"))()
+		s.reload(nil, policy.Rule{Name: "ask", Then: policy.Escalate, Tools: []string{"echo"}}, denying(far))()
 		s.want(s.read(got), "line 0 of a report")
 		s.free()
 	}, func(with *staging) {
@@ -206,7 +206,7 @@ func TestTheResultOfATaskIsCut(t *testing.T) {
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	with := kid(childtest.Script{})
-	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: "/usr"}}}
+	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: far}}}
 	on(t, with, func(s *stage) {
 		tool, _ := s.FindTool(s.Context(), "kid__echo")
 		for args, want := range map[string]struct {
@@ -215,7 +215,7 @@ func TestPreview(t *testing.T) {
 		}{
 			reading(s.root):    {policy.Allow, ""},
 			reading(s.outside): {policy.Deny, "is outside"},
-			reading("/usr"):    {policy.Escalate, "the person said no"},
+			reading(far):       {policy.Escalate, "the person said no"},
 		} {
 			p, err := s.Preview(s.Context(), tool, []byte(args))
 			if err != nil {

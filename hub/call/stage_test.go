@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -319,7 +320,11 @@ func (s *stage) quick(params string) (string, bool) {
 
 // fastTries is how often a call is made that was left to the waiting path: nothing is done for it then, and the kernel may have its path in
 // memory at the next look only.
-const fastTries = 1000
+// Other systems than Linux have no look that may not wait.
+var fastTries = map[bool]int{true: 1000, false: 1}[runtime.GOOS == "linux"]
+
+// far is an absolute directory in which nothing of a stage lies.
+var far = filepath.VolumeName(os.TempDir()) + filepath.FromSlash("/nowhere")
 
 // remind has the kernel take the directories of the stage into memory: a look that may not wait does not.
 func (s *stage) remind() {

@@ -28,12 +28,13 @@ func record(t testing.TB, dir string, many int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	for i := range many {
 		d := audit.DecisionFields{Child: "files", Tool: "read_text_file", Decision: "allow", Rule: "inside", RootsBasis: audit.RootsBasis{Roots: "client", Generation: 3}, Findings: []audit.Finding{{At: "/path", Role: "read", Path: "/home/u/project/file" + strconv.Itoa(i), Inside: true}}}
 		if i%100 == 50 {
 			d.Decision, d.Code, d.Rule, d.Findings[0] = "deny", "outside", "", audit.Finding{At: "/path", Role: "read", Path: "/etc/passwd" + strconv.Itoa(i)}
 		}
-		n, err := l.Put(audit.KindDecision, &audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, time.Now())
+		n, err := l.Put(audit.KindDecision, &audit.Record{Session: "0123456789", Principal: "local", Request: []byte(strconv.Itoa(i)), DecisionFields: d, Within: []string{"/home/u/project"}}, nil, began.Add(time.Duration(i)*time.Microsecond)) // a page ends between two times
 		if err == nil && i%1000 == 0 {
 			err = l.Commit(t.Context())
 		}
