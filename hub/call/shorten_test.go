@@ -1,7 +1,9 @@
 package call_test
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -205,8 +207,9 @@ func TestTheResultOfATaskIsCut(t *testing.T) {
 // Preview tells what would become of a call, and makes it not.
 func TestPreview(t *testing.T) {
 	t.Parallel()
+	system := cmp.Or(os.Getenv("SystemRoot"), "/usr") // a directory of Windows, or of Unix
 	with := kid(childtest.Script{})
-	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: far}}}
+	with.rules = []policy.Rule{{Name: "ask", Then: policy.Escalate, Paths: &policy.PathRule{Within: system}}}
 	on(t, with, func(s *stage) {
 		tool, _ := s.FindTool(s.Context(), "kid__echo")
 		for args, want := range map[string]struct {
@@ -215,7 +218,7 @@ func TestPreview(t *testing.T) {
 		}{
 			reading(s.root):    {policy.Allow, ""},
 			reading(s.outside): {policy.Deny, "is outside"},
-			reading(far):       {policy.Escalate, "the person said no"},
+			reading(system):    {policy.Escalate, "the person said no"},
 		} {
 			p, err := s.Preview(s.Context(), tool, []byte(args))
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -209,7 +210,7 @@ func TestOpenKey(t *testing.T) {
 	if _, err := set.Server("h", warn); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(key); err == nil && info.Mode().Perm() == 0o666 && (len(told) != 1 || !strings.Contains(told[0], key) || !strings.Contains(told[0], "hub.json:9")) {
+	if runtime.GOOS != "windows" && (len(told) != 1 || !strings.Contains(told[0], key) || !strings.Contains(told[0], "hub.json:9")) {
 		t.Errorf("told %q", told)
 	}
 }
