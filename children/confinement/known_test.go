@@ -166,6 +166,7 @@ func TestFoldersOfFlags(t *testing.T) {
 // not opened for a profile either.
 func TestAProfileOpensNoMore(t *testing.T) {
 	h, home := confinedMachine(t)
+	h.Host = h.WithKernel(silentKernel())
 	at := func(p string) string { return filepath.Join(home, p) }
 	memory := func(file string) program.Program {
 		p := confinedProgram("npx", "-y", "@modelcontextprotocol/server-memory")

@@ -129,7 +129,7 @@ func TestWhatAnEntryNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h
-			h.Host = h.Forgetful()
+			h.Host = h.Forgetful().WithKernel(silentKernel())
 			putFile(t, at("tools/mcp-server-filesystem.js"), "")
 			l, err := launch.Plan(tc.prog, rootsAt(at("work/rooted")), h)
 			if err != nil {
