@@ -24,8 +24,16 @@
 // directories on the way nothing new can be made. Rules sit on inodes ([Place]) and on opening: what is open
 // stays open, and names and sizes of files are not held. Modes, owners, times and
 // attributes are where [Profile].Attributes says so: the kernel asks before each change,
-// and a goroutine of the Ruleset makes it, on what it has judged, from Enter until
-// [Ruleset.End]. Its thread has no capabilities. It never lets the kernel go on.
+// and the hub makes it, on what it has judged.
+//
+// # Files in closed folders
+//
+// A [File] lies in a folder that no rule opens, and its program makes others beside it. The kernel
+// asks before each call that names a path. If the path leads to such a name in the folder, which is held and
+// compared by what it is, the hub makes the call on a copy of the name, and hands over what it has opened. With other
+// calls the kernel goes on: Landlock judges what it then opens, and has no rule for what the hub opens.
+//
+// All that the kernel asks about one run comes to one listener, from Enter until [Ruleset.End]. Its thread has no capabilities.
 //
 // # What is recorded
 //
@@ -40,7 +48,7 @@
 // link, so whoever makes one resolves it first; what is a link by then is left out. The
 // package chooses no program, starts nothing, and reads no configuration.
 //
-// A Profile, a Kernel and a Boundary are values that nobody changes. A Ruleset belongs
+// A Profile, a Kernel and a Boundary are values that nobody changes, but for what [Made] knows. A Ruleset belongs
 // to the goroutine that has it, which ends it by End. Enter cannot be undone: its thread must end, and must
 // not be the main one.
 package sandbox

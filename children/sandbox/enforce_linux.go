@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"mcphub/internal/rawio"
@@ -404,5 +405,26 @@ func whyNoNotify() string {
 	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil && strings.TrimSpace(string(text)) > "1" {
 		return "nobody may read what a process asks for (kernel.yama.ptrace_scope is " + strings.TrimSpace(string(text)) + ")"
 	}
+	asked := make(chan error, 1)
+	go OnThread(func() { asked <- tryListener() })
+	if err := <-asked; err != nil {
+		return fmt.Sprintf("another program decides on the system calls of this one (%v)", err)
+	}
 	return ""
+}
+
+// tryListener has the kernel ask about nothing, on a thread that ends afterwards.
+func tryListener() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	filter, err := assemble([]bpf.Instruction{allowed})
+	if err != nil {
+		return err
+	}
+	fd, err := listen(filter, unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
 }
