@@ -58,20 +58,32 @@ func (r *recorder) note(u sandbox.Use) {
 	if why == "" && r.Never != nil {
 		why = r.Never(u.Path)
 	}
-	if own, named := r.stateFolder(u.Path); own != "" && writes {
-		why = r.reserved().Why(own) // by its name a file in it may look like a key
-		_, err := os.Lstat(own)
+	if dir, named := r.stateFolder(u.Path); dir != "" {
+		whyDir := r.reserved().Why(dir)
+		if r.Never != nil {
+			whyDir = cmp.Or(whyDir, r.Never(dir))
+		}
+		if sandbox.Loaded(dir) {
+			whyDir = cmp.Or(whyDir, "shells, git, ssh or an editor load it")
+		}
+		_, err := os.Lstat(dir)
+		rel, _ := filepath.Rel(dir, u.Path) // it lies there
 		switch {
-		case why == "" && sandbox.Loaded(own):
-			why = "shells, git, ssh or an editor load it"
-		case why != "":
-		case err != nil && named:
-			r.Own = append(r.Own, sandbox.RecordedPath{Path: own, Use: sandbox.Keeps})
+		case whyDir != "":
+		case named && err != nil && writes:
+			r.Own = append(r.Own, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
 			return
-		case err != nil && u.Folder && u.Path == own, named, err == nil && r.tooWide(own, true) == "":
-			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: own, Use: sandbox.Keeps})
+		case named && err == nil: // what looks like a key there is its own
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
+			return
+		case why == "" && sandbox.IsKey(filepath.Join(r.Home, settingsOf, rel)):
+			why = "it looks like a key or a credential of another program"
+		case why != "" || !writes:
+		case err != nil && u.Folder && u.Path == dir, err == nil && r.tooWide(dir, true) == "":
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
 			return
 		}
+		why = cmp.Or(why, whyDir)
 	}
 	fi, err := os.Stat(u.Path)
 	switch {
@@ -104,6 +116,9 @@ func (r *recorder) note(u sandbox.Use) {
 		leave(why)
 	}
 }
+
+// settingsOf is a folder of settings: a file that another program keeps counts as one in it.
+const settingsOf = ".config/x"
 
 // homes of state folders, from the home folder on. A folder in one of them is one program's.
 var stateHomes = []string{".config", ".cache", ".local/share", ".local/state"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/sandbox"
 	"mcphub/internal/clients"
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
@@ -79,9 +80,10 @@ func revokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke NAME PATH...",
 		Short: "Take back what mcphub allow has given a server",
-		Long: "Takes paths out of sandbox.read and sandbox.write of a server in hub.json, and the rule that\n" +
-			"mcphub allow has made for them. Every other byte stays as it is. Hubs that run take the\n" +
-			"change at once. The exit status is 5 where a path was not there.",
+		Long: "Takes paths out of sandbox.read and sandbox.write of a server in hub.json, the rule that\n" +
+			"mcphub allow has made for them, and what was recorded and you have confirmed. Every other\n" +
+			"byte stays as it is. Hubs that run take the change at once. The exit status is 5 where a\n" +
+			"path was not there.",
 		Example: "  mcphub revoke notes ~/vault",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w.start(cmd)
@@ -167,6 +169,9 @@ func (w *allowWork) run(state, name string, paths []string, change func(t *targe
 // put makes the folders that are missing, and writes hub.json. It does nothing where hub.json has changed since
 // it was read.
 func (w *allowWork) put(p *allowPlan) error {
+	if err := w.putRevoked(); err != nil {
+		return err
+	}
 	if !p.report.Changed {
 		return nil
 	}
@@ -238,6 +243,8 @@ type serverAllowances struct {
 	Read   []allowedAt   `json:"read"`
 	Write  []allowedAt   `json:"write"`
 	Rules  []allowedRule `json:"rules"` // that name the server
+
+	Recorded []sandbox.RecordedPath `json:"recorded,omitempty"` // what a person has confirmed
 }
 
 type allowedAt struct {
@@ -276,7 +283,11 @@ func (w *allowWork) list(names []string) error {
 		if len(names) > 0 && s.Name != names[0] && s.Key != names[0] {
 			continue
 		}
-		if a := allowedOf(file, s); len(a.Read)+len(a.Write)+len(a.Rules) > 0 {
+		a := allowedOf(file, s)
+		if a.Recorded, err = recordedOf(path, s.Key); err != nil {
+			return err
+		}
+		if len(a.Read)+len(a.Write)+len(a.Rules)+len(a.Recorded) > 0 {
 			out.Servers = append(out.Servers, a)
 		}
 	}
@@ -287,6 +298,7 @@ func (w *allowWork) list(names []string) error {
 		layout.Println(w.out, "nothing is allowed beyond the default")
 		return nil
 	}
+	home, _ := os.UserHomeDir() // without one, paths are shown whole
 	t := layout.NewTable(w.out)
 	t.Head("SERVER", "BY", "MAY", "PATH", "AT")
 	for _, s := range out.Servers {
@@ -295,6 +307,9 @@ func (w *allowWork) list(names []string) error {
 		}
 		for _, p := range s.Write {
 			t.Row(s.Server, "sandbox.write", "read, write", p.Path, p.At)
+		}
+		for _, p := range s.Recorded {
+			t.Row(s.Server, "recorded", string(p.Use)+layout.When(p.Beside, ", and beside it"), tildePath(home, p.Path), "-")
 		}
 		for _, r := range s.Rules {
 			roles := cmp.Or(strings.Join(r.Roles, ", "), "any")

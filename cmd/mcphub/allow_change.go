@@ -54,6 +54,7 @@ type allowWork struct {
 	path    string // of hub.json
 	text    []byte
 	current currentEntry
+	revoked []string // paths that are taken out of what was recorded
 }
 
 // A currentEntry is hub.json as it reads now, and one of its servers.
@@ -583,7 +584,7 @@ func (w *allowWork) revoke(t *target) error {
 			return err
 		}
 	}
-	t.Done = slices.Compact(t.taken)
+	t.Done = append(slices.Compact(t.taken), w.revokeRecorded(t)...)
 	for made := w.madeRule(t); made >= 0; made = w.madeRule(t) {
 		t.Rule = w.current.file.Policy.Rules[made].Name
 		if err := w.edit(clients.RemoveRuleFromHub(w.path, w.text, made)); err != nil {

@@ -128,6 +128,16 @@ func (r *tryReport) keep() error {
 	return exit.Failed(consentStore().Confirm(r.owner, r.profile))
 }
 
+// recordedOf is what was confirmed for an entry.
+func recordedOf(hub, name string) ([]sandbox.RecordedPath, error) {
+	path, err := filepath.Abs(hub)
+	if err != nil {
+		return nil, exit.Failed(err)
+	}
+	r, err := consentStore().Recorded(consent.RecordedOwner(path, name))
+	return r.Paths, exit.Failed(err)
+}
+
 // forgetRecorded forgets what was confirmed for an entry that is taken out.
 func forgetRecorded(hub, name string) error {
 	path, err := filepath.Abs(hub)
@@ -135,6 +145,30 @@ func forgetRecorded(hub, name string) error {
 		return exit.Failed(err)
 	}
 	return exit.Failed(consentStore().Confirm(consent.RecordedOwner(path, name), sandbox.Recorded{}))
+}
+
+// revokeRecorded notes the path to be taken out of what was recorded, if it is there.
+func (w *allowWork) revokeRecorded(t *target) (done []string) {
+	for _, p := range w.current.spec.Sandbox.Recorded.Paths {
+		if t.is(p.Path) {
+			w.revoked, done = append(w.revoked, p.Path), []string{"what was recorded"}
+		}
+	}
+	return done
+}
+
+// putRevoked keeps what was recorded without the paths that are revoked. Hubs take that at once.
+func (w *allowWork) putRevoked() error {
+	if len(w.revoked) == 0 {
+		return nil
+	}
+	s := &w.current.spec.Sandbox
+	r := s.Recorded
+	r.Paths = slices.DeleteFunc(slices.Clone(r.Paths), func(p sandbox.RecordedPath) bool { return slices.Contains(w.revoked, p.Path) })
+	if err := consentStore().Confirm(s.Owner, r); err != nil {
+		return exit.Failed(err)
+	}
+	return reloadHubs(w.ctx, 0).kept()
 }
 
 // confirmRecorded records what a server uses, asks about it, and keeps what is confirmed.

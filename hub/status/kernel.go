@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 
 	"mcphub/children/hints"
@@ -14,7 +15,7 @@ type Confinement struct {
 	Kernel string   `json:"kernel,omitempty"`        // held, partial or none
 	Lacks  []string `json:"kernelLacks,omitempty"`   // what it does not hold, and why
 	Closed []string `json:"kernelClosed,omitempty"`  // what a name opens no more, or never does, and why
-	Gives  []string `json:"kernelProfile,omitempty"` // what is opened to it because its server is known
+	Gives  []string `json:"kernelProfile,omitempty"` // what is opened to it because its server is known, or a person has confirmed it
 }
 
 // ConfinementOf reports how far the kernel holds a child.
@@ -22,7 +23,15 @@ func ConfinementOf(r sandbox.Report) Confinement {
 	if r.Mode == sandbox.Off {
 		return Confinement{}
 	}
-	return Confinement{Kernel: r.State.String(), Lacks: r.Lacks, Closed: r.Closed, Gives: r.Gives}
+	gives, closed := slices.Clip(r.Gives), slices.Clip(r.Closed)
+	for _, n := range r.Recorded {
+		if text := n.Key + " " + n.Path + " (recorded)"; n.Why == "" {
+			gives = append(gives, text)
+		} else {
+			closed = append(closed, text+": "+n.Why)
+		}
+	}
+	return Confinement{Kernel: r.State.String(), Lacks: r.Lacks, Closed: closed, Gives: gives}
 }
 
 // Ahead says what the kernel is to hold a child to once it starts, by its entry.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"mcphub/children/sandbox"
 )
@@ -17,7 +18,7 @@ const recordedWord = "profile "
 
 // RecordedOwner is by what the profile of an entry is kept. It stays the same if the entry
 // changes, and no other hub.json has it.
-func RecordedOwner(hub, name string) string { return recordedWord + name + " of " + hub }
+func RecordedOwner(hub, name string) string { return recordedWord + name + "\x00" + hub }
 
 // Recorded returns the profile that was confirmed for an entry; the zero value if none was.
 func (s *Store) Recorded(owner string) (r sandbox.Recorded, err error) {
@@ -65,11 +66,15 @@ func (s *Store) AskRecorded(owner string, r sandbox.Recorded, of string) (waits 
 	}
 	r.Of = of
 	i := recordedItem(owner, r)
-	i.Title = owner[len(recordedWord):] + " has changed since you confirmed what it opens"
+	name, hub, _ := strings.Cut(owner[len(recordedWord):], "\x00")
+	i.Title = Shown(name) + " of " + Shown(hub) + " has changed since you confirmed what it opens"
+	if strings.ContainsAny(name, " '$\\\"`") {
+		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
 	i.Lines = []string{"Its entry, its program or its package is not what it was. It runs with what you confirmed:"}
 	for _, p := range r.Paths {
 		i.Lines = append(i.Lines, string(p.Use)+" "+Shown(p.Path))
 	}
-	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: mcphub learn NAME --confirm")
+	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: mcphub learn "+Shown(name)+" --confirm")
 	return true, s.Ask(i)
 }

@@ -118,8 +118,13 @@ func record(ctx context.Context, cfg hub.Config, c *hub.Child, o Options) (run A
 		for _, n := range held.Named {
 			facts.Named = append(facts.Named, n.Path)
 		}
-		closed = learn.Record(facts)
 		had := c.Spec.Sandbox.Recorded.Paths
+		for _, p := range had {
+			if p.Beside {
+				facts.Named = append(facts.Named, p.Path)
+			}
+		}
+		closed = learn.Record(facts)
 		closed.Own, closed.Shown = beyond(closed.Own, had), beyond(closed.Shown, had)
 		if round == maxRounds || len(closed.Own)+len(closed.Shown) == 0 {
 			return run, closed, nil
