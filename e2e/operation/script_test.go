@@ -36,6 +36,9 @@ func TestScripts(t *testing.T) {
 	cmds["serves"], cmds["ends"], cmds["kills"], cmds["until"] = serves, ends, kills, until
 	maps.Copy(cmds, consoles())
 	maps.Copy(cmds, registries())
+	if scriptTerminal != nil {
+		cmds["answers"] = scriptTerminal
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -70,6 +73,9 @@ func TestScripts(t *testing.T) {
 		Cmds: cmds,
 	})
 }
+
+// scriptTerminal runs a program on a terminal, where a person answers; nil where there is none for tests.
+var scriptTerminal func(ts *testscript.TestScript, neg bool, args []string)
 
 // needsOf asks for what the script's first line names, if that is "# needs ...".
 func needsOf(t testing.TB) {

@@ -16,6 +16,7 @@ import (
 // hubs are those that a script has started: "serves CONFIG [ROOT...]" starts one with a client that has these roots and has
 // listed its tools, "ends" ends all of them as clients do, "kills" with SIGKILL.
 type hubs struct {
+	t     testing.TB
 	ts    *testscript.TestScript
 	all   []*ide.Client
 	talks *ide.Client // to the one that the script talks to
@@ -28,7 +29,7 @@ func setUpHubs(t *testing.T, e *testscript.Env) {
 	dir := world.ShortFolder(t)
 	e.Setenv("XDG_RUNTIME_DIR", dir)
 	e.Setenv("LOCALAPPDATA", dir)
-	e.Values[hubsKey{}] = &hubs{}
+	e.Values[hubsKey{}] = &hubs{t: t}
 }
 
 func serves(ts *testscript.TestScript, neg bool, args []string) {
