@@ -12,6 +12,12 @@
 // digest of what was shown. [Store.Take] accepts without a question: what nobody but a
 // person can have written.
 //
+// # Recorded profiles
+//
+// What a trial has recorded of a server and a person has confirmed is an Item, too:
+// [Store.Confirm], [Store.Recorded], [Store.AskRecorded]. Its ID has the hub.json and the name of
+// the entry, so that it stays if the entry changes, and a person is asked then.
+//
 // # Who could have written it
 //
 // Each hub has a [Reach]: a file that names every directory that its servers may write.

@@ -1,0 +1,96 @@
+package confinement_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+// TestRecordedPaths: what a person has confirmed is opened, and nothing else, whatever has come to its place.
+func TestRecordedPaths(t *testing.T) {
+	for name, tc := range map[string]struct {
+		path   string
+		use    sandbox.RecordedUse
+		change func(t *testing.T, home string)
+		probe  string
+		want   string
+	}{
+		"a folder to read":          {"vault", sandbox.Reads, nil, "vault/a", "rx"},
+		"a file to write":           {"shop.db", sandbox.Writes, nil, "shop.db", "rxw"},
+		"and nothing beside it":     {"shop.db", sandbox.Writes, nil, "other", ""},
+		"a folder of state":         {".tool", sandbox.Keeps, nil, ".tool", "rxw"},
+		"one that was there":        {"vault", sandbox.Keeps, nil, "vault/a", "rxw"},
+		"no key":                    {".netrc", sandbox.Reads, nil, ".netrc", ""},
+		"no folder of keys":         {".ssh", sandbox.Keeps, nil, ".ssh/id_rsa", ""},
+		"not the home folder":       {".", sandbox.Reads, nil, "other", ""},
+		"what shells load, to read": {".bashrc", sandbox.Writes, nil, ".bashrc", "rx"},
+		"an unknown use":            {"shop.db", "takes", nil, "shop.db", ""},
+		"a link in its place":       {"vault", sandbox.Reads, func(t *testing.T, home string) { relink(t, home+"/private", home+"/vault") }, "private/x", ""},
+		"a link to a key":           {"shop.db", sandbox.Writes, func(t *testing.T, home string) { relink(t, home+"/.netrc", home+"/shop.db") }, ".netrc", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, home := confinedMachine(t)
+			at := func(p string) string { return filepath.Join(home, p) }
+			for _, file := range []string{"vault/a", "shop.db", "other", "private/x", ".ssh/id_rsa", ".netrc", ".bashrc"} {
+				putFile(t, at(file), "")
+			}
+			if tc.change != nil {
+				if err := os.RemoveAll(at(tc.path)); err != nil {
+					t.Fatal(err)
+				}
+				tc.change(t, home)
+			}
+			prog := served(home)
+			if got := rights(planOf(t, h, prog), at(tc.probe)); got != "" {
+				t.Fatalf("control: it is open to %q", got)
+			}
+			prog.Sandbox.Recorded = sandbox.Recorded{Paths: []sandbox.RecordedPath{{Path: at(tc.path), Use: tc.use}}}
+			c := planOf(t, anew(h), prog)
+			if got := rights(c, at(tc.probe)); got != tc.want {
+				t.Errorf("it is open to %q, want %q: %v", got, tc.want, c.Report.Recorded)
+			}
+		})
+	}
+}
+
+// TestChangedEntry: a profile holds after its entry has changed, and a person is asked.
+func TestChangedEntry(t *testing.T) {
+	h, home := confinedMachine(t)
+	vault := filepath.Join(home, "vault")
+	putFile(t, vault+"/a", "")
+	prog := served(home)
+	prog.Sandbox.Owner = "profile notes\x00" + home + "/hub.json"
+	prog.Sandbox.Recorded = sandbox.Recorded{Of: planOf(t, h, prog).Report.Of, Paths: []sandbox.RecordedPath{{Path: vault, Use: sandbox.Reads}}}
+	for _, changed := range []bool{false, true} {
+		if changed {
+			prog.Args = append(prog.Args, "--more")
+		}
+		c := planOf(t, anew(h), prog)
+		if got := rights(c, vault+"/a"); got != "rx" {
+			t.Errorf("changed: %t; it is open to %q", changed, got)
+		}
+		waiting, err := h.Store().Questions()
+		if err != nil || (len(waiting) == 1) != changed {
+			t.Fatalf("changed: %t; %v waits: %v", changed, waiting, err)
+		}
+		if told := strings.Contains(strings.Join(c.Report.Closed, " "), "has changed since your user confirmed"); told != changed {
+			t.Errorf("changed: %t; it is told: %q", changed, c.Report.Closed)
+		}
+		if !changed {
+			continue
+		}
+		if err := h.Store().Accept(waiting[0].ID, waiting[0].Digest); err != nil {
+			t.Fatal(err)
+		}
+		planOf(t, anew(h), prog)
+		if waiting, err := h.Store().Questions(); err != nil || len(waiting) > 0 {
+			t.Errorf("after the answer %v waits: %v", waiting, err)
+		}
+		if now, err := h.Store().Recorded(prog.Sandbox.Owner); err != nil || now.Of != c.Report.Of {
+			t.Errorf("it holds for %q, want %q: %v", now.Of, c.Report.Of, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package learn
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mcphub/children/sandbox"
+)
+
+// TestRecord: what a run that the kernel held would have opened, as a person is asked about it.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files       []string
+		read, write []string // paths of the home folder; "made" and "folder" are marks behind one
+		names       []string // of the program
+		want        string
+	}{
+		"a folder that is read":            {[]string{"vault/a.md"}, []string{"vault"}, nil, nil, "reads ~/vault"},
+		"a file that is written":           {[]string{"shop.db"}, nil, []string{"shop.db"}, nil, "writes ~/shop.db and beside it"},
+		"one with siblings":                {[]string{"shop.db"}, nil, []string{"shop.db", "shop.db-journal made", ".shop.db.swp made"}, nil, "writes ~/shop.db and beside it"},
+		"one that is not there yet":        {nil, nil, []string{"shop.db made"}, nil, "writes ~/shop.db and beside it"},
+		"what the entry names":             {nil, nil, []string{"named.json.tmp made"}, nil, "writes ~/named.json and beside it"},
+		"a new state folder":               {nil, nil, []string{".tool folder"}, nil, "keeps state in ~/.tool"},
+		"one that was there":               {[]string{".tool/x"}, nil, []string{".tool/x"}, nil, "keeps state in ~/.tool"},
+		"a new one of its own name":        {nil, nil, []string{".config/tool folder"}, []string{"tool"}, "own: keeps state in ~/.config/tool"},
+		"one of its own name with a token": {[]string{".config/tool/token"}, []string{".config/tool/token"}, nil, []string{"tool"}, "keeps state in ~/.config/tool"},
+		"a token of another program":       {[]string{".config/other/token", ".other/token.json"}, []string{".config/other/token", ".other/token.json"}, nil, nil, ""},
+		"keys":                             {[]string{".ssh/id_rsa", ".aws/credentials", ".netrc"}, []string{".ssh/id_rsa", ".aws/credentials", ".netrc", ".ssh"}, []string{".ssh/new made"}, nil, ""},
+		"keys of its own name":             {[]string{".ssh/id_rsa", ".config/gh/hosts.yml"}, []string{".ssh/id_rsa"}, []string{".config/gh/hosts.yml", ".aws folder"}, []string{"ssh", "gh", "aws"}, ""},
+		"what shells load":                 {[]string{".bashrc"}, nil, []string{".bashrc", ".profile made", ".config/fish folder"}, nil, ""},
+		"the home folder":                  {[]string{"x"}, []string{"."}, []string{"."}, nil, ""},
+		"folders of many programs":         {[]string{".config/a/x", "Documents/x"}, []string{".config"}, []string{".config", "Documents"}, nil, ""},
+		"another server's":                 {[]string{"others/x"}, []string{"others/x"}, []string{"others/y made"}, nil, ""},
+		"more than a person can read":      {several("many/a", 7), nil, many9(), nil, "writes " + strings.Join(shown8(), ", ")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := []string{"home/.keep"}
+			for _, file := range c.files {
+				files = append(files, "home/"+file)
+			}
+			d := newDisk(t, files...)
+			f := Facts{Home: d.home, Names: c.names, Named: []string{filepath.Join(d.home, "named.json")}, Others: []string{filepath.Join(d.home, "others")}}
+			for i, list := range [][]string{c.read, c.write} {
+				for _, text := range list {
+					u := d.use("home/"+text, []sandbox.Access{sandbox.Read, sandbox.Write}[i])
+					u.Path = filepath.Clean(u.Path)
+					u.Folder = strings.HasSuffix(text, " folder")
+					u.Made = u.Made || u.Folder
+					f.Uses = append(f.Uses, u)
+				}
+			}
+			r := Record(f)
+			short := func(path string) string { return strings.Replace(path, d.home, "~", 1) }
+			lines := Lines(r.Shown, short)
+			for _, line := range Lines(r.Own, short) {
+				lines = append(lines, "own: "+line)
+			}
+			if got := strings.Join(lines, "; "); got != c.want {
+				t.Errorf("%q, want %q; left: %v", got, c.want, r.Left)
+			}
+		})
+	}
+}
+
+func many9() (all []string) {
+	for i := range maxShown + 1 {
+		all = append(all, fmt.Sprintf("d%d.db made", i))
+	}
+	return all
+}
+
+func shown8() (all []string) {
+	for i := range maxShown {
+		all = append(all, fmt.Sprintf("~/d%d.db and beside it", i))
+	}
+	return all
+}
+
+// TestRecordOfTheProgram: nobody is asked about a package in which the program itself lies.
+func TestRecordOfTheProgram(t *testing.T) {
+	t.Parallel()
+	d := newDisk(t, "home/app/package.json", "home/app/bin/server.js", "home/app/lib/x.js")
+	rules := []sandbox.Rule{{Path: filepath.Join(d.home, "app/bin/server.js"), Access: sandbox.Read | sandbox.Execute}}
+	f := Facts{Home: d.home, Uses: []sandbox.Use{d.use("home/app/lib/x.js", sandbox.Read)}}
+	if r := Record(f); len(r.Own) != 0 || len(r.Shown) != 1 {
+		t.Errorf("control: %+v", r)
+	}
+	f.Profile = &sandbox.Profile{Rules: rules}
+	if r := Record(f); len(r.Own) != 1 || len(r.Shown) != 0 || r.Own[0].Path != filepath.Join(d.home, "app") {
+		t.Errorf("%+v", r)
+	}
+}
