@@ -11,7 +11,6 @@ import (
 
 	"mcphub/children/learn"
 	"mcphub/children/sandbox"
-	"mcphub/hub"
 	"mcphub/internal/clients"
 	"mcphub/internal/consent"
 	"mcphub/internal/exit"
@@ -84,9 +83,10 @@ func (t *trier) short(path string) string { return tildePath(t.env.Home, path) }
 
 // tellRecorded says what a server is given of what it used, and what stays closed.
 func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
-	at := slices.IndexFunc(t.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Name == name })
-	if had := t.found.Hub.Children[at].Spec.Sandbox; !had.Recorded.Equal(did.Recorded) {
-		r.owner, r.profile = had.Owner, did.Recorded
+	for i := range t.found.Hub.Children {
+		if s := &t.found.Hub.Children[i].Spec; s.Name == name && !s.Sandbox.Recorded.Equal(did.Recorded) {
+			r.owner, r.profile = s.Sandbox.Owner, did.Recorded
+		}
 	}
 	r.Recorded, r.Closed = learn.Lines(did.Recorded.Paths, t.short), learn.Lines(did.Closed.Shown, t.short)
 	for _, n := range did.Run.Status.Sandbox.Recorded {
