@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,9 @@ import (
 	"mcphub/internal/client"
 	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
+	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/progress"
 	"mcphub/internal/service"
 	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
@@ -37,6 +40,7 @@ type callFlags struct {
 	// selectServers returns the names of the servers that may be started. A nil function, or a nil
 	// result, means all.
 	selectServers func(cfg *hub.Config) ([]string, error)
+	step          string   // what it waits for, once the servers are ready
 	as            string   // whose call it is: see setup.As
 	asGroups      []string // that it is in
 }
@@ -57,7 +61,7 @@ func callCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			useDisabled(src, cmd.ErrOrStderr(), src.ServersOf(args[0])...)
-			f.selectServers = serversOf(args[0], f.args, args[1:])
+			f.selectServers, f.step = serversOf(args[0], f.args, args[1:]), args[0]
 			return f.run(cmd, src, &logs, func(ctx context.Context, c *client.Session) error {
 				arguments, err := callArguments(ctx, c, args[0], f.args, args[1:])
 				if err != nil {
@@ -67,6 +71,7 @@ func callCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				running.End()
 				return printResult(os.Stdout, result, f.raw)
 			})
 		},
@@ -123,13 +128,19 @@ func (f *callFlags) runWith(cmd *cobra.Command, made *setup.Result, roots []stri
 	if f.dry {
 		folder = ""
 	}
-	err = service.WithRecord(cfg, folder, func() error { return client.WithAs(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, as, do) })
+	late := ""
+	watched := func(ctx context.Context, c *client.Session) error {
+		defer watchHub(c.Status, progress.Step{Name: cmp.Or(f.step, cmd.Name()), Phase: "waits for the answer"})()
+		defer func() { late = lateText(c.Status()) }()
+		return do(ctx, c)
+	}
+	err = service.WithRecord(cfg, folder, func() error { return client.WithAs(ctx, *cfg, log, "mcphub-"+cmd.Name(), roots, as, watched) })
 	var refused *jsonrpc.Error
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return exit.Errorf(exit.Timeout, "no answer within %s; --timeout gives more", f.timeout)
+		return exit.Errorf(exit.Timeout, "no answer within %s%s; --timeout %s gives more", f.timeout, layout.WithPrefix(": ", late), 2*f.timeout)
 	case errors.As(err, &refused) && strings.HasPrefix(refused.Message, "unknown tool"):
 		return exit.Errorf(exit.NotFound, "%s; 'mcphub call list-tools' shows them", refused.Message)
 	}

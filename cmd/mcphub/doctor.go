@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/hub/status"
 	"mcphub/internal/config"
 	"mcphub/internal/doctor"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/progress"
 )
 
 func doctorCommand() *cobra.Command {
@@ -49,7 +51,10 @@ func doctorCommand() *cobra.Command {
 				return err
 			}
 			useDisabled(src, cmd.ErrOrStderr(), args...)
-			o := doctor.Options{Source: src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env}
+			o := doctor.Options{Source: src, Servers: args, Roots: given, Timeout: timeout, Log: log, Clients: w.env, More: []string{"doctor", "--timeout", (2 * timeout).String()}}
+			o.Watch = func(look func() status.Hub) func() {
+				return watchHub(look, progress.Step{Name: "doctor", Phase: "asks what the servers offer"})
+			}
 			if o.Own, err = w.hubCommand(false); err != nil {
 				return err
 			}

@@ -35,7 +35,11 @@ func (f *logFlags) logger(w io.Writer) (zerolog.Logger, error) {
 		return zerolog.Nop(), exit.Errorf(exit.Usage, "--log-level: %q is none of trace, debug, info, warn, error, off", f.level)
 	}
 	file, ok := w.(*os.File)
-	return zerolog.New(logTo(w, ok && stdio.IsTerminal(file), f.times)).Level(level).With().Timestamp().Logger(), nil
+	people := ok && stdio.IsTerminal(file)
+	if people {
+		w = running.Over(file)
+	}
+	return zerolog.New(logTo(w, people, f.times)).Level(level).With().Timestamp().Logger(), nil
 }
 
 // ofSession is the logger of a session that brings a --log-level of its own.

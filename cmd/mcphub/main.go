@@ -39,7 +39,7 @@ func run(args []string) int {
 	stdio.CatchBrokenPipe(func(sig ...os.Signal) { signal.Notify(pipe, sig...) })
 	root := rootCommand()
 	root.SetArgs(args)
-	root.SetOut(printable.Writer(os.Stdout))
+	root.SetOut(printable.Writer(running.Over(os.Stdout)))
 	root.SetErr(stderr)
 	used, err := root.ExecuteContextC(ctx)
 	switch {

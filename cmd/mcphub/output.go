@@ -17,10 +17,11 @@ import (
 )
 
 // stderr is standard error for people.
-var stderr = printable.Writer(os.Stderr)
+var stderr = printable.Writer(running.Over(os.Stderr))
 
 // output prints the result of a command: as JSON, or for people by show.
 func output(out io.Writer, asJSON bool, result any, show func()) error {
+	running.End()
 	if asJSON {
 		return exit.Failed(layout.JSON(out, result))
 	}

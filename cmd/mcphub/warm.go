@@ -22,6 +22,7 @@ import (
 	"mcphub/internal/layout"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
+	"mcphub/internal/progress"
 	"mcphub/internal/service"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
@@ -113,12 +114,22 @@ func warm(ctx context.Context, out io.Writer, cfg hub.Config, roots []guard.Root
 		}
 		its.Ensure(key(cfg.Children[i].Spec.Name), roots)
 	}
+	over := running.Watch(func() (steps []progress.Step) {
+		for _, st := range sup.Status() {
+			if phase := phaseOf(st.State.String(), printable.Clean(st.Err), st.Stderr, st.PID); phase != "" {
+				steps = append(steps, progress.Step{Name: st.Child, Phase: phase})
+			}
+		}
+		return steps
+	})
+	defer over()
 	for _, spec := range options.Specs {
 		select {
 		case <-sup.Settled(key(spec.Name)):
 		case <-ctx.Done():
 		}
 	}
+	over()
 	became := map[string]children.Status{}
 	for _, st := range sup.Status() {
 		became[st.Child] = st

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/status"
 	"mcphub/internal/admin"
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/clients"
@@ -31,6 +32,9 @@ type Options struct {
 	Roots   []string // in scope while the servers run; none: those of hub.json, else the working directory
 	Timeout time.Duration
 	Log     zerolog.Logger
+
+	More    []string      // the command that gives a slow server more time than Timeout
+	Watch   func(look func() status.Hub) (over func()) // see trial.Options
 
 	Clients clients.Env
 	Own     clients.Hub // how a client starts this program

@@ -35,7 +35,7 @@ const (
 func (e *examination) servers(ctx context.Context) error {
 	cfg := e.found.Hub
 	cfg.Children = slices.DeleteFunc(slices.Clone(cfg.Children), func(c hub.Child) bool { return !e.isExamined(c.Spec.Name) || e.found.Bad[c.Spec.Name] })
-	o := trial.Options{Name: "mcphub-doctor", Roots: e.trialRoots(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log}
+	o := trial.Options{Name: "mcphub-doctor", Roots: e.trialRoots(), Timeout: e.Timeout, Audit: e.found.Audit, Log: e.Log, Watch: e.Watch}
 	if len(e.Servers) > 0 {
 		o.Audit = ""
 	}
@@ -191,9 +191,9 @@ func (e *examination) failure(s spec.Spec, st *status.Child, in *Interpreter) Fi
 	f := Finding{Group: Servers, Subject: s.Name, Severity: sevError, At: e.at(s.Name), Text: firstLine(reference.Show(text))}
 	f.Details = lastWords(st.Stderr, f.Text)
 	switch old, wrong := e.outdated(s, in); {
-	case text == "":
-		f.Text = fmt.Sprintf("it is not ready after %s: it is %s", e.Timeout, st.State)
-		f.Cure = "give all of them more time with --timeout"
+	case text == "", st.State == children.Starting.String(), st.State == children.Waiting.String():
+		f.Text = fmt.Sprintf("it is not ready after %s: %s", e.Timeout, cmp.Or(text, "it is "+st.State))
+		f.Cure, f.Command = "give it more time", e.mcphub(e.More...)
 	case st.Mend != nil:
 		f.Text, _, _ = strings.Cut(f.Text, "; "+hints.TextPrefix)
 		e.mend(&f, st)

@@ -28,10 +28,17 @@ type Screen struct {
 // method for a terminal that can move its cursor.
 func NewScreen(w io.Writer) *Screen {
 	s := &Screen{w: w}
-	if f, ok := behind(w).(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
-		s.term = f
+	if CanRedraw(w) {
+		s.term = behind(w).(*os.File)
 	}
 	return s
+}
+
+// CanRedraw reports whether a writer is a terminal that can move its cursor. It looks behind
+// writers that have an Unwrap method.
+func CanRedraw(w io.Writer) bool {
+	f, ok := behind(w).(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
 // NewRoll returns a Screen on which every page is appended.
@@ -39,6 +46,18 @@ func NewRoll(w io.Writer) *Screen { return &Screen{w: w} }
 
 // InPlace reports whether a page takes the place of the one before it.
 func (s *Screen) InPlace() bool { return s.term != nil }
+
+// Size is how many columns and rows a terminal has: 80 and 24 if it does not say.
+func Size(terminal *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(terminal.Fd()))
+	if err != nil || columns < 2 {
+		columns = 80
+	}
+	if err != nil || rows < 2 {
+		rows = 24
+	}
+	return columns, rows
+}
 
 // A canvas is a page for a terminal.
 type canvas struct {
@@ -57,10 +76,7 @@ func (s *Screen) Show(write func(io.Writer)) error {
 	}
 	c := &canvas{term: s.term}
 	write(printable.Writer(c))
-	_, height, err := term.GetSize(int(s.term.Fd()))
-	if err != nil || height < 2 {
-		height = 24
-	}
+	_, height := Size(s.term)
 	if !s.open {
 		page.WriteString("\x1b[?1049h\x1b[?7l") // the other screen, without wrapping: xterm's control sequences
 		s.open = true
@@ -78,7 +94,7 @@ func (s *Screen) Show(write func(io.Writer)) error {
 		return nil
 	}
 	s.shown = page.Bytes()
-	_, err = s.term.Write(s.shown)
+	_, err := s.term.Write(s.shown)
 	return err
 }
 

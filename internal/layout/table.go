@@ -208,6 +208,22 @@ func longestWord(rows [][]string, column int) int {
 	return longest
 }
 
+// Cut is a text that takes at most so many columns. If it is longer, its end is cut off and
+// the last column is an ellipsis.
+func Cut(text string, columns int) string {
+	if Width(text) <= columns {
+		return text
+	}
+	end, used := 0, 0
+	for i, r := range text {
+		if used += Width(string(r)); used >= columns {
+			break
+		}
+		end = i + len(string(r))
+	}
+	return text[:end] + "…"
+}
+
 // Width is how many columns of a terminal a text takes.
 func Width(text string) int {
 	n := 0

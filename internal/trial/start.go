@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -33,6 +34,9 @@ type Options struct {
 	// Confirm, if set, is shown what a server would open beyond its profile, and returns what of that it is
 	// to have. Try records for it, where the kernel holds the server and gives notices.
 	Confirm func(server string, closed learn.Recording) ([]sandbox.RecordedPath, error)
+
+	// Watch, if set, is given at each start what tells how the servers stand, until over is called. It must not block.
+	Watch func(look func() status.Hub) (over func())
 }
 
 // Observation holds what servers offered during one start, and how they were at its end.
@@ -55,11 +59,15 @@ func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error)
 	cfg.Cache = "" // what a server offered before is not what it offers now
 	cfg.Log = o.Log
 	cfg.Limits.ListWait = o.Timeout // a list is answered sooner where all have started or failed
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout+closingTime)
+	most := o.Timeout + closingTime
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("what it offers was not listed within %s", most))
 	defer cancel()
 	seen := &Observation{Tools: map[string][]client.Tool{}}
 	err := service.WithRecord(&cfg, o.Audit, func() error {
 		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, func(ctx context.Context, c *client.Session) error {
+			if o.Watch != nil {
+				defer o.Watch(c.Status)()
+			}
 			err := seen.ask(ctx, c)
 			if err == nil && cfg.Record != nil {
 				cfg.Record.WaitQuiet(ctx, 0)

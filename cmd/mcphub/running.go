@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"mcphub/children"
+	"mcphub/hub/status"
+	"mcphub/internal/layout"
+	"mcphub/internal/progress"
+)
+
+// This file shows on a terminal what a command waits for.
+
+// running has the lines of the steps that run. They stand on standard error.
+var running = progress.New(os.Stderr)
+
+// watchHub shows the servers of a hub that are not ready yet; if there is none, the step
+// that the command itself is at.
+func watchHub(look func() status.Hub, own progress.Step) (over func()) {
+	return running.Watch(func() []progress.Step {
+		var steps []progress.Step
+		for _, c := range look().Children {
+			if phase := phaseOf(c.State, c.Error, c.Stderr, c.PID); phase != "" {
+				steps = append(steps, progress.Step{Name: c.Server, Phase: phase})
+			}
+		}
+		if len(steps) == 0 {
+			steps = append(steps, own)
+		}
+		return steps
+	})
+}
+
+// lateText says which servers of a hub are not ready yet, and what they are at.
+func lateText(h status.Hub) string {
+	var late []string
+	for _, c := range h.Children {
+		if phase := phaseOf(c.State, c.Error, c.Stderr, c.PID); phase != "" {
+			late = append(late, c.Server+" "+phase)
+		}
+	}
+	return strings.Join(late, "; ")
+}
+
+// phaseOf says what a server is at that has yet to be ready; "" if it is, or if it is not asked for.
+func phaseOf(state, told, stderr string, pid int) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	switch last := strings.TrimSpace(lines[len(lines)-1]); {
+	case state == children.Waiting.String():
+		return "waits for its turn" + layout.WithPrefix(": ", told)
+	case state != children.Starting.String():
+		return ""
+	case told != "":
+		return told // such as what is installed for it
+	case last != "":
+		return "writes: " + last // a launcher says what it downloads
+	case pid == 0:
+		return "starts"
+	}
+	return "has started, and has not answered yet"
+}
