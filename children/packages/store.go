@@ -222,7 +222,7 @@ func (s *Store) lock(ctx context.Context, at place, r *Request) (unlock func(), 
 		ok, err = l.TryLockContext(ctx, lockPause)
 	}
 	if err != nil || !ok {
-		return nil, fmt.Errorf("%s could not be installed: its folder %s is locked by another hub: %w", r.what(), at, err)
+		return nil, fmt.Errorf("%s could not be installed: another hub installs into %s: %w; mcphub warm %s waits for it", r.what(), at, err, r.Name)
 	}
 	return func() { _ = l.Unlock() }, nil
 }

@@ -35,6 +35,8 @@ type clientWork struct {
 	asJSON bool
 	noTry  bool
 	limit  time.Duration // for all trials together
+	again  []string      // the command itself, if it takes --timeout
+	brief  bool          // one line for a server
 
 	ctx     context.Context // of the command
 	env     clients.Env

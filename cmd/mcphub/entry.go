@@ -366,7 +366,7 @@ func (w *entryWork) write(p *entryPlan) error {
 		layout.Printf(w.out, "%s %s in %s\n", r.subject(), r.State, r.Config)
 		if r.Trial != nil && r.Trial.State != tryFails {
 			layout.Printf(w.out, "  %s: ", r.Server)
-			r.Trial.show(w.out)
+			r.Trial.show(w.out, false)
 		}
 	}
 	return nil

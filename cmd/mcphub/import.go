@@ -15,6 +15,7 @@ import (
 	"mcphub/internal/config"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
+	"mcphub/internal/printable"
 	"mcphub/internal/secrets"
 	"mcphub/internal/setup"
 )
@@ -354,15 +355,23 @@ func whatStarts(s *clients.Server) string {
 	return "a file"
 }
 
-// show lists what would be imported, by number, each entry whole.
+// show lists what would be imported, by number, each entry whole; if w is brief, in one line for
+// each, and none if nobody chooses.
 func (m *mergeResult) show(w *clientWork) {
 	n := 0
+	var kept []string
 	for i := range m.imports {
 		im := &m.imports[i]
 		if im.Same != "" {
 			continue
 		}
 		n++
+		if w.brief {
+			if line := fmt.Sprintf("  %d  %s  %s  %s", n, im.Name, sourceTitle(&im.Server), commandOf(im)); !w.yes {
+				layout.Println(w.say, w.cut(line))
+			}
+			continue
+		}
 		layout.Printf(w.say, "  %d  %s  %s\n", n, im.Name, sourceTitle(&im.Server))
 		for _, row := range rowsOf(im.Shown(), im.Server.Entry) {
 			layout.Printf(w.say, "       %-9s %s\n", row[0], row[1])
@@ -387,6 +396,9 @@ func (m *mergeResult) show(w *clientWork) {
 			layout.Printf(w.say, "%s: left out, since only hub.json and you say this: %s\n", im.Name, strings.Join(left, "; "))
 		}
 		for _, s := range im.Kept() {
+			if kept = append(kept, s.Name); w.brief {
+				continue
+			}
 			layout.Printf(w.say, "%s: the secret of %s is kept outside of hub.json, as %s\n", im.Name, s.Key, s.Name)
 		}
 		if len(im.Plain) > 0 {
@@ -396,6 +408,37 @@ func (m *mergeResult) show(w *clientWork) {
 			layout.Printf(w.say, "%s: the hub cannot serve it yet: %s\n", im.Name, im.Err)
 		}
 	}
+	if w.brief && len(kept) > 0 {
+		layout.Printf(w.say, "kept outside of hub.json, since they are secrets: %s\n", strings.Join(kept, ", "))
+	}
+}
+
+// commandOf is the command line of an entry, or its address.
+func commandOf(im *clients.Import) string {
+	var words []string
+	for _, m := range im.Shown() {
+		switch v := m.Value.(type) {
+		case string:
+			if m.Name == "command" || m.Name == "url" {
+				words = slices.Insert(words, 0, v)
+			}
+		case []any:
+			for _, part := range v {
+				if word, is := part.(string); is && m.Name == "args" {
+					words = append(words, word)
+				}
+			}
+		}
+	}
+	return printable.CommandLine(words)
+}
+
+// cut is a line that takes one line of the terminal.
+func (w *clientWork) cut(line string) string {
+	if columns := layout.Columns(w.say); columns > 1 {
+		return layout.Cut(line, columns-1)
+	}
+	return line
 }
 
 // leftOut are the keys that a file has and that are not taken over.

@@ -17,6 +17,7 @@ import (
 func initCommand() *cobra.Command {
 	var w clientWork
 	var roots []string
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Find the clients on this machine, and put the hub between them and their servers",
@@ -24,7 +25,9 @@ func initCommand() *cobra.Command {
 			"it copies the servers into hub.json, registers the hub in the clients, and switches off in\n" +
 			"each client what the hub now serves, so that no tool is there twice, once past the hub.\n" +
 			"Before that each server is started as the hub runs it, one at a time, and once more\n" +
-			"without the kernel where that holds it. One that does not work, or offers less, stays on\n" +
+			"without the kernel where that holds it. One line says of each whether it works, and what\n" +
+			"it can open beside its client's folders; -v shows each entry whole, and all that its\n" +
+			"server can open. One that does not work, or offers less, stays on\n" +
 			"in its client with the reason, and is disabled in hub.json; the exit status is 1 then.\n" +
 			"Where clients can share one hub, it asks whether they shall (docs/sharing.md).\n" +
 			"Where a client has no switch for a server, the server is taken out of its configuration;\n" +
@@ -38,12 +41,14 @@ func initCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			w.brief, w.again = !verbose, []string{"init"}
 			return w.init(given)
 		},
 	}
 	w.flags(cmd)
 	cmd.Flags().StringSliceVar(&roots, "roots", nil, "folders for clients that do not tell which are open, separated by commas")
-	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together; one start may take a minute")
+	cmd.Flags().DurationVar(&w.limit, "timeout", tryAllTime, "for trying all servers together")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "each entry whole, and all that each server can open")
 	return cmd
 }
 
@@ -226,7 +231,7 @@ func (w *clientWork) chooseServers(found []clients.Inventory) (*mergeResult, err
 		return m, err
 	}
 	if !w.yes {
-		layout.Printf(w.say, "\nTo import into %s:\n", w.short(m.path))
+		layout.Printf(w.say, "\nTo import into %s%s:\n", w.short(m.path), layout.When(w.brief, " (-v shows the entries whole)"))
 	}
 	m.show(w)
 	picked, err := w.askNumbers("Import which?", m.added())

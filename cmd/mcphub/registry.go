@@ -13,6 +13,7 @@ import (
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/progress"
 	"mcphub/internal/registry"
 	"mcphub/internal/stdio"
 )
@@ -65,7 +66,9 @@ func searchCommand() *cobra.Command {
 			if most < 1 {
 				return exit.Errorf(exit.Usage, "--limit is at least 1")
 			}
+			over := running.Watch(func() []progress.Step { return []progress.Step{{Name: "search", Phase: "asks the registry"}} })
 			l, err := c.Search(cmd.Context(), words, most)
+			over()
 			if err != nil {
 				return exit.Failed(err)
 			}
@@ -173,7 +176,9 @@ func (r *registryFlags) look(w *clientWork, name string) (clients.Inventory, err
 	if w.secrets, err = w.secretStore(path, text); err != nil {
 		return none, err
 	}
+	over := running.Watch(func() []progress.Step { return []progress.Step{{Name: name, Phase: "is looked up in the registry"}} })
 	s, err := c.Latest(w.ctx, name)
+	over()
 	if errors.Is(err, registry.ErrNotFound) {
 		return none, exit.Errorf(exit.NotFound, "%w: %s; look for it: mcphub search WORD", err, name)
 	} else if err != nil {

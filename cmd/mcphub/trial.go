@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,11 +17,13 @@ import (
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
 	"mcphub/hub"
+	"mcphub/hub/status"
 	"mcphub/internal/clients"
 	"mcphub/internal/doctor"
 	"mcphub/internal/exit"
 	"mcphub/internal/layout"
 	"mcphub/internal/printable"
+	"mcphub/internal/progress"
 	"mcphub/internal/reference"
 	"mcphub/internal/setup"
 	"mcphub/internal/trial"
@@ -29,8 +32,9 @@ import (
 // This file tries servers for init, import and add, before hub.json is written, and
 // says for each what it will be able to open.
 
-// tryTime is what one start of one server may take.
-const tryTime = time.Minute
+// tryTime is what one start of one server may take, beyond the limit of its entry: what a
+// launcher downloads counts too.
+const tryTime = 2 * time.Minute
 
 // tryAllTime is what all trials may take where nothing else is said.
 const tryAllTime = 10 * time.Minute
@@ -66,6 +70,8 @@ type tryReport struct {
 
 	owner   string           // by which profile is kept
 	profile sandbox.Recorded // what was confirmed
+
+	also []string // what a person should know of one that works, in few words
 }
 
 // namedReport is a path that an entry names.
@@ -89,6 +95,8 @@ type trier struct {
 	roots    []string                         // in scope meanwhile; none: the project, or an empty folder
 	confined bool                             // nothing starts that the kernel does not hold
 	limit    time.Duration                    // for all servers together
+	again    []string                         // the command that tries them again and takes --timeout; nil: there is none
+	brief    bool                             // one line for a server that works
 	say      io.Writer
 	try      tryFunc
 	confirm  confirmFunc // asks a person about what a server uses; nil: nobody can be asked
@@ -114,8 +122,8 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 		return nil, exit.Failed(err)
 	}
 	defer t.found.WaitForLogins()
-	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Timeout: tryTime, Clients: t.env, Log: zerolog.Nop()}
-	t.o = trial.Options{Name: "mcphub-try", Timeout: tryTime, Log: zerolog.Nop(), Confined: t.confined, Confirm: t.give}
+	t.doctor = doctor.Options{Source: &setup.Source{Config: t.config}, Clients: t.env, Log: zerolog.Nop()}
+	t.o = trial.Options{Name: "mcphub-try", Log: zerolog.Nop(), Confined: t.confined, Confirm: t.give}
 	done, err := t.scope()
 	if err != nil {
 		return nil, err
@@ -124,20 +132,54 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	t.secrets()
 	all, stop := context.WithTimeout(ctx, t.limit)
 	defer stop()
+	marks := layout.CanRedraw(t.say) // elsewhere the beginning of the line shows what is waited for
 	for i, name := range names {
-		layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
+		head := fmt.Sprintf("%d of %d  %s", i+1, len(names), name)
+		if !marks {
+			layout.Printf(t.say, "  %s: ", head)
+		}
+		over := t.watch(head)
 		r, err := t.one(all, t.hubName(name))
+		over()
 		if ctx.Err() != nil {
-			layout.Println(t.say)
+			if !marks {
+				layout.Println(t.say)
+			}
 			return nil, ctx.Err()
 		}
 		if err != nil {
 			return nil, err
 		}
 		out[name] = r
-		r.show(t.say)
+		if marks {
+			layout.Printf(t.say, "  %s %s: ", r.mark(), head)
+		}
+		r.show(t.say, t.brief)
 	}
 	return out, nil
+}
+
+// watch shows on a terminal what the server is at that is tried next.
+func (t *trier) watch(head string) (over func()) {
+	var starts atomic.Int32
+	var look atomic.Pointer[func() status.Hub] // nil: the server does not run yet, or no more
+	t.o.Watch = func(of func() status.Hub) func() {
+		starts.Add(1)
+		look.Store(&of)
+		return func() { look.Store(nil) }
+	}
+	return running.Watch(func() []progress.Step {
+		phase := "starts"
+		if of := look.Load(); of != nil {
+			phase = "asks what it offers"
+			for _, c := range (*of)().Children {
+				phase = cmp.Or(phaseOf(c.State, c.Error, c.Stderr, c.PID), phase)
+			}
+		} else if starts.Load() > 0 {
+			phase = "ends"
+		}
+		return []progress.Step{{Name: head, Phase: layout.When(starts.Load() > 1, "without the kernel: ") + phase}}
+	})
 }
 
 // hubName is the name in the hub of a server that is written as name.
@@ -185,7 +227,7 @@ func (t *trier) secrets() {
 
 func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 	if ctx.Err() != nil {
-		return &tryReport{State: tryUntried, Why: fmt.Sprintf("the %s for all trials are over; run it again", t.limit), Opens: opensUnknown}, nil
+		return t.untried(name, fmt.Sprintf("the %s for all trials are over", t.limit)), nil
 	}
 	if lacks := doctor.Lacks(t.doctor, t.found, name); !t.found.Whole || t.found.Bad[name] {
 		r := &tryReport{State: tryFails, Why: "hub.json cannot be read", Opens: opensUnknown}
@@ -197,16 +239,34 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 		}
 		return r, nil
 	}
+	t.o.Timeout = tryTime
+	if at := slices.IndexFunc(t.found.Hub.Children, func(c hub.Child) bool { return c.Spec.Name == name }); at >= 0 {
+		t.o.Timeout += t.found.Hub.Children[at].Spec.WithDefaults().StartTimeout
+	}
+	t.doctor.Timeout, t.doctor.More = t.o.Timeout, []string{"warm", name}
 	did, err := t.try(ctx, t.found.Hub, name, t.o)
 	switch {
 	case ctx.Err() != nil:
-		return &tryReport{State: tryUntried, Why: "the time for all trials was over before it was ready; run it again", Opens: opensUnknown}, nil
+		return t.untried(name, fmt.Sprintf("the %s for all trials were over before it was ready", t.limit)), nil
 	case err != nil:
-		return &tryReport{State: tryFails, Why: printable.Clean(err.Error()), Opens: opensUnknown}, nil
+		r := &tryReport{State: tryFails, Why: printable.Clean(err.Error()), Opens: opensUnknown, Cure: "give it more time if it is slow, and try it again"}
+		r.add(t.doctor.Source.CommandLine(t.doctor.More...))
+		return r, nil
 	case did.Skipped != "":
 		return &tryReport{State: tryUntried, Why: did.Skipped, Opens: opensAll + "; " + did.Skipped}, nil
 	}
 	return t.report(ctx, name, &did), nil
+}
+
+// untried is for a server for which no time was left.
+func (t *trier) untried(name, why string) *tryReport {
+	r := &tryReport{State: tryUntried, Why: why, Opens: opensUnknown, Cure: "try it again with more time"}
+	again := []string{"warm", name}
+	if t.again != nil {
+		again = append(slices.Clone(t.again), "--timeout", (2 * t.limit).String())
+	}
+	r.add(t.doctor.Source.CommandLine(again...))
+	return r
 }
 
 // report says what a trial came to.
@@ -215,8 +275,20 @@ func (t *trier) report(ctx context.Context, name string, did *trial.Result) *try
 	r := &tryReport{State: tryWorks, Tools: len(did.Run.Tools), Prompts: len(did.Run.Prompts), Resources: len(did.Run.Resources), Kernel: st.Kernel}
 	omissions(st.NotOffered, allOmissions, func(text string) { r.Left = append(r.Left, text) })
 	omissions(st.Mended, allOmissions, func(text string) { r.Mended = append(r.Mended, text) })
-	r.Opens, r.Names = t.opens(&did.Run)
+	var beyond []string
+	r.Opens, r.Names, beyond = t.opens(&did.Run)
 	t.tellRecorded(r, name, did)
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{len(st.NotOffered), "left out"}, {len(st.Mended), "mended"}} {
+		if of.n > 0 {
+			r.also = append(r.also, fmt.Sprintf("%d %s", of.n, of.what))
+		}
+	}
+	if len(beyond) > 0 {
+		r.also = append(r.also, "opens also "+joinFirst(beyond))
+	}
 	if did.Works {
 		return r
 	}
@@ -283,23 +355,32 @@ const (
 	opensAll     = "everything that you can open"
 )
 
-// opens says what a server will be able to open, beside what every program needs.
-func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport) {
+// opens says what a server will be able to open, beside what every program needs. beyond is
+// what of that is neither its client's nor its own program's.
+func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport, beyond []string) {
 	st := &run.Status
 	var named []string
 	for _, n := range st.Sandbox.Named {
 		names = append(names, namedReport{n.Key, n.Path, n.Access.String(), n.Why})
 		named = append(named, n.Path)
+		if n.Path == st.Command || slices.ContainsFunc(slices.Concat(t.o.Roots, st.RootsServed), func(root string) bool { return sandbox.Contains(root, n.Path) }) {
+			continue
+		}
+		beyond = append(beyond, n.Path+" ("+n.Access.String()+layout.WithPrefix("; ", n.Why)+")")
+	}
+	all := func(why string) (string, []namedReport, []string) {
+		text := opensAll + layout.WithPrefix("; the kernel does not hold it: ", why)
+		return text, names, append(beyond, text)
 	}
 	switch {
 	case run.Spec.URL != "":
-		return "nothing on this machine: it runs elsewhere", names
+		return "nothing on this machine: it runs elsewhere", names, nil
 	case st.Opens == nil && (len(st.Lacks) > 0 || run.Spec.Sandbox.Cannot != ""):
-		return opensAll + "; the kernel does not hold it: " + cmp.Or(strings.Join(st.Lacks, "; "), run.Spec.Sandbox.Cannot), names
+		return all(cmp.Or(strings.Join(st.Lacks, "; "), run.Spec.Sandbox.Cannot))
 	case st.Opens == nil && run.Spec.Sandbox.Confines():
-		return opensUnknown, names
+		return opensUnknown, names, beyond
 	case st.Opens == nil || st.Opens.All:
-		return opensAll, names
+		return all("")
 	}
 	text = "what its client has open"
 	for _, list := range []struct {
@@ -312,8 +393,23 @@ func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport) {
 		if len(paths) > 0 {
 			text += "; " + list.word + " " + strings.Join(paths, " ")
 		}
+		for _, path := range paths {
+			if !sandbox.Contains("/dev", path) && (list.word != "to read" || !t.ofProgram(st, path)) {
+				beyond = append(beyond, path+" ("+list.word+")")
+			}
+		}
 	}
-	return text + "; what every program needs (docs/sandbox.md); network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names
+	if st.Opens.Sockets == "on" {
+		beyond = append(beyond, "unix sockets")
+	}
+	return text + "; what every program needs (docs/sandbox.md); network " + st.Opens.Network + ", unix sockets " + st.Opens.Sockets, names, beyond
+}
+
+// ofProgram reports a folder that holds the program of a server, or packages that the hub has
+// installed.
+func (t *trier) ofProgram(st *status.Child, path string) bool {
+	holds := func(word string) bool { return filepath.IsAbs(word) && sandbox.Contains(path, word) }
+	return holds(st.Command) || slices.ContainsFunc(st.Args, holds) || sandbox.Contains(filepath.Dir(t.found.Hub.Cache), path)
 }
 
 // itsOwn reports a folder that the hub makes for one server alone: its cache, and the one
@@ -323,14 +419,29 @@ func (t *trier) itsOwn(path string) bool {
 	return err != nil || slices.Contains(filepath.SplitList(os.Getenv("PATH")), path) || sandbox.Contains(filepath.Join(filepath.Dir(t.found.Hub.Cache), "children"), path)
 }
 
-// show says it to a person, behind the name of the server.
-func (r *tryReport) show(w io.Writer) {
+// mark stands before the name of the server on a terminal.
+func (r *tryReport) mark() string {
+	switch r.State {
+	case tryWorks:
+		return "✓"
+	case tryUntried:
+		return "-"
+	}
+	return "✗"
+}
+
+// show says it to a person, behind the name of the server. brief: what works takes one line, and
+// what does not has what helps below it.
+func (r *tryReport) show(w io.Writer, brief bool) {
 	offers := plural(r.Tools, "tool")
 	if r.Prompts > 0 {
 		offers += ", " + plural(r.Prompts, "prompt")
 	}
 	if r.Resources > 0 {
 		offers += ", " + plural(r.Resources, "resource")
+	}
+	if brief {
+		offers += layout.WithPrefix("; ", strings.Join(r.also, "; "))
 	}
 	switch r.State {
 	case tryWorks:
@@ -340,11 +451,13 @@ func (r *tryReport) show(w io.Writer) {
 	default:
 		layout.Printf(w, "does not work: %s\n", r.Why)
 	}
-	for _, left := range r.Left {
-		layout.Printf(w, "       left out: %s\n", left)
-	}
-	for _, mended := range r.Mended {
-		layout.Printf(w, "       mended: %s\n", mended)
+	if !brief {
+		for _, left := range r.Left {
+			layout.Printf(w, "       left out: %s\n", left)
+		}
+		for _, mended := range r.Mended {
+			layout.Printf(w, "       mended: %s\n", mended)
+		}
 	}
 	for _, line := range r.Said {
 		layout.Printf(w, "       | %s\n", line)
@@ -355,8 +468,11 @@ func (r *tryReport) show(w io.Writer) {
 	for _, c := range r.Commands {
 		layout.Printf(w, "       run:    %s\n", c)
 	}
-	layout.Printf(w, "       opens:  %s\n", r.Opens)
 	r.showRecorded(w)
+	if brief {
+		return
+	}
+	layout.Printf(w, "       opens:  %s\n", r.Opens)
 	for _, n := range r.Names {
 		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.WithPrefix("; ", n.Why))
 	}
@@ -365,7 +481,7 @@ func (r *tryReport) show(w io.Writer) {
 // tryMerged tries the servers that clients run already, of those that are imported or are
 // there. confined: only those that are imported, and only under the kernel.
 func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) error {
-	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), say: w.say, try: w.try, confirm: w.confirmFunc()}
+	t := trier{config: w.config, path: m.path, text: m.after, env: w.env, secret: m.secret, roots: roots, confined: confined, limit: cmp.Or(w.limit, tryAllTime), again: w.again, brief: w.brief, say: w.say, try: w.try, confirm: w.confirmFunc()}
 	var names []string
 	for i := range m.imports {
 		im := &m.imports[i]
@@ -388,7 +504,7 @@ func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) er
 		if im := &m.imports[i]; im.Same == "" && m.tried[im.Name] == nil {
 			m.tried[im.Name] = &tryReport{State: tryUntried, Why: cmp.Or(im.Err, "it is off in its client"), Opens: opensUnknown}
 			layout.Printf(w.say, "  %s: ", im.Name)
-			m.tried[im.Name].show(w.say)
+			m.tried[im.Name].show(w.say, w.brief)
 		}
 	}
 	return nil

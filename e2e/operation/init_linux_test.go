@@ -215,7 +215,7 @@ func TestInitTakesNothingAwayThatDoesNotWork(t *testing.T) {
 	for i, c := range maxClients {
 		w.Write("home/"+c.file, c.text(of[i]))
 	}
-	said, status := initYes(w)
+	said, status := initYes(w, "-v")
 	if status != 1 || !strings.Contains(said, "10 servers not served by the hub yet") {
 		t.Errorf("it ends with %d", status)
 	}

@@ -29,6 +29,12 @@ type Console struct {
 // Approver runs mcphub approve on a terminal.
 func (w *World) Approver(env []string, prepare ...func(*exec.Cmd)) *Console {
 	w.T.Helper()
+	return w.OnTerminal(0, append([]func(*exec.Cmd){func(cmd *exec.Cmd) { cmd.Env, cmd.Dir = env, w.Home }}, prepare...), "approve")
+}
+
+// OnTerminal runs mcphub on a terminal that has so many columns; 0: it does not say.
+func (w *World) OnTerminal(columns int, prepare []func(*exec.Cmd), args ...string) *Console {
+	w.T.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	Must(w.T, err)
 	Must(w.T, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
@@ -36,8 +42,10 @@ func (w *World) Approver(env []string, prepare ...func(*exec.Cmd)) *Console {
 	Must(w.T, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	Must(w.T, err)
-	s := &Console{t: w.T, master: master, Cmd: exec.Command(Hub(w.T), "approve"), Ended: make(chan struct{})}
-	s.Cmd.Env, s.Cmd.Dir = env, w.Home
+	if columns > 0 {
+		Must(w.T, unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: 24}))
+	}
+	s := &Console{t: w.T, master: master, Cmd: exec.Command(Hub(w.T), args...), Ended: make(chan struct{})}
 	s.Cmd.Stdin, s.Cmd.Stdout, s.Cmd.Stderr = slave, slave, slave
 	s.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	for _, f := range prepare {

@@ -33,8 +33,8 @@ type Options struct {
 	Timeout time.Duration
 	Log     zerolog.Logger
 
-	More    []string      // the command that gives a slow server more time than Timeout
-	Watch   func(look func() status.Hub) (over func()) // see trial.Options
+	More  []string                                   // the command that gives a slow server more time than Timeout
+	Watch func(look func() status.Hub) (over func()) // see trial.Options
 
 	Clients clients.Env
 	Own     clients.Hub // how a client starts this program

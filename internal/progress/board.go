@@ -30,6 +30,7 @@ type Board struct {
 
 	mu    sync.Mutex
 	lines *cupwriter.Writer // what has drawn the lines that are shown; nil: none are
+	shown string            // these lines
 	over  func()            // ends the watch that runs; nil: none does
 }
 
@@ -71,9 +72,9 @@ func (b *Board) End() {
 
 func (b *Board) run(look func() []Step, stop <-chan struct{}) {
 	defer b.clear()
+	began := time.Now()
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
-	began := time.Now()
 	var since map[string]time.Time
 	for {
 		select {
@@ -100,25 +101,32 @@ func (b *Board) run(look func() []Step, stop <-chan struct{}) {
 // draw replaces the lines that are shown.
 func (b *Board) draw(steps []Step, ran func(name string) time.Duration) {
 	columns, rows := layout.Size(b.file)
-	more := ""
-	if most := rows - 2; len(steps) > most { // the cursor stands below the lines
-		steps, more = steps[:most], fmt.Sprintf("       … and %d more", len(steps)-most)
+	most, more := rows-2, "" // the cursor stands below the lines
+	if len(steps) > most {
+		steps, more = steps[:most], fmt.Sprintf("        … and %d more", len(steps)-most)
+	}
+	lines := make([]string, 0, rows)
+	for _, s := range steps {
+		lines = append(lines, printable.Line(fmt.Sprintf("%6s  %s: %s", ran(s.Name).Truncate(time.Second), s.Name, s.Phase)))
+	}
+	if more != "" {
+		lines = append(lines, more)
+	}
+	text := ""
+	for _, line := range lines {
+		text += layout.Cut(line, columns-1) + "\n" // a full line would wrap on some terminals
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lines == nil {
+	switch {
+	case b.lines == nil:
 		b.lines = cupwriter.New(b.file, false)
+	case text == b.shown:
+		return
 	}
-	n := len(steps)
-	for _, s := range steps {
-		line := fmt.Sprintf("%6s  %s: %s", ran(s.Name).Truncate(time.Second), s.Name, s.Phase)
-		b.lines.WriteString(layout.Cut(printable.Line(line), columns-1) + "\n") // a full line would wrap on some terminals
-	}
-	if more != "" {
-		n++
-		b.lines.WriteString(layout.Cut(more, columns-1) + "\n")
-	}
-	_ = b.lines.Flush(n) // as any write for people: nobody to tell
+	b.shown = text
+	_, _ = b.lines.WriteString(text)
+	_ = b.lines.Flush(len(lines)) // as any write for people: nobody to tell
 }
 
 // clear takes the lines away.
