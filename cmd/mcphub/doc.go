@@ -3,7 +3,7 @@
 // every call against that boundary before it reaches one.
 //
 // main.go holds the command tree. Each command has a file of its own; audit and console have
-// several. flags.go, log_flags.go, output.go, hubs.go, paths.go and servers.go are shared. What hub.json becomes is in internal/setup, the process around a hub in
+// several. flags.go, log_flags.go, output.go, running.go, hubs.go, paths.go and servers.go are shared. What hub.json becomes is in internal/setup, the process around a hub in
 // internal/service, and the client of call, explain, tools, learn and demo in internal/client. On
 // Linux the process that runs main for serve, call, explain, demo, warm, tools, learn and doctor is
 // the second: the first has become its guardian before that (internal/guardian).

@@ -365,8 +365,7 @@ func (w *entryWork) write(p *entryPlan) error {
 	default:
 		layout.Printf(w.out, "%s %s in %s\n", r.subject(), r.State, r.Config)
 		if r.Trial != nil && r.Trial.State != tryFails {
-			layout.Printf(w.out, "  %s: ", r.Server)
-			r.Trial.show(w.out, false)
+			r.Trial.show(w.out, r.Server, false)
 		}
 	}
 	return nil

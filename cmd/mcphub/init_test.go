@@ -313,3 +313,58 @@ func TestAnswersInAnyWords(t *testing.T) {
 		t.Errorf("no is taken as a folder:\n%s\n%s", lm, said)
 	}
 }
+
+// TestBriefInit: each server that works takes one line of the choice and one of the trial. -v is the control.
+func TestBriefInit(t *testing.T) {
+	lines := func(brief bool) (entry, tried, total int) {
+		_, said, err := dialogue(t, "\n\n\n\n\n\n\n", func(w *clientWork) error {
+			w.brief = brief
+			return w.init(nil)
+		})
+		if err != nil || strings.Contains(said, "plain-1") || !strings.Contains(said, "two/TOKEN") {
+			t.Errorf("%v: %s", err, said)
+		}
+		entry = strings.Count(said, "  2  two  Cursor  sh -c two\n")
+		tried = strings.Count(said, "  2 of 3  two: works, with 0 tools\n") + strings.Count(said, "  2 of 3  two: works, with 0 tools; opens also ")
+		return entry, tried, strings.Count(said, "\n")
+	}
+	entry, tried, brief := lines(true)
+	if entry != 1 || tried != 1 {
+		t.Errorf("%d lines of the entry, %d of the trial", entry, tried)
+	}
+	if entry, _, whole := lines(false); entry != 0 || whole <= brief {
+		t.Errorf("%d lines of the entry, %d lines and %d", entry, whole, brief)
+	}
+}
+
+// TestATimeLimitHasACure: what is not tried or takes too long names the limit, and a command that gives more.
+func TestATimeLimitHasACure(t *testing.T) {
+	slow := errors.New("what it offers was not listed within 3m10s")
+	for name, c := range map[string]struct {
+		prepare func(w *clientWork)
+		want    []string
+	}{
+		"all": {func(w *clientWork) { w.limit = 1 }, []string{"one: not tried: the 1ns for all trials are over\n", "run:    mcphub init --timeout 2ns\n"}},
+		"one": {func(w *clientWork) {
+			w.try = func(context.Context, hub.Config, string, trial.Options) (trial.Result, error) {
+				return trial.Result{}, slow
+			}
+		}, []string{"one: does not work: " + slow.Error() + "\n", "run:    mcphub warm one\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, said, err := dialogue(t, "\n\n\n\n\n\n\n", func(w *clientWork) error {
+				w.brief, w.again = true, []string{"init"}
+				c.prepare(w)
+				return w.init(nil)
+			})
+			if err == nil {
+				t.Error("it ends well")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(said, want) {
+					t.Errorf("%q is missing in:\n%s", want, said)
+				}
+			}
+		})
+	}
+}

@@ -134,9 +134,9 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	defer stop()
 	marks := layout.CanRedraw(t.say) // elsewhere the beginning of the line shows what is waited for
 	for i, name := range names {
-		head := fmt.Sprintf("%d of %d  %s", i+1, len(names), name)
+		head := fmt.Sprintf("%d of %d %s", i+1, len(names), name)
 		if !marks {
-			layout.Printf(t.say, "  %s: ", head)
+			layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
 		}
 		over := t.watch(head)
 		r, err := t.one(all, t.hubName(name))
@@ -152,9 +152,11 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 		}
 		out[name] = r
 		if marks {
-			layout.Printf(t.say, "  %s %s: ", r.mark(), head)
+			layout.Line(t.say, "  "+r.mark()+" ", head+": "+r.outcome(t.brief))
+		} else {
+			layout.Println(t.say, r.outcome(t.brief))
 		}
-		r.show(t.say, t.brief)
+		r.details(t.say, t.brief)
 	}
 	return out, nil
 }
@@ -430,9 +432,14 @@ func (r *tryReport) mark() string {
 	return "✗"
 }
 
-// show says it to a person, behind the name of the server. brief: what works takes one line, and
-// what does not has what helps below it.
-func (r *tryReport) show(w io.Writer, brief bool) {
+// show says it to a person.
+func (r *tryReport) show(w io.Writer, name string, brief bool) {
+	layout.Line(w, "  ", name+": "+r.outcome(brief))
+	r.details(w, brief)
+}
+
+// outcome is what a person reads behind the name of the server. brief: that is all of a server that works.
+func (r *tryReport) outcome(brief bool) string {
 	offers := plural(r.Tools, "tool")
 	if r.Prompts > 0 {
 		offers += ", " + plural(r.Prompts, "prompt")
@@ -445,36 +452,40 @@ func (r *tryReport) show(w io.Writer, brief bool) {
 	}
 	switch r.State {
 	case tryWorks:
-		layout.Printf(w, "works, with %s\n", offers)
+		return "works, with " + offers
 	case tryUntried:
-		layout.Printf(w, "not tried: %s\n", r.Why)
-	default:
-		layout.Printf(w, "does not work: %s\n", r.Why)
+		return "not tried: " + r.Why
 	}
+	return "does not work: " + r.Why
+}
+
+// details says below that what helps, and if it is not to be brief what the server offers otherwise and opens.
+func (r *tryReport) details(w io.Writer, brief bool) {
+	line := func(before, text string) { layout.Line(w, "       "+before, text) }
 	if !brief {
 		for _, left := range r.Left {
-			layout.Printf(w, "       left out: %s\n", left)
+			line("left out: ", left)
 		}
 		for _, mended := range r.Mended {
-			layout.Printf(w, "       mended: %s\n", mended)
+			line("mended: ", mended)
 		}
 	}
-	for _, line := range r.Said {
-		layout.Printf(w, "       | %s\n", line)
+	for _, said := range r.Said {
+		line("| ", said)
 	}
 	if r.Cure != "" {
-		layout.Printf(w, "       cure:   %s\n", r.Cure)
+		line("cure:   ", r.Cure)
 	}
-	for _, c := range r.Commands {
+	for _, c := range r.Commands { // whole, to be copied
 		layout.Printf(w, "       run:    %s\n", c)
 	}
 	r.showRecorded(w)
 	if brief {
 		return
 	}
-	layout.Printf(w, "       opens:  %s\n", r.Opens)
+	line("opens:  ", r.Opens)
 	for _, n := range r.Names {
-		layout.Printf(w, "       names:  %s (%s): %s%s\n", n.Path, n.Key, n.Access, layout.WithPrefix("; ", n.Why))
+		line("names:  ", fmt.Sprintf("%s (%s): %s%s", n.Path, n.Key, n.Access, layout.WithPrefix("; ", n.Why)))
 	}
 }
 
@@ -503,8 +514,7 @@ func (w *clientWork) tryMerged(m *mergeResult, roots []string, confined bool) er
 	for i := range m.imports { // the ledger has them all
 		if im := &m.imports[i]; im.Same == "" && m.tried[im.Name] == nil {
 			m.tried[im.Name] = &tryReport{State: tryUntried, Why: cmp.Or(im.Err, "it is off in its client"), Opens: opensUnknown}
-			layout.Printf(w.say, "  %s: ", im.Name)
-			m.tried[im.Name].show(w.say, w.brief)
+			m.tried[im.Name].show(w.say, im.Name, w.brief)
 		}
 	}
 	return nil
