@@ -355,8 +355,8 @@ func whatStarts(s *clients.Server) string {
 	return "a file"
 }
 
-// show lists what would be imported, by number, each entry whole; if w is brief, in one line for
-// each, and none if nobody chooses.
+// show lists what would be imported, by number, each entry whole. If w is brief, an entry takes
+// one line if a person chooses, and none with --yes.
 func (m *mergeResult) show(w *clientWork) {
 	n := 0
 	var kept []string
@@ -433,7 +433,7 @@ func commandOf(im *clients.Import) string {
 	return printable.CommandLine(words)
 }
 
-// cut is a line that takes one line of the terminal.
+// cut shortens a line to the width of the terminal.
 func (w *clientWork) cut(line string) string {
 	if columns := layout.Columns(w.say); columns > 1 {
 		return layout.Cut(line, columns-1)

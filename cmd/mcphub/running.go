@@ -12,11 +12,11 @@ import (
 
 // This file shows on a terminal what a command waits for.
 
-// running has the lines of the steps that run. They stand on standard error.
+// running shows a line on standard error for each step that runs.
 var running = progress.New(os.Stderr)
 
-// watchHub shows the servers of a hub that are not ready yet; if there is none, the step
-// that the command itself is at.
+// watchHub shows the servers of a hub that are not ready yet. If all are ready, it shows the
+// command's own step.
 func watchHub(look func() status.Hub, own progress.Step) (over func()) {
 	return running.Watch(func() []progress.Step {
 		var steps []progress.Step
@@ -32,7 +32,7 @@ func watchHub(look func() status.Hub, own progress.Step) (over func()) {
 	})
 }
 
-// lateText says which servers of a hub are not ready yet, and what they are at.
+// lateText names the servers of a hub that are not ready yet, each with its phase.
 func lateText(h status.Hub) string {
 	var late []string
 	for _, c := range h.Children {
@@ -43,7 +43,8 @@ func lateText(h status.Hub) string {
 	return strings.Join(late, "; ")
 }
 
-// phaseOf says what a server is at that has yet to be ready; "" if it is, or if it is not asked for.
+// phaseOf says what a server does that is not ready yet. It returns "" if the server is ready, or
+// if no session wants it.
 func phaseOf(state, told, stderr string, pid int) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	switch last := strings.TrimSpace(lines[len(lines)-1]); {

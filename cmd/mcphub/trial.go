@@ -32,8 +32,8 @@ import (
 // This file tries servers for init, import and add, before hub.json is written, and
 // says for each what it will be able to open.
 
-// tryTime is what one start of one server may take, beyond the limit of its entry: what a
-// launcher downloads counts too.
+// tryTime is what one start of one server may take beyond the time limit of its entry. In that
+// time a launcher downloads its package.
 const tryTime = 2 * time.Minute
 
 // tryAllTime is what all trials may take where nothing else is said.
@@ -260,7 +260,7 @@ func (t *trier) one(ctx context.Context, name string) (*tryReport, error) {
 	return t.report(ctx, name, &did), nil
 }
 
-// untried is for a server for which no time was left.
+// untried reports a server for which no time was left, and the command that gives more time.
 func (t *trier) untried(name, why string) *tryReport {
 	r := &tryReport{State: tryUntried, Why: why, Opens: opensUnknown, Cure: "try it again with more time"}
 	again := []string{"warm", name}
@@ -357,8 +357,8 @@ const (
 	opensAll     = "everything that you can open"
 )
 
-// opens says what a server will be able to open, beside what every program needs. beyond is
-// what of that is neither its client's nor its own program's.
+// opens says what a server will be able to open, beside what every program needs. beyond lists
+// the paths that lie outside the directories in scope and outside the server's program.
 func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport, beyond []string) {
 	st := &run.Status
 	var named []string
@@ -432,13 +432,13 @@ func (r *tryReport) mark() string {
 	return "✗"
 }
 
-// show says it to a person.
+// show prints the report of a server for a person.
 func (r *tryReport) show(w io.Writer, name string, brief bool) {
 	layout.Line(w, "  ", name+": "+r.outcome(brief))
 	r.details(w, brief)
 }
 
-// outcome is what a person reads behind the name of the server. brief: that is all of a server that works.
+// outcome returns the text behind the name of the server. If brief, a person reads nothing else of a server that works.
 func (r *tryReport) outcome(brief bool) string {
 	offers := plural(r.Tools, "tool")
 	if r.Prompts > 0 {
@@ -459,7 +459,8 @@ func (r *tryReport) outcome(brief bool) string {
 	return "does not work: " + r.Why
 }
 
-// details says below that what helps, and if it is not to be brief what the server offers otherwise and opens.
+// details prints what helps below the outcome. If not brief, it also prints what the server offers in another form and what
+// it opens.
 func (r *tryReport) details(w io.Writer, brief bool) {
 	line := func(before, text string) { layout.Line(w, "       "+before, text) }
 	if !brief {

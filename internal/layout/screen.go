@@ -47,7 +47,7 @@ func NewRoll(w io.Writer) *Screen { return &Screen{w: w} }
 // InPlace reports whether a page takes the place of the one before it.
 func (s *Screen) InPlace() bool { return s.term != nil }
 
-// Size is how many columns and rows a terminal has: 80 and 24 if it does not say.
+// Size returns how many columns and rows a terminal has: 80 and 24 if the terminal does not say.
 func Size(terminal *os.File) (columns, rows int) {
 	columns, rows, err := term.GetSize(int(terminal.Fd()))
 	if err != nil || columns < 2 {

@@ -208,8 +208,8 @@ func longestWord(rows [][]string, column int) int {
 	return longest
 }
 
-// Cut is a text that takes at most so many columns. If it is longer, its end is cut off and
-// the last column is an ellipsis.
+// Cut returns a text that takes at most so many columns. If the text is longer, an ellipsis
+// stands in place of its end.
 func Cut(text string, columns int) string {
 	if Width(text) <= columns {
 		return text
