@@ -248,6 +248,7 @@ type desk struct {
 	use   obj // the entry of hub.json
 	fill  *strings.Replacer
 	plain *strings.Replacer
+	apart bool   // its client tells servers of no folders
 	log   string // of its last hub, and of the commands before it
 }
 
@@ -401,7 +402,10 @@ func (d *desk) direct(talk func(c *ide.Client, prefix string)) error {
 			env = append(env, k+"="+v.(string))
 		}
 	}
-	o := ide.Options{Command: f["command"].(string), Dir: d.opened()[0], Env: env, Roots: ide.Folders(d.opened()...)}
+	o := ide.Options{Command: f["command"].(string), Dir: d.opened()[0], Env: env}
+	if !d.apart {
+		o.Roots = ide.Folders(d.opened()...)
+	}
 	for _, a := range f["args"].([]any) {
 		o.Args = append(o.Args, a.(string))
 	}
@@ -536,9 +540,9 @@ func (d *desk) notHeld() string {
 	}
 }
 
-// bound is how long an answer may take.
+// bound is how long an answer may take: a package may have to be installed first, or a program compiled.
 func (d *desk) bound() time.Duration {
-	if command, _ := d.use["command"].(string); filepath.Base(command) == "npx" {
+	if command, _ := d.use["command"].(string); slices.Contains([]string{"npx", "go"}, filepath.Base(command)) {
 		return installBound
 	}
 	return entryBound
