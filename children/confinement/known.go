@@ -84,6 +84,11 @@ var knownServers = []knownServer{
 	{
 		name: "tsx", packages: []string{"tsx"}, programs: []string{"tsx"}, sockets: true,
 	},
+	{ // what it compiles goes into the cache folder of the entry
+		name: "go", programs: []string{"go"},
+		read:   []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"},
+		cannot: "download modules: run `go mod download` yourself",
+	},
 	{
 		name: "gopls", programs: []string{"gopls"},
 		read: []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"}, tools: []string{"go"},

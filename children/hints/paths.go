@@ -179,7 +179,7 @@ func pathAt(text string, i int, home string) (w written, ok bool) {
 			break
 		}
 	}
-	if i == 0 && speaker(text[min(w.next, len(text)):]) {
+	if (i == 0 || strings.HasSuffix(text[:i], ": ")) && speaker(line[min(w.next-at, len(line)):], i > 0) {
 		w.ways = nil
 	}
 	if !parts {
@@ -189,10 +189,10 @@ func pathAt(text string, i int, home string) (w written, ok bool) {
 }
 
 // speaker reports whether what stands before rest is the program that says it, as in
-// "/bin/sh: 1: x: Permission denied".
-func speaker(rest string) bool {
-	first, _, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
-	return more && !MentionsRefusal([]byte(first))
+// "/bin/sh: 1: x: Permission denied". quoted: another one repeats its words, and then x has to be a path.
+func speaker(rest string, quoted bool) bool {
+	first, about, more := strings.Cut(strings.TrimLeft(rest, ": "), ":")
+	return more && !MentionsRefusal([]byte(first)) && (!quoted || strings.Contains(first+about, "/"))
 }
 
 // relativePath finds relative paths: a word alone is none.

@@ -33,6 +33,9 @@ type Launcher struct {
 	given   []string
 	tied    bool // it is of no use elsewhere
 
+	// builds are the subcommands with which it compiles the program at each start.
+	builds []string
+
 	fetch fetching // how the packages that it fetches are installed (packages.go)
 }
 
@@ -63,9 +66,9 @@ var launchers = map[string]Launcher{
 		files: []string{"-jar"}, lists: javaPaths, runs: []string{"-jar"},
 		implied: "classes", given: append([]string{"-jar"}, javaPaths...), tied: true,
 	},
-	"dotnet": {values: []string{"--fx-version", "--roll-forward"}, files: []string{"--project", "--depsfile", "--runtimeconfig"}, script: true},
-	"go":     {implied: "go.mod", files: []string{"-C", "-modfile"}},
-	"cargo":  {implied: "Cargo.toml", files: []string{"-C", "--manifest-path", "--config"}},
+	"dotnet": {builds: []string{"run"}, values: []string{"--fx-version", "--roll-forward"}, files: []string{"--project", "--depsfile", "--runtimeconfig"}, script: true},
+	"go":     {builds: []string{"run"}, sub: []string{"run"}, implied: "go.mod", values: []string{"-asmflags", "-buildmode", "-gcflags", "-ldflags", "-mod", "-p", "-tags"}, files: []string{"-C", "-exec", "-modfile", "-overlay"}},
+	"cargo":  {builds: []string{"run", "r"}, implied: "Cargo.toml", files: []string{"-C", "--manifest-path", "--config"}},
 
 	"rscript": {code: []string{"-e"}, files: []string{"-f"}, script: true, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
 	"r":       {code: []string{"-e"}, files: []string{"-f"}, implied: ".Rprofile and .Renviron", given: []string{"--vanilla"}},
@@ -95,10 +98,10 @@ var launchers = map[string]Launcher{
 	"lein":           {implied: "its project.clj", tied: true},
 	"sbt":            {implied: "its build.sbt", tied: true},
 	"composer":       {implied: "its composer.json", files: composerPlaces, given: composerPlaces, tied: true},
-	"swift":          {implied: "its Package.swift", only: []string{"run", "build", "test"}, files: []string{"--package-path"}, given: []string{"--package-path"}, tied: true},
+	"swift":          {builds: []string{"run"}, implied: "its Package.swift", only: []string{"run", "build", "test"}, files: []string{"--package-path"}, given: []string{"--package-path"}, tied: true},
 	"dart":           {implied: "its pubspec.yaml", only: []string{"run"}, tied: true},
-	"stack":          {implied: "its stack.yaml", files: []string{"--stack-yaml"}, given: []string{"--stack-yaml"}, tied: true},
-	"cabal":          {implied: "its cabal.project", files: cabalPlaces, given: cabalPlaces, tied: true},
+	"stack":          {builds: []string{"run"}, implied: "its stack.yaml", files: []string{"--stack-yaml"}, given: []string{"--stack-yaml"}, tied: true},
+	"cabal":          {builds: []string{"run"}, implied: "its cabal.project", files: cabalPlaces, given: cabalPlaces, tied: true},
 	"mvn":            {implied: "its pom.xml", files: []string{"-f", "--file"}, given: []string{"-f", "--file"}, tied: true},
 	"gradle":         {implied: "its build.gradle", files: []string{"-p", "--project-dir"}, given: []string{"-p", "--project-dir"}, tied: true},
 	"docker":         {implied: "its compose.yaml", only: []string{"compose"}, files: composePlaces, given: composePlaces, tied: true},
@@ -163,6 +166,21 @@ func (l *Launcher) Fetches(args []string) (upTo int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Compiles reports whether a program is compiled at each start, which may take minutes.
+func (prog Program) Compiles() bool {
+	command, args := Innermost(prog.Command, prog.Args)
+	_, l, _ := LauncherOf(command)
+	for i := 0; i < len(args); i++ {
+		switch {
+		case !strings.HasPrefix(args[i], "-"):
+			return slices.Contains(l.builds, args[i])
+		case l.takes(args[i]):
+			i++
+		}
+	}
+	return false
 }
 
 // IsCode reports whether text to run follows a flag; letters may be put together

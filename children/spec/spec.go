@@ -18,9 +18,11 @@ import (
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
-	DefaultCallTimeout  = 10 * time.Minute
-	DefaultStopTimeout  = 2500 * time.Millisecond
-	DefaultFrameLimit   = 64 << 20
+	// CompilingStartTimeout is that of a program that is compiled at each start, as by go run.
+	CompilingStartTimeout = 5 * time.Minute
+	DefaultCallTimeout    = 10 * time.Minute
+	DefaultStopTimeout    = 2500 * time.Millisecond
+	DefaultFrameLimit     = 64 << 20
 )
 
 // A Spec says how to run one child. Args, Cwd, EnvFile and the values of Env may hold
@@ -88,7 +90,9 @@ type Spec struct {
 // server that is known.
 func (s Spec) WithDefaults() Spec {
 	if s.StartTimeout <= 0 {
-		s.StartTimeout = DefaultStartTimeout
+		if s.StartTimeout = DefaultStartTimeout; s.Program().Compiles() {
+			s.StartTimeout = CompilingStartTimeout
+		}
 	}
 	if s.CallTimeout == 0 {
 		s.CallTimeout = DefaultCallTimeout

@@ -1,21 +1,16 @@
 package servers
 
 import (
+	_ "embed"
 	"fmt"
-	"os"
-	"path/filepath"
 )
 
 // This file has the small servers of through_init_entries_linux_test.go: each does on disk what a known one does.
 
-// wire is what they share, of testdata/everyday.
-var wire = func() string {
-	text, err := os.ReadFile(filepath.Join("testdata", "everyday", "wire.py"))
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}()
+// wire is what they share.
+//
+//go:embed testdata/everyday/wire.py
+var wire string
 
 // python is a program in one file: body uses serve.
 func python(body string) string { return "#!/usr/bin/python3\n" + wire + "\n" + body }

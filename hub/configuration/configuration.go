@@ -215,8 +215,8 @@ func (c *Configuration) BrokenEntry(name string) *Broken {
 // may have to wait for the roots first.
 func (c *Configuration) StartLimit(name string) time.Duration {
 	start := spec.DefaultStartTimeout
-	if child := c.Child(name); child != nil && child.Spec.StartTimeout > 0 {
-		start = child.Spec.StartTimeout
+	if child := c.Child(name); child != nil {
+		start = child.Spec.WithDefaults().StartTimeout
 	}
 	return start + c.Roots.Timeout
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"mcphub/children"
 	"mcphub/children/hints"
@@ -162,6 +163,7 @@ func unheld(s *spec.Spec) string {
 
 // one starts one server.
 func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Attempt, error) {
+	o.Timeout = o.timeFor(&c.Spec)
 	cfg.Children, cfg.Broken, cfg.Disabled = []hub.Child{c}, nil, nil
 	seen, err := Start(ctx, cfg, o)
 	if err != nil {
@@ -174,6 +176,11 @@ func one(ctx context.Context, cfg hub.Config, c hub.Child, o Options) (Attempt, 
 		}
 	}
 	return r, nil
+}
+
+// timeFor is how long one start of a server may take: as long as it may when it is served, or more.
+func (o Options) timeFor(s *spec.Spec) time.Duration {
+	return max(o.Timeout, s.WithDefaults().StartTimeout)
 }
 
 // missing is what a server offers without the kernel alone. Resources come and go by

@@ -2,10 +2,31 @@ package trial
 
 import (
 	"testing"
+	"time"
 
 	"mcphub/children"
+	"mcphub/children/spec"
 	"mcphub/hub/status"
 )
+
+// A start may take as long as the entry says, and as long as a program takes that is compiled first.
+func TestTimeOfOneStart(t *testing.T) {
+	t.Parallel()
+	o := Options{Timeout: 90 * time.Second}
+	for _, c := range []struct {
+		spec spec.Spec
+		want time.Duration
+	}{
+		{spec.Spec{Command: "/opt/kid"}, o.Timeout},
+		{spec.Spec{Command: "/opt/kid", StartTimeout: time.Hour}, time.Hour},
+		{spec.Spec{Command: "go", Args: []string{"run", "."}}, spec.CompilingStartTimeout},
+		{spec.Spec{Command: "go", Args: []string{"run", "."}, StartTimeout: time.Second}, o.Timeout},
+	} {
+		if got := o.timeFor(&c.spec); got != c.want {
+			t.Errorf("%s %q, %s: %s and not %s", c.spec.Command, c.spec.Args, c.spec.StartTimeout, got, c.want)
+		}
+	}
+}
 
 // A server that has started and has not listed its tools does not work.
 func TestReady(t *testing.T) {

@@ -179,7 +179,7 @@ var Entry = object(
 	Key{Name: "era", Def: `"auto"`, Spec: choice("auto", "legacy", "modern"), Text: "The era of the protocol it is spoken to in: `legacy` has the handshake (up to 2025-11-25), `modern` has none (2026-07-28). `auto` takes the era of the client if the server has it, else the other one; see [protocol.md](protocol.md#servers-without-a-handshake)."},
 	Key{Name: "protocol", Note: "negotiated", Spec: choice("", ModernProtocol, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"), Text: "The one protocol version that is proposed to it, which settles `era` as well; `\"\"`: the newest of its era, and older ones if it refuses that. See [protocol.md](protocol.md#versions)."},
 	Key{Name: "timeout", Text: "How long things may take. A bare number or duration instead of the object: per call.", Spec: &Spec{Kind: KindObject, Short: "call", Keys: []Key{
-		{Name: "start", Def: `"60s"`, Spec: span(time.Millisecond, day), Text: "Until it has started and listed its tools."},
+		{Name: "start", Def: `"60s"`, Spec: span(time.Millisecond, day), Text: "Until it has started and listed its tools. A program that is compiled at each start (`go run`, `cargo run`) has five minutes by default."},
 		{Name: "call", Def: `"10m"`, Spec: span(time.Millisecond, day), Text: "One call. Progress starts it again, and it stands still while the server asks the client something."},
 		{Name: "idle", Note: "never for a session's own process, 15m for shared ones and over HTTP", Spec: span(0, 365*day), Text: "Stop it after so long without a call; `0`: never."},
 		{Name: "stop", Def: `"2500ms"`, Spec: span(time.Millisecond, time.Hour), Text: "The whole way from closing its input to killing it."},
