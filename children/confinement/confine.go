@@ -144,6 +144,10 @@ func (c *confining) openFiles() error {
 	}
 	n := c.host.naming(c.child, o.parts, c.server)
 	n.open()
+	if c.server == nil {
+		name, owner := c.ownName()
+		n.openState(c.child, name, owner)
+	}
 	n.openRecorded(c.settings.Recorded.Paths)
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
 	files := slices.Concat(c.files, n.files)
