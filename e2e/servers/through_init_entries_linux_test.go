@@ -333,15 +333,15 @@ var notYet = []struct {
 		"memory in the home folder", "memory that is not there yet", "memory that is replaced", "memory that is replaced by a name of chance", "memory behind a lock",
 		"memory with a copy of before", "memory of Node that is replaced", "one notebook in the home folder", "one file of state in the home folder",
 	}},
-	{toldReason, "its state folder is not made for it", []string{
-		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share", "state by XDG_DATA_HOME", "a kernel that keeps its runtime files",
-	}},
+	{toldReason, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
 	{toldMended, "its state folder was there before, and nobody has confirmed it", []string{
-		"state in ~/.config that was there before", "state in ~/.NAME that was there before", "settings of another name", "state of a package of npm", "dotfiles",
+		"state in ~/.config that was there before", "state in ~/.NAME that was there before", "settings of another name", "dotfiles",
 	}},
-	{toldReason, "the shell that it runs is told instead of the program in ~/bin that is closed", []string{
-		"tsc", "a tool with a cache of packages like cargo", "aws with keys of the home folder", "aws with keys of its entry", "gcloud", "kubectl with a file that a variable names", "gh",
-		"terraform with a cache of plugins",
+	{toldMended, "a program in the home folder that it runs is not named by its entry", []string{
+		"tsc", "a tool with a cache of packages like cargo", "aws with keys of its entry", "kubectl with a file that a variable names",
+	}},
+	{toldReason, "the program that it runs reads keys of the home folder, which no command opens", []string{
+		"aws with keys of the home folder", "gcloud", "gh", "terraform with a cache of plugins",
 	}},
 	{toldReason, "a browser keeps passwords beside its bookmarks, and no command opens that", []string{"bookmarks of a browser"}},
 	{toldReason, "no command opens a socket", []string{"a key of the agent of ssh"}},

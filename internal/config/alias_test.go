@@ -200,12 +200,12 @@ func TestPastedFiles(t *testing.T) {
 			[]Server{{Name: "fs", Process: Process{Command: "x", Cwd: "/w"}, Tools: Tools{Include: []string{"a"}}},
 				{Name: "web", Type: "http", Remote: Remote{URL: "https://h/mcp"}}}},
 		{"Codex", `{"mcp_servers": {"fs": {"command": "x", "env_vars": ["A"], "startup_timeout_sec": 60, "tool_timeout_sec": 600, "enabled": true, "required": true}}}`,
-			[]Server{{Name: "fs", Process: Process{Command: "x", Inherit: []string{"A"}}}}},
+			[]Server{{Name: "fs", Timeout: Timeout{Start: time.Minute}, Process: Process{Command: "x", Inherit: []string{"A"}}}}},
 		{"opencode", `{"mcp": {"fs": {"type": "local", "command": ["npx", "-y", "pkg"], "environment": {"A": "b"}, "enabled": true}, "web": {"type": "remote", "url": "https://h/mcp"}}}`,
 			[]Server{{Name: "fs", Type: "stdio", Process: Process{Command: "npx", Args: []string{"-y", "pkg"}, Env: map[string]string{"A": "b"}}},
 				{Name: "web", Remote: Remote{URL: "https://h/mcp"}}}},
 		{"opencode 2", `{"mcp": {"servers": {"fs": {"type": "local", "command": ["x"], "timeout": {"startup": 60000}}}}}`,
-			[]Server{{Name: "fs", Type: "stdio", Process: Process{Command: "x"}}}},
+			[]Server{{Name: "fs", Timeout: Timeout{Start: time.Minute}, Type: "stdio", Process: Process{Command: "x"}}}},
 		{"Cline", `{"mcpServers": {"fs": {"command": "x", "disabled": false, "autoApprove": [], "timeout": "10m"}, "web": {"type": "streamableHttp", "url": "https://h/mcp"}}}`,
 			[]Server{{Name: "fs", Process: Process{Command: "x"}}, {Name: "web", Type: "http", Remote: Remote{URL: "https://h/mcp"}}}},
 		{"Copilot CLI", `{"mcpServers": {"fs": {"type": "local", "command": "x", "args": [], "tools": ["*"]}}}`,
@@ -227,7 +227,7 @@ func TestPastedFiles(t *testing.T) {
 			}
 			for i := range tc.want {
 				tc.want[i].Start, tc.want[i].Era, tc.want[i].Arguments = "lazy", "auto", "lenient"
-				tc.want[i].Timeout = Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
+				tc.want[i].Timeout = Timeout{Start: tc.want[i].Timeout.Start, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
 			}
 			if diff := cmp.Diff(tc.want, f.Servers, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Server{}, "Key", "Sandbox")); diff != "" {
 				t.Error("(-want +got)", diff)

@@ -166,9 +166,9 @@ type Tools struct {
 	Always  []string `koanf:"always"`
 }
 
-// Timeout bounds a server's life. All are above zero but Idle.
+// Timeout bounds a server's life. Call and Stop are above zero.
 type Timeout struct {
-	Start time.Duration  `koanf:"start"`
+	Start time.Duration  `koanf:"start"` // 0: not said, which depends on the program
 	Call  time.Duration  `koanf:"call"`
 	Idle  *time.Duration `koanf:"idle"` // nil = not said, which depends on sharing; 0 = never
 	Stop  time.Duration  `koanf:"stop"`

@@ -36,7 +36,7 @@ func must(t *testing.T, text string, env map[string]string) *File {
 func TestEveryKeyIsRead(t *testing.T) {
 	t.Parallel()
 	f := must(t, everyKey, map[string]string{"GITHUB_TOKEN": "s3cret"})
-	usual := Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
+	usual := Timeout{Call: 10 * time.Minute, Stop: 2500 * time.Millisecond}
 	free := Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}
 	held := free
 	held.Mode = "auto"
@@ -119,7 +119,7 @@ func TestDefaults(t *testing.T) {
 	f := Default()
 	want := &File{
 		Servers: []Server{{Name: "files", Builtin: "files", Arguments: "lenient", Start: "lazy", Era: "auto",
-			Timeout: Timeout{Start: time.Minute, Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
+			Timeout: Timeout{Call: 10 * time.Minute, Stop: 2500 * time.Millisecond},
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
 		Sandbox: keys.SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
