@@ -239,7 +239,7 @@ serve("task", {"get": ([], lambda: sh("list")), "put": (["text"], lambda text: s
 	// Shells, scripts and other languages.
 	like("bash -c with cd", map[string]string{"{home}/srv/notes/server.py": keeper(lastArgument, replacing)}, obj{"command": "bash", "args": []string{"-c", "cd ~/srv/notes && exec python3 server.py ~/Notes/lines.txt"}}, "{home}/Notes/lines.txt").often(),
 	like("bash -lc with exports", map[string]string{"{home}/srv/server.py": keeper(`os.environ["LINES_FILE"]`, appending)}, obj{"command": "bash", "args": []string{"-lc", "export LINES_FILE={home}/Notes/lines.txt; exec python3 {home}/srv/server.py"}}, "{home}/Notes/lines.txt"),
-	like("a server in sh with a file in the home folder", map[string]string{"{home}/bin/journal": shellServer}, obj{"command": "{home}/bin/journal", "args": []string{"{home}/journal.txt"}}, "{home}/journal.txt"),
+	like("a server in sh with a file in the home folder", map[string]string{"{home}/bin/journal": shellServer}, obj{"command": "{home}/bin/journal", "args": []string{"{home}/journal.txt"}}, "{home}/journal.txt").often(),
 	like("a server in Perl", map[string]string{"{home}/bin/todo": perlServer}, obj{"command": "perl", "args": []string{"{home}/bin/todo"}, "env": obj{"TODO_FILE": "{home}/todo.txt"}}, "{home}/todo.txt").needing("perl"),
 	like("a script that reads variables from a file", map[string]string{"{home}/srv/server.py": keeper(`os.environ["LINES_FILE"]`, appending), "{home}/srv/.env": "LINES_FILE={home}/Notes/lines.txt\n",
 		"{home}/srv/run.sh": "#!/bin/bash\nset -a\n. \"$(dirname \"$0\")/.env\"\nexec python3 \"$(dirname \"$0\")/server.py\"\n"}, obj{"command": "{home}/srv/run.sh", "args": []string{}}, "{home}/Notes/lines.txt"),
