@@ -272,3 +272,24 @@ func TestForgedMemory(t *testing.T) {
 		t.Error("memory that is too short is laid out")
 	}
 }
+
+// TestASecondCrash: what did not count at the first one does not count at the second.
+func TestASecondCrash(t *testing.T) {
+	m := newSmall(t)
+	m.Open([]byte("1")) // its line is not taken
+	n := reopen(t, m.b)
+	n.Open([]byte("2"))
+	n.Take(0, 0)
+	if requests, _ := reopen(t, n.b).Left(); !slices.Equal(ids(requests), []string{"2"}) {
+		t.Errorf("an entry whose line was not taken: %q", ids(requests))
+	}
+	m = newSmall(t)
+	e := m.Open([]byte("1"))
+	m.Take(0, 0)
+	m.store(e.at+entryEnd, 5) // its answer is not accepted
+	n = reopen(t, m.b)
+	n.Append([][]byte{[]byte("another frame")}, nil)
+	if requests, _ := reopen(t, n.b).Left(); !slices.Equal(ids(requests), []string{"1"}) {
+		t.Errorf("an entry whose answer was not accepted: %q", ids(requests))
+	}
+}
