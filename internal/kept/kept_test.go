@@ -278,9 +278,8 @@ func TestASecondCrash(t *testing.T) {
 	m := newSmall(t)
 	m.Open([]byte("1")) // its line is not taken
 	n := reopen(t, m.b)
-	n.Open([]byte("2"))
-	n.Take(0, 0)
-	if requests, _ := reopen(t, n.b).Left(); !slices.Equal(ids(requests), []string{"2"}) {
+	n.Take(0, 0) // of a notification
+	if requests, _ := reopen(t, n.b).Left(); len(requests) > 0 {
 		t.Errorf("an entry whose line was not taken: %q", ids(requests))
 	}
 	m = newSmall(t)
