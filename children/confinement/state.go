@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 
 	"mcphub/children/entry"
 	"mcphub/children/program"
@@ -101,8 +102,36 @@ func (n *naming) openState(child Child, name, owner string) {
 			continue // it was made for another program
 		}
 		n.rules = append(n.rules, sandbox.Rule{Path: w.path, Access: sandbox.Read | sandbox.Write})
-		if w.end == nil {
-			n.makes = append(n.makes, StateFolder{Folder: w.path})
-		}
+		n.makes = append(n.makes, StateFolder{Folder: w.path, Fleeting: true})
+	}
+}
+
+// folderUses counts how many processes of this hub may use a folder of state. Any goroutine may use it.
+type folderUses struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+// take makes a folder if it is missing, and counts one more process.
+func (u *folderUses) take(folder string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	if u.by == nil {
+		u.by = map[string]int{}
+	}
+	u.by[folder]++
+	return nil
+}
+
+// release counts one process less, and removes the folder behind the last one if it is empty.
+func (u *folderUses) release(folder string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.by[folder]--; u.by[folder] == 0 {
+		delete(u.by, folder)
+		_ = os.Remove(folder) // which fails if something is in it
 	}
 }

@@ -58,3 +58,41 @@ func TestStateFolders(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyStateFoldersGo: a folder of state goes when the last process that has it has ended and nothing is in it.
+func TestEmptyStateFoldersGo(t *testing.T) {
+	h, home := confinedMachine(t)
+	at := func(p string) string { return filepath.Join(home, p) }
+	putFile(t, at("bin/tool"), "")
+	putFile(t, at(".cache/x"), "")
+	start := func() *confinement.Confinement {
+		t.Helper()
+		l, err := launch.Plan(confinedProgram(at("bin/tool")), nil, h)
+		if err == nil {
+			err = l.Sandbox.Make()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Sandbox
+	}
+	is := func(folder string, want bool) {
+		t.Helper()
+		if _, err := os.Lstat(at(folder)); (err == nil) != want {
+			t.Errorf("%s is there: %t, want %t", folder, err == nil, want)
+		}
+	}
+	first, second := start(), start()
+	first.End()
+	is(".tool", true) // the second has it
+	putFile(t, at(".tool/state"), "")
+	second.End()
+	is(".tool", true)
+	is(".cache/tool", false)
+	third := start()
+	is(".cache/tool", true)
+	if got := rights(third, at(".tool")); got != "rw" {
+		t.Errorf("what it kept is open to it as %q", got)
+	}
+	third.End()
+}
