@@ -26,8 +26,6 @@ type Confinement struct {
 	Opens       []string      // what the names of the entry open beside the boundary and the program; for people
 	KeepRunning bool          // it is not started anew for a wider boundary
 	Words       hints.Reader  // reads what it says, and counts what it was refused
-
-	folders *folderUses // of the Host
 }
 
 // Same reports whether two Confinements hold a child alike.
@@ -146,10 +144,6 @@ func (c *confining) openFiles() error {
 	}
 	n := c.host.naming(c.child, o.parts, c.server)
 	n.open()
-	if c.server == nil {
-		name, owner := c.ownName()
-		n.openState(c.child, name, owner)
-	}
 	n.openRecorded(c.settings.Recorded.Paths)
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
 	files := slices.Concat(c.files, n.files)
@@ -166,7 +160,7 @@ func (c *confining) openFiles() error {
 		c.profile.Withheld = c.host.boundary.Withheld
 	}
 	c.profile.Watch(o.watched)
-	c.result.Makes, c.result.folders = append(c.result.Makes, n.makes...), c.host.folders
+	c.result.Makes = append(c.result.Makes, n.makes...)
 	c.result.Private = o.private
 	c.result.Report.Named, c.result.Opens, c.result.Report.Never = n.finish(c.profile), n.opens, n.later()
 	c.result.Report.Recorded, c.result.Report.Of = n.recorded, c.identify(o.parts)

@@ -6,8 +6,7 @@
 // kernel can hold, and what the policy and the roots open. A [Child] is one start, as launch
 // has planned it. Confine opens, in this order: what the entry opens for writing; folders of
 // the child's own; what is known of a well-known server (known.go); the paths that the entry
-// names (named.go); the folders in which it keeps state by its own name (state.go); what a trial has
-// recorded and a person has confirmed (recorded.go); the repositories of the roots (git.go); and what every program needs, with
+// names (named.go); what a trial has recorded and a person has confirmed (recorded.go); the repositories of the roots (git.go); and what every program needs, with
 // the child's own program, and what that is made of (linked.go).
 //
 // # Where names lead

@@ -27,7 +27,6 @@ type Host struct {
 	owner    string           // the entry that names are used for; "": any
 	installs []string         // see installs
 	made     *mades           // what entries have made beside their files
-	folders  *folderUses      // of state, which processes have
 	others   *others          // what the entries beside it have run
 	boundary sandbox.Boundary // what the session opens to the child
 	roots    []guard.Root     // of the session, whose shares are looked at
@@ -70,7 +69,7 @@ func New(o Options) Host {
 	if h.disk = systemDisk(); o.Disk != nil {
 		h.disk = *o.Disk
 	}
-	h.needs, h.memory, h.installs, h.others, h.made, h.folders = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}, &mades{}, &folderUses{}
+	h.needs, h.memory, h.installs, h.others, h.made = &needs{}, newMemory(h.stateFolder()), installs(h.home), &others{}, &mades{}
 	return h
 }
 

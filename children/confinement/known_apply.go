@@ -18,17 +18,12 @@ import (
 type StateFolder struct {
 	Folder     string
 	File, From string // From "": nothing is copied
-	Fleeting   bool   // it goes when it is empty and no process of this hub has it any more
 }
 
 // Make makes what a confined child keeps things in, where it is not there yet.
 func (c *Confinement) Make() error {
 	for _, m := range c.Makes {
-		make := func() error { return os.MkdirAll(m.Folder, 0o700) }
-		if m.Fleeting {
-			make = func() error { return c.folders.take(m.Folder) }
-		}
-		if err := make(); err != nil {
+		if err := os.MkdirAll(m.Folder, 0o700); err != nil {
 			return err
 		}
 		if m.From == "" {
@@ -51,19 +46,6 @@ func (c *Confinement) Make() error {
 		}
 	}
 	return c.WritePrivate()
-}
-
-// End removes the folders of state that the child has left empty. It is called once for each Make, when
-// the child has ended. Of a nil Confinement it removes nothing.
-func (c *Confinement) End() {
-	if c == nil {
-		return
-	}
-	for _, m := range c.Makes {
-		if m.Fleeting {
-			c.folders.release(m.Folder)
-		}
-	}
 }
 
 // A grant is what the profile of a well-known server opens to one child.

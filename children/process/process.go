@@ -87,11 +87,7 @@ func startProcess(l launch.Launch, log zerolog.Logger) (_ *process, err error) {
 		return nil, fmt.Errorf("could not be confined: %w", err)
 	}
 	started := make(chan error, 1)
-	over := l.Sandbox.End
-	if l.Record != nil && l.Record.Free { // nothing was made for it
-		over = func() {}
-	}
-	go p.live(cmd, box, over, started, log)
+	go p.live(cmd, box, started, log)
 	if err = <-started; err != nil {
 		if path, ok := errors.AsType[*os.PathError](err); ok {
 			err = fmt.Errorf("%s: %w", path.Path, path.Err)
@@ -150,15 +146,14 @@ func ruleset(l launch.Launch, grouped bool) (*sandbox.Ruleset, error) {
 	return sandbox.Prepare(c.Kernel, c.Profile)
 }
 
-// live has the process started and waits for it. over is called when it has ended.
-func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, over func(), started chan<- error, log zerolog.Logger) {
+// live has the process started and waits for it.
+func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, started chan<- error, log zerolog.Logger) {
 	var exited <-chan struct{}
 	err := p.group.start(cmd, func() (err error) { exited, err = fork(cmd, box, &p.group.bounds); return err })
 	box.Close()
 	defer box.End()
 	if err != nil {
 		p.group.bounds.remove(log)
-		over()
 		started <- err
 		return
 	}
@@ -171,7 +166,6 @@ func (p *process) live(cmd *exec.Cmd, box *sandbox.Ruleset, over func(), started
 	}
 	p.removeRootsFile()
 	p.group.bounds.remove(log)
-	over()
 	close(p.ended)
 }
 
