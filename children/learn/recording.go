@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mcphub/children/sandbox"
@@ -14,12 +15,16 @@ import (
 // person is asked about it.
 type Recording struct {
 	Shown []sandbox.RecordedPath // a person decides on them
-	Own   []sandbox.RecordedPath // nobody is asked: parts of its own program, and new folders that have its own name
+	Own   []sandbox.RecordedPath // no one is asked: installed packages in which its own program lies
 	Left  []Left                 // what it is not given
 }
 
-// maxShown bounds how many paths of one kind a person is asked about. The rest stays closed.
-const maxShown = 8
+// maxShown bounds how many paths of one kind a person is asked about, and longestShown how long each is. The
+// rest stays closed: no one says yes to what a line has no room for.
+const (
+	maxShown     = 8
+	longestShown = 300
+)
 
 // Record makes a Recording of Facts.
 func Record(f Facts) Recording {
@@ -71,7 +76,7 @@ func (r *recorder) note(u sandbox.Use) {
 		switch {
 		case whyDir != "":
 		case named && err != nil && writes:
-			r.Own = append(r.Own, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
+			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
 			return
 		case named && err == nil: // what looks like a key there is its own
 			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
@@ -143,10 +148,13 @@ func (r *recorder) stateFolder(path string) (dir string, named bool) {
 	return filepath.Join(r.Home, filepath.Join(parts[:n]...)), slices.Contains(r.Names, name)
 }
 
-// ofProgram reports whether a path is a package, or the folder of installed ones, in which the server's
-// own program lies.
+// ofProgram reports whether a path is an installed package, or the folder of these, in which the server's
+// own program lies. A project is none: it holds more than the program.
 func (r *recorder) ofProgram(path string) bool {
-	return r.Profile != nil && (filepath.Base(path) == "node_modules" || isPackage(path)) && slices.ContainsFunc(r.Profile.Rules, func(rule sandbox.Rule) bool {
+	installed := slices.ContainsFunc([]string{"node_modules", "site-packages", "dist-packages"}, func(name string) bool {
+		return strings.Contains(filepath.ToSlash(path)+"/", "/"+name+"/")
+	})
+	return r.Profile != nil && installed && slices.ContainsFunc(r.Profile.Rules, func(rule sandbox.Rule) bool {
 		return rule.Access&(sandbox.Execute|sandbox.Write) == sandbox.Execute && sandbox.Contains(path, rule.Path)
 	})
 }
@@ -180,7 +188,7 @@ func (r *recorder) finish() {
 	r.Shown = inner(r.Shown, r.Own)
 	n := map[sandbox.RecordedUse]int{}
 	r.Shown = slices.DeleteFunc(r.Shown, func(p sandbox.RecordedPath) bool {
-		if n[p.Use]++; n[p.Use] > maxShown {
+		if n[p.Use]++; n[p.Use] > maxShown || len(strconv.Quote(p.Path)) > longestShown {
 			r.Left = append(r.Left, Left{p.Path, sandbox.Read, "it opens more than a person can be asked about at a time"})
 			return true
 		}

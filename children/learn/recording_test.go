@@ -25,7 +25,7 @@ func TestRecord(t *testing.T) {
 		"what the entry names":             {nil, nil, []string{"named.json.tmp made"}, nil, "writes ~/named.json and beside it"},
 		"a new state folder":               {nil, nil, []string{".tool folder"}, nil, "keeps state in ~/.tool"},
 		"one that was there":               {[]string{".tool/x"}, nil, []string{".tool/x"}, nil, "keeps state in ~/.tool"},
-		"a new one of its own name":        {nil, nil, []string{".config/tool folder"}, []string{"tool"}, "own: keeps state in ~/.config/tool"},
+		"a new one of its own name":        {nil, nil, []string{".config/tool folder"}, []string{"tool"}, "keeps state in ~/.config/tool"},
 		"one of its own name with a token": {[]string{".config/tool/token"}, []string{".config/tool/token"}, nil, []string{"tool"}, "keeps state in ~/.config/tool"},
 		"a token of another program":       {[]string{".config/other/token", ".other/token.json"}, []string{".config/other/token", ".other/token.json"}, nil, nil, ""},
 		"keys":                             {[]string{".ssh/id_rsa", ".aws/credentials", ".netrc"}, []string{".ssh/id_rsa", ".aws/credentials", ".netrc", ".ssh"}, []string{".ssh/new made"}, nil, ""},
@@ -80,17 +80,27 @@ func shown8() (all []string) {
 	return all
 }
 
-// TestRecordOfTheProgram: nobody is asked about a package in which the program itself lies.
+// TestRecordOfTheProgram: no one is asked about an installed package in which the program itself lies. A person is asked about a project.
 func TestRecordOfTheProgram(t *testing.T) {
 	t.Parallel()
-	d := newDisk(t, "home/app/package.json", "home/app/bin/server.js", "home/app/lib/x.js")
-	rules := []sandbox.Rule{{Path: filepath.Join(d.home, "app/bin/server.js"), Access: sandbox.Read | sandbox.Execute}}
-	f := Facts{Home: d.home, Uses: []sandbox.Use{d.use("home/app/lib/x.js", sandbox.Read)}}
+	d := newDisk(t, "home/node_modules/app/package.json", "home/node_modules/app/bin/server.js", "home/node_modules/app/lib/x.js", "home/work/pyproject.toml", "home/work/run.py", "home/work/clients/list.csv")
+	rules := []sandbox.Rule{{Path: filepath.Join(d.home, "node_modules/app/bin/server.js"), Access: sandbox.Read | sandbox.Execute}, {Path: filepath.Join(d.home, "work/run.py"), Access: sandbox.Read | sandbox.Execute}}
+	f := Facts{Home: d.home, Uses: []sandbox.Use{d.use("home/node_modules/app/lib/x.js", sandbox.Read)}}
 	if r := Record(f); len(r.Own) != 0 || len(r.Shown) != 1 {
 		t.Errorf("control: %+v", r)
 	}
 	f.Profile = &sandbox.Profile{Rules: rules}
-	if r := Record(f); len(r.Own) != 1 || len(r.Shown) != 0 || r.Own[0].Path != filepath.Join(d.home, "app") {
+	if r := Record(f); len(r.Own) != 1 || len(r.Shown) != 0 || r.Own[0].Path != filepath.Join(d.home, "node_modules/app") {
 		t.Errorf("%+v", r)
+	}
+	f.Uses = []sandbox.Use{d.use("home/work/clients/list.csv", sandbox.Read)}
+	if r := Record(f); len(r.Own) != 0 || len(r.Shown) != 1 {
+		t.Errorf("a project: %+v", r)
+	}
+	long := d.use("home/"+strings.Repeat("n", 200)+"/"+strings.Repeat("n", 200)+".db", sandbox.Write)
+	long.Made = true
+	f.Uses = []sandbox.Use{long}
+	if r := Record(f); len(r.Own)+len(r.Shown) != 0 || len(r.Left) != 1 {
+		t.Errorf("a path that is too long to be read: %+v", r)
 	}
 }

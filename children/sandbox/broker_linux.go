@@ -302,6 +302,11 @@ func (b *broker) open(c *brokering, flags, mode uint64) error {
 
 // openThere opens what is there, and cuts it off if that is asked for.
 func (s spot) openThere(flags uint64) (fd int, err error) {
+	if before, err := sightOf(s.fd, s.name); err != nil {
+		return -1, err
+	} else if !before.is(unix.S_IFREG) && !before.is(unix.S_IFLNK) && !before.is(unix.S_IFDIR) { // who waits for the other end of a pipe would go on
+		return -1, unix.EACCES
+	}
 	fd, err = unix.Openat(s.fd, s.name, int(flags&keptFlags)|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err

@@ -65,7 +65,9 @@ var clientFiles = []string{
 var loadedFiles = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".xsession", ".pam_environment", ".inputrc",
 	".gitconfig", ".git", ".config/git", ".vimrc", ".vim", ".exrc", ".emacs", ".emacs.d", ".config/nvim", ".config/fish", ".config/systemd", ".config/autostart", ".config/environment.d", ".local/share/applications", ".local/share/systemd",
-	".local/bin", ".vscode", ".vscode-server", ".idea", ".zed", ".envrc", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".continue", ".direnv", ".tool-versions", ".pyenv", ".nvm",
+	".local/bin", ".vscode", ".vscode-server", ".idea", ".zed", ".envrc", ".bashrc.d", ".tmux.conf", ".ipython", ".pip", ".npm",
+	".config/bash", ".config/zsh", ".config/pip", ".config/uv", ".config/go", ".config/direnv", ".config/mise", ".config/vim", ".config/tmux", ".config/kitty", ".config/alacritty", ".config/i3", ".config/sway", ".config/hypr", ".config/gdb", ".config/emacs",
+	".config/Code", ".config/helix", ".config/zed", ".local/share/bash-completion", ".local/share/dbus-1", ".local/share/nvim", ".local/share/direnv", ".local/share/mise", ".mcp.json", ".claude", ".cursor", ".codex", ".gemini", ".continue", ".direnv", ".tool-versions", ".pyenv", ".nvm",
 }
 
 // Loaded reports whether a path is, or lies in, something that shells, git, ssh, editors or

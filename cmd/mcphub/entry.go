@@ -377,16 +377,16 @@ func (p *entryPlan) put() error {
 	if !p.report.Changed {
 		return nil
 	}
-	if err := p.report.Trial.keep(); err != nil {
+	if err := p.report.Trial.keep(); err != nil { // first: a hub reads hub.json as soon as it is written
+		return err
+	}
+	if err := writeHub(p.path, p.before, p.after, p.private); err != nil {
 		return err
 	}
 	if p.report.State == "removed" {
 		if err := forgetRecorded(p.path, p.report.Server); err != nil {
 			return err
 		}
-	}
-	if err := writeHub(p.path, p.before, p.after, p.private); err != nil {
-		return err
 	}
 	p.report.Warnings = append(p.report.Warnings, newProblems(p.path, p.before, p.after)...)
 	return nil

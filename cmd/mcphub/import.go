@@ -325,18 +325,26 @@ func (w *clientWork) write(m *mergeResult) error {
 	}, func(name string) error { return w.secrets.Delete(w.ctx, name) }); err != nil {
 		return exit.Failed(err)
 	}
-	for _, r := range m.tried {
-		if err := r.keep(); err != nil {
-			return err
-		}
-	}
 	for name, value := range m.answers {
 		if _, _, err := w.secrets.Set(w.ctx, name, value); err != nil {
 			return exit.Failed(err)
 		}
 	}
 	plain := slices.ContainsFunc(m.imports, func(im clients.Import) bool { return len(im.Plain) > 0 })
+	if err := m.keep(); err != nil { // first: a hub reads hub.json as soon as it is written
+		return err
+	}
 	return writeHub(m.path, m.before, m.after, plain)
+}
+
+// keep keeps what was confirmed during the trials.
+func (m *mergeResult) keep() error {
+	for _, r := range m.tried {
+		if err := r.keep(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sourceTitle is where an import comes from, for people.

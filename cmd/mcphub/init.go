@@ -121,6 +121,8 @@ func (w *clientWork) init(given []string) error {
 		if err := w.write(m); err != nil {
 			return err
 		}
+	} else if err := m.keep(); err != nil {
+		return err
 	}
 	failed := w.apply(all)
 	const next = "call get-roots and tell me which folders are in scope"

@@ -35,7 +35,8 @@ func (w *clientWork) confirmFunc() confirmFunc {
 	}
 	return func(server string, lines []string) (bool, error) {
 		showUse(w.say, server, lines)
-		return w.askYesNo("       "+recordedQuestion+" [Y/n] ", true)
+		// A trial takes a while. An Enter that was typed meanwhile is no yes.
+		return w.askYesNo("       "+recordedQuestion+" [y/N] ", false)
 	}
 }
 
@@ -47,7 +48,7 @@ func confirmAtTerminal(server string, lines []string) (bool, error) {
 	}
 	defer func() { _ = t.Close() }()
 	showUse(t, server, lines)
-	line, err := prompt(t, bufio.NewReader(t), recordedQuestion+" [Y/n]")
+	line, err := prompt(t, bufio.NewReader(t), recordedQuestion+" [y/N]")
 	yes, _ := yesOrNo(line)
 	return yes && err == nil, exit.Failed(err)
 }

@@ -26,7 +26,7 @@ func TestWhatAnEntryNamesOpens(t *testing.T) {
 		{"cat mods/m.py", works},
 
 		{"cat data/other", fails},
-		{"echo x > data/x.db-journal", fails},
+		{"echo x > data/x.db-journal", works}, // the hub makes it
 		{"mv data/x.db data/y.db && mv data/y.db data/x.db", fails},
 		{"echo x >> cfg/credentials.json", fails},
 		{"cat cfg/other", fails},
