@@ -66,7 +66,9 @@ func (t *trier) give(server string, closed learn.Recording) ([]sandbox.RecordedP
 	if len(closed.Shown) == 0 || t.confirm == nil || t.declined[server] {
 		return given, nil
 	}
+	running.End() // its lines would stand over the question
 	yes, err := t.confirm(server, learn.Lines(closed.Shown, t.short))
+	running.Watch(t.look)
 	if err != nil {
 		return nil, err
 	}

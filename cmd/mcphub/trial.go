@@ -101,7 +101,8 @@ type trier struct {
 	try      tryFunc
 	confirm  confirmFunc // asks a person about what a server uses; nil: nobody can be asked
 
-	declined map[string]bool // servers about which a person has said no
+	declined map[string]bool        // servers about which a person has said no
+	look     func() []progress.Step // what the server is at
 	found    setup.CheckResult
 	doctor   doctor.Options
 	o        trial.Options
@@ -138,9 +139,9 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 		if !marks {
 			layout.Printf(t.say, "  %d of %d  %s: ", i+1, len(names), name)
 		}
-		over := t.watch(head)
+		t.watch(head)
 		r, err := t.one(all, t.hubName(name))
-		over()
+		running.End()
 		if ctx.Err() != nil {
 			if !marks {
 				layout.Println(t.say)
@@ -161,8 +162,8 @@ func (t *trier) run(ctx context.Context, names []string) (map[string]*tryReport,
 	return out, nil
 }
 
-// watch shows on a terminal what the server is at that is tried next.
-func (t *trier) watch(head string) (over func()) {
+// watch shows on a terminal what the server is at that is tried next, until running.End.
+func (t *trier) watch(head string) {
 	var starts atomic.Int32
 	var look atomic.Pointer[func() status.Hub] // nil: the server does not run yet, or no more
 	t.o.Watch = func(of func() status.Hub) func() {
@@ -170,7 +171,7 @@ func (t *trier) watch(head string) (over func()) {
 		look.Store(&of)
 		return func() { look.Store(nil) }
 	}
-	return running.Watch(func() []progress.Step {
+	t.look = func() []progress.Step {
 		phase := "starts"
 		if of := look.Load(); of != nil {
 			phase = "asks what it offers"
@@ -181,7 +182,8 @@ func (t *trier) watch(head string) (over func()) {
 			phase = "ends"
 		}
 		return []progress.Step{{Name: head, Phase: layout.When(starts.Load() > 1, "without the kernel: ") + phase}}
-	})
+	}
+	running.Watch(t.look)
 }
 
 // hubName is the name in the hub of a server that is written as name.

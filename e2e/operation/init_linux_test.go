@@ -283,9 +283,10 @@ func TestInitTellsWhatTheKernelRefuses(t *testing.T) {
 	said, status := initYes(w)
 	for _, want := range []string{
 		"refuses: does not work: the kernel holds it, and so it does not start: exited with status 3",
-		"run:    mcphub allow refuses " + secret + "\n",
+		"run:    mcphub learn refuses --confirm\n",
+		"closed: it reads " + secret + "\n",
 		"less: does not work: the kernel holds it, and so it does not offer the prompt ",
-		"run:    mcphub learn less --root .\n",
+		"run:    mcphub learn less --confirm\n",
 		"plain: works, with ",
 	} {
 		if !strings.Contains(said, want) {
@@ -296,7 +297,7 @@ func TestInitTellsWhatTheKernelRefuses(t *testing.T) {
 	if status != 1 || entries["refuses"]["disabled"] != true || entries["less"]["disabled"] != true || entries["plain"]["disabled"] != nil {
 		t.Errorf("it ends with %d: %v\n%s", status, entries, said)
 	}
-	// The line that is printed for one opens the same to the other.
+	// An allowed path counts as one that was confirmed.
 	for _, name := range []string{"refuses", "less"} {
 		line := exec.Command("sh", "-c", "mcphub allow "+name+" "+secret)
 		line.Env, line.Dir = append(w.Env(), "PATH="+world.Bin.Dir+":"+os.Getenv("PATH")), w.Project

@@ -16,7 +16,7 @@ import (
 
 func init() { scriptTerminal = answers }
 
-// answers runs a program on a terminal of its own and types a word after each question that ends in "/n]", or in "leave it". What the
+// answers runs a program on a terminal of its own and types a word after each question that ends in "/n]" or "/N]", or in "leave it". What the
 // terminal has shown is in the file screen then.
 func answers(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -48,7 +48,7 @@ func answers(ts *testscript.TestScript, neg bool, args []string) {
 			break
 		}
 		screen.Write(buf[:n])
-		asked := bytes.Count(screen.Bytes(), []byte("/n]:")) + bytes.Count(screen.Bytes(), []byte("/n] ")) + bytes.Count(screen.Bytes(), []byte("leave it:"))
+		asked := bytes.Count(bytes.ToLower(screen.Bytes()), []byte("/n]:")) + bytes.Count(bytes.ToLower(screen.Bytes()), []byte("/n] ")) + bytes.Count(screen.Bytes(), []byte("leave it:"))
 		for ; typed < asked; typed++ {
 			_, err := master.WriteString(args[0] + "\n")
 			ts.Check(err)
