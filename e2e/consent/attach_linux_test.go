@@ -621,7 +621,8 @@ func TestAConnectionIsOfNoUseToAServer(t *testing.T) {
 			if !strings.Contains(said, `said "end `) && !strings.Contains(said, `said ""`) { // the adapter reads it too
 				t.Errorf("%s, a session's connection: %s", server, said)
 			}
-			<-other.Exited()
+			other.Close(world.StopBound) // its adapter goes on at the hub
+			attached = s.attached()
 		}
 	}
 	if now := s.attached(); now != attached {
@@ -875,7 +876,7 @@ func TestThingsInTheFolderOfSockets(t *testing.T) {
 		"a pipe for the lock":       {put: instead(pipe, lock)},
 		"a link for the ends":       {put: instead(link, ends)},
 		"a pipe for the ends":       {put: instead(pipe, ends)},
-		"ends that a server writes": {put: func(t *testing.T, r inRun) { must(t, os.WriteFile(r.ends, []byte(twoEnds()), 0o600)) }, want: "ended 2 times"},
+		"ends that a server writes": {put: func(t *testing.T, r inRun) { must(t, os.WriteFile(r.ends, []byte(fourEnds()), 0o600)) }, want: "ended 4 times"},
 		"a link for the log":        {put: instead(link, log), want: "too many levels"},
 		"a folder for the log":      {put: instead(folder, log), want: "is a directory"},
 		"a pipe for the log":        {put: instead(pipe, log), want: "illegal seek"},
@@ -950,7 +951,7 @@ func othersSocket(t *testing.T, path string) {
 	t.Cleanup(func() { _ = unix.Close(fd) })
 }
 
-func twoEnds() string {
+func fourEnds() string {
 	now := time.Now().Unix()
 	return fmt.Sprintf("1 %d\n2 %d\n", now, now)
 }

@@ -84,7 +84,7 @@ func TestTimeouts(t *testing.T) {
 	if s := specs["own-idle"]; s.StartTimeout != 5*time.Second || s.CallTimeout != 7*time.Second || s.StopTimeout != time.Second {
 		t.Errorf("own-idle: %+v", s)
 	}
-	if s := specs["own"]; s.StartTimeout != time.Minute || s.CallTimeout != 10*time.Minute || s.StopTimeout != 2500*time.Millisecond {
+	if s := specs["own"]; s.StartTimeout != 0 || s.CallTimeout != 10*time.Minute || s.StopTimeout != 2500*time.Millisecond {
 		t.Errorf("own: %+v", s)
 	}
 	if own, top := specs["own"].FrameLimit, (&Source{}).settings(f, zerolog.Nop()); own != 1<<20 || top.Limits.Frame != 1<<20 || top.Roots.Timeout != 5*time.Second {
