@@ -185,3 +185,20 @@ func TestLenientRefusals(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 }
+
+// TestALineThatIsTooLongAndHasNoEnd: a peer that sends it as its first line, and then ends its stream, gets its refusal. Nothing panics.
+func TestALineThatIsTooLongAndHasNoEnd(t *testing.T) {
+	for _, strict := range []bool{true, false} {
+		p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 1 << 10})
+		if _, err := p.in.Write([]byte(`{"jsonrpc":"2.0","id":"long","method":"x","params":"` + strings.Repeat("x", 1<<20))); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.in.Close(); err != nil {
+			t.Fatal(err)
+		}
+		p.wantError(`"long"`, CodeInvalidParams)
+		if err := <-p.err; err != nil {
+			t.Error(err)
+		}
+	}
+}

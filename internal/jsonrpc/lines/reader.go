@@ -55,7 +55,7 @@ type Reader struct {
 	begun bool   // a line was returned: a byte order mark can come no more
 	err   error
 	kept  *kept.Memory // buf is in it; nil: the input is not kept
-	taken bool         // what was returned last was committed as taken
+	taken bool         // what was returned last was committed as taken, if it is kept
 
 	Heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
 }
@@ -84,10 +84,11 @@ func NewKeptReader(r io.Reader, limit int, k *kept.Memory) *Reader {
 
 // Commit says that the line that was returned last is to be served by nobody else.
 func (r *Reader) Commit() {
-	if !r.taken {
-		r.taken = true
-		r.kept.Take(r.start, r.end)
+	if r.kept == nil || r.taken {
+		return
 	}
+	r.taken = true
+	r.kept.Take(r.start, r.end)
 }
 
 // Next returns the next line without its line end (LF or CRLF), valid until
@@ -168,7 +169,7 @@ func (r *Reader) read() {
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func (r *Reader) give(line []byte) ([]byte, error) {
-	r.taken = r.kept == nil
+	r.taken = false
 	if !r.begun {
 		r.begun, line = true, bytes.TrimPrefix(line, byteOrderMark)
 	}
@@ -285,7 +286,7 @@ func (r *Reader) skip() error {
 		}
 		if i >= 0 {
 			r.start += i + 1
-			r.taken = r.kept == nil
+			r.taken = false
 			return tooLong(&s, r.limit, size-cr)
 		}
 		r.start, r.end = 0, 0
@@ -293,6 +294,7 @@ func (r *Reader) skip() error {
 			r.kept.Skip()
 		}
 		if r.err != nil {
+			r.taken = false
 			return tooLong(&s, r.limit, size-cr)
 		}
 		r.read()
