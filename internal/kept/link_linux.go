@@ -69,22 +69,17 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
-	size := l.layout().size
 	if have&unix.F_SEAL_SHRINK == 0 {
-		err = unix.Ftruncate(f[0], int64(size))
-		if err == nil {
+		if err = unix.Ftruncate(f[0], int64(l.layout().size)); err == nil {
 			_, err = unix.FcntlInt(uintptr(f[0]), unix.F_ADD_SEALS, seals)
 		}
-	} else {
-		var st unix.Stat_t
-		err = unix.Fstat(f[0], &st)
-		size = int(st.Size)
+		if err != nil {
+			return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
+		}
 	}
+	size, err := sealedSize(f[0])
 	if err != nil {
-		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
-	}
-	if size < headSize || size > 16*maxFrame {
-		return nil, false, errForged
+		return nil, false, err
 	}
 	b, err := unix.Mmap(f[0], 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
@@ -110,6 +105,22 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	}
 	_, _ = unix.Close(f[1]), unix.Close(f[2])
 	return m, restored, nil
+}
+
+// sealedSize returns the size of the memory, which no process can change any more.
+func sealedSize(fd int) (int, error) {
+	var st unix.Stat_t
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the memory for the state of the session: %w", err)
+	}
+	if have&seals != seals || st.Size < headSize || st.Size > 16*maxFrame {
+		return 0, errForged
+	}
+	return int(st.Size), nil
 }
 
 // reopened opens both ends of a pipe once more, so that no other process can make them block.

@@ -3,6 +3,7 @@ package kept
 import (
 	"bytes"
 	"slices"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -118,5 +119,69 @@ func TestMemoryThatIsNone(t *testing.T) {
 	}
 	if !slices.Equal(m.Record(), nil) {
 		t.Error("a record is there")
+	}
+}
+
+// TestMemoryThatIsTakenAwayMeanwhile: an adapter that makes the memory smaller while the hub opens it makes no access fault.
+func TestMemoryThatIsTakenAwayMeanwhile(t *testing.T) {
+	_, hub := stream(t, false)
+	for range 50 {
+		files, err := NewFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := unix.FcntlInt(uintptr(files[0]), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		begun := make(chan struct{})
+		wg.Go(func() {
+			defer unix.Close(again)
+			close(begun)
+			for range 3000 {
+				if unix.Ftruncate(again, page) != nil {
+					return // the size is sealed
+				}
+			}
+		})
+		<-begun
+		m, _, err := Open(files, Limits{Frame: 1 << 20, ID: 64, Requests: 10}, hub)
+		if err != nil {
+			files.Close()
+		} else {
+			_ = m.Arena()[m.inputSize-1]
+			m.Reading(0, 0, 100)
+			m.Close()
+		}
+		wg.Wait()
+	}
+}
+
+// TestMemoryOfAnySize: what may still grow or has another size than a hub lays out is refused.
+func TestMemoryOfAnySize(t *testing.T) {
+	_, hub := stream(t, false)
+	limits := Limits{Frame: 1 << 20, ID: 64, Requests: 10}
+	for name, c := range map[string]struct{ size, seals int }{
+		"it may grow":   {limits.layout().size, unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL},
+		"it is small":   {2 * page, seals},
+		"it is nothing": {0, seals},
+	} {
+		files, err := NewFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(files[0], int64(c.size)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(files[0]), unix.F_ADD_SEALS, c.seals); err != nil {
+			t.Fatal(err)
+		}
+		if m, _, err := Open(files, limits, hub); err == nil {
+			m.Close()
+			t.Errorf("%s: taken", name)
+			continue
+		}
+		files.Close()
 	}
 }
