@@ -1,6 +1,10 @@
 package kept
 
-import "bytes"
+import (
+	"bytes"
+	"sync/atomic"
+	"unsafe"
+)
 
 // Arena is the memory that is read into.
 func (m *Memory) Arena() []byte { return m.b[m.input : m.input+m.inputSize] }
@@ -70,10 +74,9 @@ func (m *Memory) Reading(start, end, n int) {
 	m.commit(place{start, end, m.in.flags | reading, m.in.line})
 }
 
-// touch has the page of a byte be there, to be written to.
-//
-//go:noinline
-func touch(b *byte) { *b |= 0 }
+// touch has the page of a byte, its first one, be there, to be written to. The compiler keeps an atomic operation even if it
+// changes nothing.
+func touch(b *byte) { atomic.AddUint32((*uint32)(unsafe.Pointer(b)), 0) }
 
 // Read is called after a read, with the new end.
 func (m *Memory) Read(start, end int) {
