@@ -20,6 +20,7 @@ const (
 	growBy     = 4        // a buffer grows by this factor
 	loose      = 4        // a buffer this much larger than its frame is not handed over
 	noProgress = 100      // reads in a row that bring nothing
+	shortLine  = 16 << 10 // kept lines up to here are copied to memory that is used again
 )
 
 // A TooLongError reports a line over the limit, which has been skipped.
@@ -42,7 +43,7 @@ type Reader struct {
 	r     io.Reader
 	from  io.Reader // r, to read from
 	limit int
-	small []byte // read into as long as lines are short
+	small []byte // read into as long as lines are short; of kept input, a copy of a short line
 	buf   []byte
 	owner *Buffer // of buf, where that is not small
 	start int     // of what has not been returned yet
@@ -55,6 +56,7 @@ type Reader struct {
 	begun bool   // a line was returned: a byte order mark can come no more
 	err   error
 	kept  *kept.Memory // buf is in it; nil: the input is not kept
+	clone bool         // line is a copy that nothing else uses
 	taken bool         // what was returned last was committed as taken, if it is kept
 
 	Heard *atomic.Uint64 // counts reads that brought something; nil: nobody counts
@@ -72,7 +74,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 
 // NewKeptReader is NewReader for a stream whose bytes are kept until Commit, in memory that may hold some of another reader.
 func NewKeptReader(r io.Reader, limit int, k *kept.Memory) *Reader {
-	rd := &Reader{r: r, from: rawio.Reader(r), limit: limit, kept: k, buf: k.Arena(), taken: true}
+	rd := &Reader{r: r, from: rawio.Reader(r), limit: limit, kept: k, small: make([]byte, shortLine), buf: k.Arena(), taken: true}
 	if rd.limit <= 0 {
 		rd.limit = DefaultLimit
 	}
@@ -170,6 +172,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 func (r *Reader) give(line []byte) ([]byte, error) {
 	r.taken = false
+	if r.kept != nil {
+		line = r.private(line)
+	}
 	if !r.begun {
 		r.begun, line = true, bytes.TrimPrefix(line, byteOrderMark)
 	}
@@ -183,6 +188,18 @@ func (r *Reader) give(line []byte) ([]byte, error) {
 	}
 	r.line = line
 	return line, nil
+}
+
+// private copies a kept line before it is judged: another process may change kept memory at any time. The line ends at the
+// first line end of the copy.
+func (r *Reader) private(line []byte) []byte {
+	if r.clone = len(line) > len(r.small); r.clone {
+		line = bytes.Clone(line)
+	} else {
+		line = r.small[:copy(r.small, line)]
+	}
+	line, _, _ = bytes.Cut(line, newline)
+	return line
 }
 
 // makeRoom makes space behind r.end.
@@ -233,7 +250,10 @@ func (r *Reader) makeKeptRoom() {
 func (r *Reader) Take() ([]byte, *Buffer) {
 	line := r.line
 	r.line = nil
-	if r.owner == nil || len(line) < largeFrame { // kept memory is never handed over
+	if r.clone {
+		return line, nil
+	}
+	if r.owner == nil || len(line) < largeFrame {
 		return bytes.Clone(line), nil
 	}
 	r.grown = len(line) + readSize

@@ -1,0 +1,97 @@
+package jsonrpc
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mcphub/internal/kept"
+)
+
+// linkKept starts a Conn over pipes whose state is kept.
+func linkKept(t *testing.T, h *handler, o Options) *peer {
+	t.Helper()
+	r, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := kept.NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Kept, _, err = kept.Open(files, kept.Limits{Frame: 1 << 20, ID: 64, Requests: 100}, int(w.Fd())); err != nil {
+		files.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(o.Kept.Close)
+	return linkOver(t, r, in, out, w, h, o)
+}
+
+// TestWhatWasJudgedIsServed: another process changes the memory after a message was judged. The handlers get what was judged.
+func TestWhatWasJudgedIsServed(t *testing.T) {
+	const judged, other = "judged", "other!"
+	for _, size := range []int{10, FastFrame + 1, 100 << 10} {
+		fast := 0
+		seen := make(chan string, 10)
+		h := &handler{
+			request: func(_ context.Context, m *Message) Answer {
+				seen <- string(m.Frame) + string(m.Params)
+				return ResultAnswer(m.Params)
+			},
+			notify: func(m *Message) { seen <- string(m.Frame) + string(m.Params) },
+		}
+		o := Options{Strict: true, FrameLimit: 1 << 20}
+		o.Fast = func(m *Message, r *Responder) bool {
+			if m.Method != "fast" {
+				return false
+			}
+			fast++
+			seen <- string(m.Frame) + string(m.Params)
+			r.Answer(ResultAnswer(m.Params))
+			return true
+		}
+		var p *peer
+		flipped := 0
+		o.Taking = func(*Message) {
+			arena := p.conn.o.Kept.Arena()[:256<<10]
+			for rest := arena; ; {
+				i := strings.Index(string(rest), judged)
+				if i < 0 {
+					break
+				}
+				copy(rest[i:], other)
+				rest = rest[i:]
+				flipped++
+			}
+		}
+		started := make(chan struct{})
+		taking := o.Taking
+		o.Taking = func(m *Message) { <-started; taking(m) }
+		p = linkKept(t, h, o)
+		close(started)
+		params := `"` + judged + strings.Repeat("x", size) + `"`
+		for i, method := range []string{"fast", "slow", "note"} {
+			id := `"id":` + strconv.Itoa(i) + `,`
+			if method == "note" {
+				id = ""
+			}
+			p.send(`{"jsonrpc":"2.0",` + id + `"method":"` + method + `","params":` + params + `}`)
+			if got := <-seen; strings.Contains(got, other) || strings.Count(got, judged) != 2 {
+				t.Errorf("%s of %d bytes: the handler gets %.80s", method, size, got)
+			}
+			if id != "" {
+				p.want(`{"jsonrpc":"2.0",` + id + `"result":` + params + `}`)
+			}
+		}
+		p.nothing()
+		if flipped < 3 || (fast > 0) != (size < FastFrame) {
+			t.Errorf("%d places were changed, and %d requests were fast: nothing was shown", flipped, fast)
+		}
+	}
+}
