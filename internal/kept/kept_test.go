@@ -176,7 +176,7 @@ func TestACrashAfterEachStore(t *testing.T) {
 			// Both come to be at once: the kernel moves the bytes on.
 			left = append(left, b[:n]...)
 			m.stored = nil
-			m.store(slot+attemptMade, 1)
+			m.store(slot+attemptMade, byPipe)
 			m.stored = now
 			m.left(n)
 			now()

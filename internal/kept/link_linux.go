@@ -16,13 +16,8 @@ type link struct {
 	between int // bytes in the pipe
 	holds   int // bytes that the pipe can hold
 	socket  bool
-	iov     unix.Iovec // that an mmsghdr in the memory points to
-}
-
-// An mmsghdr is that of sendmmsg(2).
-type mmsghdr struct {
-	hdr  unix.Msghdr
-	sent uint32
+	region  []byte // the memory, behind private pages
+	iov     unix.Iovec
 }
 
 // Files are the descriptors that an adapter holds for its session: the memory, and a pipe.
@@ -81,13 +76,13 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	b, err := unix.Mmap(f[0], 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
+	by := link{fd: f[0], socket: isKind(out, unix.S_IFSOCK)}
+	if by.region, err = mapped(f[0], size); err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
-	by := link{fd: f[0], socket: isKind(out, unix.S_IFSOCK)}
+	b := by.region[private:]
 	if by.pipe, err = reopened(f[1], f[2]); err != nil {
-		_ = unix.Munmap(b)
+		by.unmap()
 		return nil, false, err
 	}
 	by.holds = by.pipeSize()
@@ -99,7 +94,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		m, err = create(b, l, by)
 	}
 	if err != nil {
-		_ = unix.Munmap(b)
+		by.unmap()
 		by.closePipe()
 		return nil, false, err
 	}
@@ -123,6 +118,27 @@ func sealedSize(fd int) (int, error) {
 	return int(st.Size), nil
 }
 
+// private is how many private bytes lie before the memory: pages of any system.
+const private = 64 << 10
+
+// mapped maps the memory behind private pages.
+func mapped(fd, size int) (region []byte, err error) {
+	const access = unix.PROT_READ | unix.PROT_WRITE
+	p, err := unix.MmapPtr(-1, 0, nil, private+uintptr(size), access, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, err
+	}
+	region = unsafe.Slice((*byte)(p), private+size)
+	if _, err = unix.MmapPtr(fd, 0, unsafe.Pointer(&region[private]), uintptr(size), access, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+		_ = unix.MunmapPtr(p, uintptr(len(region)))
+	}
+	return region, err
+}
+
+func (l *link) unmap() {
+	_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(l.region)), uintptr(len(l.region)))
+}
+
 // reopened opens both ends of a pipe once more, so that no other process can make them block.
 func reopened(r, w int) (pipe [2]int, err error) {
 	for i, end := range []struct{ fd, flag int }{{r, unix.O_RDONLY}, {w, unix.O_WRONLY}} {
@@ -143,7 +159,7 @@ func (l *link) closePipe() { _, _ = unix.Close(l.pipe[0]), unix.Close(l.pipe[1])
 func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_ = unix.Munmap(m.b)
+	m.unmap()
 	m.b = nil
 	_ = unix.Close(m.fd)
 	m.closePipe()
@@ -163,10 +179,6 @@ func (m *Memory) punch(at, n int) {
 	}
 }
 
-func (m *Memory) sentBySocket(slot int) uint32 {
-	return (*mmsghdr)(unsafe.Pointer(&m.b[slot+attemptSent])).sent
-}
-
 // Send writes what can be written without waiting to the stream, and returns how much has left.
 func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
 	if m.socket {
@@ -175,20 +187,23 @@ func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
 	return m.sendToPipe(stream)
 }
 
+// sendToSocket has the kernel put how much has left into the memory. In the mmsghdr of sendmmsg(2) the number stands
+// behind a msghdr. That one, with its pointers, stands at the end of the private pages, so that no other process can change it.
 func (m *Memory) sendToSocket(stream int) (int, error) {
 	b := m.next()
 	if len(b) == 0 {
 		return 0, nil
 	}
-	next := atAttempts + int((m.load(atAttempt)+1)&1)*attemptSlot
-	h := (*mmsghdr)(unsafe.Pointer(&m.b[next+attemptSent]))
+	h := (*unix.Msghdr)(unsafe.Pointer(&m.region[private-unsafe.Sizeof(unix.Msghdr{})]))
 	m.iov.Base = unsafe.SliceData(b)
 	m.iov.SetLen(len(b))
-	*h = mmsghdr{hdr: unix.Msghdr{Iov: &m.iov}}
-	h.hdr.SetIovlen(1)
-	m.intend()
+	*h = unix.Msghdr{Iov: &m.iov}
+	h.SetIovlen(1)
+	slot := m.intend()
+	m.store(atSent, 0)
+	m.store(slot+attemptMade, bySocket)
 	errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	n := min(int(h.sent), len(b))
+	n := int(min(m.sentBySocket(), uint64(len(b))))
 	m.left(n)
 	if errno != 0 {
 		return n, errno
@@ -214,7 +229,7 @@ func (m *Memory) sendToPipe(stream int) (int, error) {
 			return 0, fmt.Errorf("the pipe of the adapter: %w", err)
 		}
 		m.store(slot+attemptBytes, uint64(n))
-		m.store(slot+attemptMade, 1)
+		m.store(slot+attemptMade, byPipe)
 		m.between = n
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_SPLICE, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)

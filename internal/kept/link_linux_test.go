@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -183,5 +184,57 @@ func TestMemoryOfAnySize(t *testing.T) {
 			continue
 		}
 		files.Close()
+	}
+}
+
+// TestNoPointerIsShared: what the hub gives to the kernel lies where no other process can change it, but for the number that the kernel gives
+// back.
+func TestNoPointerIsShared(t *testing.T) {
+	files, err := NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	client, hub := stream(t, true)
+	m := opened(t, files, hub)
+	m.Append([][]byte{[]byte("frame")}, nil)
+	if n, err := m.Send(hub, nil); n != 6 || err != nil {
+		t.Fatal(n, err)
+	}
+	b := make([]byte, 10)
+	if n, err := unix.Read(client, b); n != 6 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got := m.sentBySocket(); got != 6 {
+		t.Errorf("the kernel has put %d there", got)
+	}
+	from := uint64(uintptr(unsafe.Pointer(&m.b[0])))
+	for at := 0; at < headSize; at += 8 {
+		if v := m.load(at); v >= from && v < from+uint64(m.size) || v == uint64(uintptr(unsafe.Pointer(&m.iov))) {
+			t.Errorf("a pointer stands at %d", at)
+		}
+	}
+	if n := unsafe.Sizeof(unix.Msghdr{}); n != 56 && n != 28 {
+		t.Errorf("a msghdr has %d bytes", n)
+	}
+	if private%unix.Getpagesize() != 0 {
+		t.Error("the private bytes are no whole pages")
+	}
+}
+
+// TestAnotherVersionsMemory: it is refused, and stays as it is.
+func TestAnotherVersionsMemory(t *testing.T) {
+	files, err := NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	_, hub := stream(t, false)
+	limits := Limits{Frame: 4 << 20, ID: 64, Requests: 100}
+	m := opened(t, files, hub)
+	m.store(atMagic, magic+1<<56)
+	if n, _, err := Open(files, limits, hub); err == nil {
+		n.Close()
+		t.Error("taken")
 	}
 }

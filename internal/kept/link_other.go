@@ -18,7 +18,5 @@ func (*Memory) Close() {}
 
 func (m *Memory) punch(at, n int) { clear(m.b[at : at+n]) }
 
-func (*Memory) sentBySocket(int) uint32 { return 0 }
-
 // Send is not called here.
 func (*Memory) Send(int, [][]byte) (int, error) { return 0, errors.ErrUnsupported }

@@ -11,12 +11,13 @@ import (
 
 // Places of words in the header.
 const (
-	atMagic      = 0
-	atSize       = 8
-	atFrame      = 16
-	atID         = 24
-	atEntries    = 32
-	atGeneration = 40
+	atSent       = 0 // the first word: of a socket, the kernel puts how much has left there
+	atMagic      = 8
+	atSize       = 16
+	atFrame      = 24
+	atID         = 32
+	atEntries    = 40
+	atGeneration = 48
 	atInput      = 64  // selector
 	atInputSlots = 72  // two slots of inputSlot bytes
 	atRecord     = 160 // selector
@@ -31,7 +32,7 @@ const (
 	magic       = uint64('m') | 'c'<<8 | 'p'<<16 | 'h'<<24 | 'u'<<32 | 'b'<<40 | '1'<<56
 	headSize    = 4096
 	inputSlot   = 32 // start, end, flags, line
-	attemptSlot = 128
+	attemptSlot = 32 // base, bytes, made
 	// entryHead is what an entry has beside the id: the line, the end of the answer, the kind and the id's length.
 	entryHead = 24
 	// stays is how much of the output and of the input keeps its memory while it is not used.
@@ -141,6 +142,9 @@ func create(b []byte, l Limits, by link) (*Memory, error) {
 		return nil, fmt.Errorf("no state of a session can be kept in %d bytes", len(b))
 	}
 	m := &Memory{layout: l.layout(), b: b, link: by}
+	if m.load(atMagic) != 0 { // another version's
+		return nil, errForged
+	}
 	m.store(atSize, uint64(m.size))
 	m.store(atFrame, uint64(l.Frame))
 	m.store(atID, uint64(l.ID))
@@ -151,7 +155,7 @@ func create(b []byte, l Limits, by link) (*Memory, error) {
 
 // laid reports whether a hub has laid out a memory with this beginning, and for what.
 func laid(head []byte) (l Limits, ok bool) {
-	if len(head) < headSize || binary.NativeEndian.Uint64(head) != magic {
+	if len(head) < headSize || binary.NativeEndian.Uint64(head[atMagic:]) != magic {
 		return l, false
 	}
 	at := func(at int) int { return int(binary.NativeEndian.Uint64(head[at:])) }

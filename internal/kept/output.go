@@ -1,11 +1,21 @@
 package kept
 
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
 // Words of an attempt to write.
 const (
 	attemptBase  = 0 // how much had left before
 	attemptBytes = 8 // how much is in the adapter's pipe since
 	attemptMade  = 16
-	attemptSent  = 24 // of a socket: an mmsghdr, in which the kernel puts how much has left
+)
+
+// How an attempt was made.
+const (
+	byPipe   = 1 // what is no more in the adapter's pipe has left
+	bySocket = 2 // what the kernel has put at atSent has left
 )
 
 // Room reports whether a frame of so many bytes finds room.
@@ -95,23 +105,28 @@ func (m *Memory) intend() (slot int) {
 	return slot
 }
 
+func (m *Memory) sentBySocket() uint64 {
+	return uint64(atomic.LoadUint32((*uint32)(unsafe.Pointer(m.word(atSent)))))
+}
+
 // restoreOutput finds out how much has left.
 func (m *Memory) restoreOutput() error {
 	m.accepted, m.origin = m.load(atAccepted), m.load(atOrigin)
 	slot := atAttempts + int(m.load(atAttempt)&1)*attemptSlot
 	base, n := m.load(slot+attemptBase), m.load(slot+attemptBytes)
-	sent := uint64(m.sentBySocket(slot))
-	between := m.between
-	switch made := m.load(slot+attemptMade) != 0; {
+	sent, between := uint64(0), m.between
+	switch made := m.load(slot + attemptMade); {
 	case between < 0 || n > uint64(m.outputSize):
 		return errForged
-	case made && uint64(between) > n:
+	case made == bySocket:
+		sent = m.sentBySocket()
+	case made == byPipe && uint64(between) > n:
 		return errForged
-	case made:
-		sent += n - uint64(between)
+	case made == byPipe:
+		sent = n - uint64(between)
 	case between > 0: // it was put there, and none of it can have left
 		m.store(slot+attemptBytes, uint64(between))
-		m.store(slot+attemptMade, 1)
+		m.store(slot+attemptMade, byPipe)
 	}
 	m.passed = base + sent
 	if m.passed < base || m.passed > m.accepted || m.accepted-m.passed > uint64(m.outputSize) || m.origin > m.passed {
