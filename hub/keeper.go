@@ -128,7 +128,6 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 	if k == nil {
 		return func(context.Context) (func(), error) { return func() {}, nil }
 	}
-	var first *jsonrpc.Message
 	var welcome jsonrpc.Answer
 	o.Kept = k.memory
 	o.Taking = func(m *jsonrpc.Message) {
@@ -143,8 +142,8 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 			k.change(func(r *keptRecord) { r.Initialize, r.Line = frame, k.memory.Line()+1 })
 		}
 	}
-	o.Resume = func(id []byte) jsonrpc.Answer {
-		if first != nil && bytes.Equal(id, first.ID) && (welcome.Result != nil || welcome.Error != nil) {
+	o.Resume = func(e *kept.Entry) jsonrpc.Answer {
+		if e.Line() == k.record.Line && (welcome.Result != nil || welcome.Error != nil) {
 			return welcome
 		}
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the hub ended while it served this request: it may have run; look before you send it again")
@@ -159,7 +158,7 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 			if jsonrpc.Split(r.Initialize, true, m) != nil || m.Method != methods.Initialize {
 				return wait, errors.New("the initialize of the session was too long to be kept; start the client's session again")
 			}
-			first, welcome = m, s.initialize(ctx, m)
+			welcome = s.initialize(ctx, m)
 		}
 		level, ok := declaration.ReadLevel(jsonrpc.AppendString(nil, r.Level))
 		if ok {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"bufio"
 	"context"
 	"os"
 	"strings"
@@ -56,8 +57,8 @@ func blockingPipe(t *testing.T) (r, w int) {
 	return p[0], p[1]
 }
 
-// serve has a hub go on with the session. end ends the hub's part in it.
-func (k *keptClient) serve(h *Hub) (end func()) {
+// open opens the memory for a hub, and the client's streams.
+func (k *keptClient) open(h *Hub) (m *kept.Memory, in, out int) {
 	k.t.Helper()
 	var own [5]int
 	for i, fd := range append(k.out[:], k.files[:]...) {
@@ -70,11 +71,18 @@ func (k *keptClient) serve(h *Hub) (end func()) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	return m, own[0], own[1]
+}
+
+// serve has a hub go on with the session. end ends the hub's part in it.
+func (k *keptClient) serve(h *Hub) (end func()) {
+	k.t.Helper()
+	m, in, out := k.open(h)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer m.Close()
-		_ = h.ServeStdio(ctx, stdio.Handed(own[0], "in", os.O_RDONLY), stdio.Handed(own[1], "out", os.O_WRONLY), Surroundings{Kept: m, Client: caller.Process{PID: os.Getpid()}})
+		_ = h.ServeStdio(ctx, stdio.Handed(in, "in", os.O_RDONLY), stdio.Handed(out, "out", os.O_WRONLY), Surroundings{Kept: m, Client: caller.Process{PID: os.Getpid()}})
 	})
 	end = sync.OnceFunc(func() { cancel(); wg.Wait() })
 	k.t.Cleanup(end)
@@ -149,5 +157,47 @@ func TestWhichListsAreAnnounced(t *testing.T) {
 	}
 	if got := (&keptRecord{Lists: lists}).announced(); len(got) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestAnIDThatIsUsedTwice: a request with the id that initialize had is not answered as initialize at the next hub.
+func TestAnIDThatIsUsedTwice(t *testing.T) {
+	h := newTestHub(t)
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	for _, answered := range []bool{false, true} {
+		toHub, fromClient := blockingPipe(t)
+		toClient, fromHub := blockingPipe(t)
+		files, err := kept.NewFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := &keptClient{testClient: &testClient{t: t}, out: [2]int{toHub, fromHub}, files: files}
+		m, in, out := k.open(h)
+		keeps, err := newKeeper(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeps.change(func(r *keptRecord) { r.Initialize, r.Line = []byte(initialize), 1 })
+		e := m.Open([]byte("1"))
+		m.Take(0, 0)
+		if answered {
+			m.Append([][]byte{[]byte("answered")}, e.Marks())
+			m.Open([]byte("1"))
+			m.Take(0, 0)
+		}
+		m.Close()
+		_, _ = unix.Close(in), unix.Close(out)
+		end := k.serve(h)
+		said := bufio.NewScanner(stdio.Handed(toClient, "answers", os.O_RDONLY))
+		said.Buffer(nil, 1<<20)
+		if answered && (!said.Scan() || said.Text() != "answered") {
+			t.Error(said.Text())
+		}
+		if !said.Scan() || strings.Contains(said.Text(), "it may have run") != answered {
+			t.Error(said.Text(), said.Err())
+		}
+		end()
+		files.Close()
+		_, _, _ = unix.Close(toHub), unix.Close(fromHub), unix.Close(fromClient)
 	}
 }

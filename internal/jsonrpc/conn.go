@@ -79,7 +79,7 @@ type Options struct {
 	// Kept, where set, holds what the next Conn with the peer needs to go on when this program is killed. Resume answers
 	// the requests that the Conn before has left open, on the goroutine of Run. Both streams must have descriptors.
 	Kept   *kept.Memory
-	Resume func(id []byte) Answer
+	Resume func(e *kept.Entry) Answer
 	// Taking, where set, is called before a message is committed as taken in Kept. m is valid only until it returns.
 	Taking func(m *Message)
 	Log    zerolog.Logger
@@ -210,7 +210,7 @@ func (c *Conn) Run(ctx context.Context) error {
 func (c *Conn) resume() {
 	requests, questions := c.o.Kept.Left()
 	for _, e := range requests {
-		c.answerTo(e, c.o.Resume(e.ID()))
+		c.answerTo(e, c.o.Resume(e))
 	}
 	for _, e := range questions {
 		c.cancelPeer(e.ID(), errors.New("the hub that asked has ended"))

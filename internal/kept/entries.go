@@ -138,6 +138,9 @@ func (m *Memory) Left() (requests, questions []*Entry) {
 	return requests, questions
 }
 
+// Line is the number of the line that the request stands in.
+func (e *Entry) Line() uint64 { return e.m.load(e.at + entryLine) }
+
 // ID is a copy of the raw id.
 func (e *Entry) ID() []byte {
 	n := int(min(e.m.load(e.at+entryText)&^question, uint64(e.m.ID)))
