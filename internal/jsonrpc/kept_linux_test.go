@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"strconv"
@@ -94,4 +95,31 @@ func TestWhatWasJudgedIsServed(t *testing.T) {
 			t.Errorf("%d places were changed, and %d requests were fast: nothing was shown", flipped, fast)
 		}
 	}
+}
+
+// TestAnAnswerThatFindsNoRoom: an answer for which kept memory never has room is replaced by an error, and the session goes on.
+func TestAnAnswerThatFindsNoRoom(t *testing.T) {
+	var p *peer
+	started := make(chan struct{})
+	huge := func() Answer {
+		<-started
+		return ResultAnswer(bytes.Repeat([]byte{'1'}, p.conn.o.Kept.Longest()))
+	}
+	h := &handler{request: func(context.Context, *Message) Answer { return huge() }}
+	p = linkKept(t, h, Options{Strict: true, FrameLimit: 1 << 20, OnReadLoop: func(method string) bool { return method == "loop" }, Fast: func(m *Message, r *Responder) bool {
+		if m.Method != "fast" {
+			return false
+		}
+		r.Answer(huge())
+		return true
+	}})
+	close(started)
+	for i, method := range []string{"fast", "slow", "loop"} {
+		id := strconv.Itoa(i)
+		p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"}`)
+		if said := p.wantError(id, CodeInternal); !strings.Contains(said, "may have run") {
+			t.Error(said)
+		}
+	}
+	p.nothing()
 }

@@ -290,6 +290,12 @@ func (c *Conn) reply(ctx context.Context, id string, a Answer, e *kept.Entry) {
 	f := newFrame()
 	f.answer(id, a)
 	queued, err := c.w.Send(c.ctx, f.parts, e.Marks()...)
+	if errors.Is(err, lines.ErrLong) {
+		f.free()
+		a.Free()
+		c.reply(ctx, id, ErrorAnswer(CodeInternal, "the request may have run, and its answer was dropped: "+err.Error()), e)
+		return
+	}
 	if err != nil {
 		c.o.Log.Debug().Err(err).Msg("an answer could not be written")
 		if queued {

@@ -18,6 +18,9 @@ const (
 	bySocket = 2 // what the kernel has put at atSent has left
 )
 
+// Longest is how many bytes the longest frame that ever finds room has, with its line end.
+func (m *Memory) Longest() int { return m.outputSize }
+
 // Room reports whether a frame of so many bytes finds room.
 func (m *Memory) Room(total int) bool {
 	m.mu.Lock()

@@ -2,6 +2,7 @@ package lines
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"sync"
@@ -100,6 +101,9 @@ func (w *Writer) left() bool {
 	return len(w.queue) > 0
 }
 
+// ErrLong is why a frame was not sent for which there is never room.
+var ErrLong = errors.New("the frame is longer than what the state of the session has room for")
+
 // Send writes one frame, given in parts, and a line end. It returns when the
 // frame has been written or has its place in the queue; a large part is not
 // copied, so then it returns only when it has been written. With an error and
@@ -113,6 +117,9 @@ func (w *Writer) Send(ctx context.Context, parts [][]byte, marks ...*kept.Entry)
 	case w.err != nil:
 		defer w.mu.Unlock()
 		return false, w.err
+	case w.kept != nil && total > w.kept.Longest():
+		defer w.mu.Unlock()
+		return false, ErrLong
 	case !w.fits(class, total, 0) || w.awaited(class):
 		me := &waiter{parts: parts, marks: marks, class: class, total: total, turn: make(chan struct{})}
 		w.waiting = append(w.waiting, me)
