@@ -11,7 +11,6 @@ import (
 
 // A link is the way of the bytes to the client.
 type link struct {
-	fd      int // of the memory
 	pipe    [2]int
 	between int // bytes in the pipe
 	holds   int // bytes that the pipe can hold
@@ -76,7 +75,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	by := link{fd: f[0], socket: isKind(out, unix.S_IFSOCK)}
+	by := link{socket: isKind(out, unix.S_IFSOCK)}
 	if by.region, err = mapped(f[0], size); err != nil {
 		return nil, false, fmt.Errorf("the memory for the state of the session: %w", err)
 	}
@@ -98,7 +97,7 @@ func Open(f Files, l Limits, out int) (m *Memory, restored bool, err error) {
 		by.closePipe()
 		return nil, false, err
 	}
-	_, _ = unix.Close(f[1]), unix.Close(f[2])
+	f.Close() // no process finds the memory among the files of the hub
 	return m, restored, nil
 }
 
@@ -161,7 +160,6 @@ func (m *Memory) Close() {
 	defer m.mu.Unlock()
 	m.unmap()
 	m.b = nil
-	_ = unix.Close(m.fd)
 	m.closePipe()
 }
 
@@ -172,11 +170,15 @@ func (l *link) pipeSize() int {
 	return page
 }
 
-// punch gives memory back: it is 0 from then on.
+// punch gives whole pages back, and clears the rest: all of it is 0 from then on.
 func (m *Memory) punch(at, n int) {
-	if n > 0 && (m.fd == 0 || unix.Fallocate(m.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n)) != nil) {
-		clear(m.b[at : at+n])
+	whole, end := unix.Getpagesize(), at+n
+	from, to := roundUp(at, whole), end/whole*whole
+	if m.region == nil || from >= to || unix.Madvise(m.b[from:to], unix.MADV_REMOVE) != nil {
+		from, to = end, end
 	}
+	clear(m.b[at:from])
+	clear(m.b[to:end])
 }
 
 // Send writes what can be written without waiting to the stream, and returns how much has left.

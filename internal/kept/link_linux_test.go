@@ -2,7 +2,9 @@ package kept
 
 import (
 	"bytes"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -237,4 +239,53 @@ func TestAnotherVersionsMemory(t *testing.T) {
 		n.Close()
 		t.Error("taken")
 	}
+}
+
+// TestMemoryIsGivenBack: what is no more used takes no memory and is 0, and nothing around it is. The hub holds no descriptor of it.
+func TestMemoryIsGivenBack(t *testing.T) {
+	files, err := NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	_, hub := stream(t, false)
+	m := opened(t, files, hub)
+	links, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, l := range links {
+		if to, _ := os.Readlink("/proc/self/fd/" + l.Name()); strings.Contains(to, "mcphub session") {
+			held++
+		}
+	}
+	if held != 1 { // the adapter's
+		t.Errorf("%d descriptors of the memory are open", held)
+	}
+	arena := m.Arena()[:1<<20]
+	for i := range arena {
+		arena[i] = 'x'
+	}
+	const at, n = 3*page + 100, 300 << 10
+	before := blocks(t, files[0])
+	m.punch(m.input+at, n)
+	if given := (before - blocks(t, files[0])) * 512; given < n/2 {
+		t.Errorf("%d bytes are given back", given)
+	}
+	for i, b := range arena {
+		if within := i >= at && i < at+n; within != (b == 0) {
+			t.Fatalf("byte %d is %d", i, b)
+		}
+	}
+}
+
+// blocks is how many blocks of 512 bytes the memory takes.
+func blocks(t *testing.T, fd int) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks
 }
