@@ -953,7 +953,7 @@ func othersSocket(t *testing.T, path string) {
 
 func fourEnds() string {
 	now := time.Now().Unix()
-	return fmt.Sprintf("1 %d\n2 %d\n", now, now)
+	return fmt.Sprintf("1 %[1]d\n2 %[1]d\n3 %[1]d\n4 %[1]d\n", now)
 }
 
 // fullDisk puts a full file system in the place of a folder, with what is in it.
