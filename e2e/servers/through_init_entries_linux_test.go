@@ -327,11 +327,11 @@ var notYet = []struct {
 	why     string
 	names   []string
 }{
-	{toldReason, "the folder of its file is closed, and what it makes beside the file is refused", []string{
-		"a database in the home folder", "a database with a write-ahead log in the home folder", "a database by its address", "a database with a persistent journal",
-		"a database that its server makes", "dbhub with a database in the home folder", "an index of dbm in the home folder", "a store of Ruby in the home folder",
-		"memory in the home folder", "memory that is not there yet", "memory that is replaced", "memory that is replaced by a name of chance", "memory behind a lock",
-		"memory with a copy of before", "memory of Node that is replaced", "one notebook in the home folder", "one file of state in the home folder",
+	{toldReason, "what it makes beside its file has a name of which no one can tell that it belongs to the file", []string{
+		"an index of dbm in the home folder", "memory that is replaced by a name of chance", "one notebook in the home folder", "one file of state in the home folder",
+	}},
+	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{
+		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share", "state by XDG_DATA_HOME", "state of a package of npm",
 	}},
 	{toldReason, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
 	{toldMended, "its state folder was there before, and nobody has confirmed it", []string{
