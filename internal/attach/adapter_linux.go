@@ -17,6 +17,9 @@ import (
 // ErrNone says that no hub runs to which a session could attach.
 var ErrNone = errors.New("no shared hub runs")
 
+// ErrSilent is the error of a hub that takes a connection and does not answer in time.
+var ErrSilent = errors.New("does not answer")
+
 // ErrOff says that a hub runs which takes no sessions any more, because hub.json says so.
 var ErrOff = errors.New("hub.json does not want a shared hub any more")
 
@@ -165,7 +168,7 @@ func told(path string, err error) error {
 	case errors.Is(err, errEnded), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
 		return ErrNone // it ended before it took anything
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ETIMEDOUT):
-		return fmt.Errorf("the shared hub at %s does not answer; it is stopped or hangs", path)
+		return fmt.Errorf("the shared hub at %s %w; it is stopped or hangs", path, ErrSilent)
 	}
 	return fmt.Errorf("the shared hub at %s: %w", path, err)
 }

@@ -149,7 +149,12 @@ func (c *client) wait() (status int) {
 		why := c.hub.Restartable()
 		if why == nil {
 			say(err.Error() + "; another one takes the session over")
-			why = c.attach()
+			// A hub that many sessions come to at once answers late. The session is kept meanwhile.
+			for tries := 20; ; tries-- {
+				if why = c.attach(); tries == 0 || !errors.Is(why, attach.ErrSilent) {
+					break
+				}
+			}
 		}
 		if why != nil {
 			say(err.Error() + ", and no other takes the session over: " + why.Error() + "; start the client's session again")
