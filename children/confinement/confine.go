@@ -148,7 +148,7 @@ func (c *confining) openFiles() error {
 	o.write(slices.Concat(n.rules, c.host.repositories(c.server)))
 	files := slices.Concat(c.files, n.files)
 	for _, f := range files { // it opens nothing else that what lies there leads to
-		o.h.boundary.Areas = append(slices.Clip(o.h.boundary.Areas), sandbox.Rule{Path: f.Path(), Access: sandbox.Read | sandbox.Write})
+		o.h.boundary.Areas = append(slices.Clip(o.h.boundary.Areas), f.Rule())
 	}
 	o.all(c.child, c.shared)
 	if o.programClosed != "" {

@@ -200,7 +200,7 @@ func (n *naming) open() {
 		}
 		n.take(d)
 		if d.file != nil {
-			d.rules = []sandbox.Rule{{Path: d.file.Path(), Access: sandbox.Read | sandbox.Write}}
+			d.rules = []sandbox.Rule{d.file.Rule()}
 		}
 		for _, r := range d.rules {
 			if text := r.Access.String() + " " + r.Path; !slices.Contains(n.opens, text) {

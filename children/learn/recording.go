@@ -75,10 +75,7 @@ func (r *recorder) note(u sandbox.Use) {
 		rel, _ := filepath.Rel(dir, u.Path) // it lies there
 		switch {
 		case whyDir != "":
-		case named && err != nil && writes:
-			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
-			return
-		case named && err == nil: // what looks like a key there is its own
+		case named && (err == nil || writes): // what looks like a key there is its own
 			r.Shown = append(r.Shown, sandbox.RecordedPath{Path: dir, Use: sandbox.Keeps})
 			return
 		case why == "" && sandbox.IsKey(filepath.Join(r.Home, settingsOf, rel)):
@@ -164,8 +161,7 @@ func (r *recorder) ofProgram(path string) bool {
 func (r *recorder) siblings() {
 	files := outermost(r.beside, nil)
 	isSibling := func(path, of string) bool {
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(filepath.Base(path), "."), filepath.Base(of))
-		return ok && path != of && filepath.Dir(path) == filepath.Dir(of) && rest != "" && strings.ContainsRune(".-~", rune(rest[0]))
+		return filepath.Dir(path) == filepath.Dir(of) && sandbox.IsSibling(filepath.Base(path), filepath.Base(of))
 	}
 	for i, path := range files {
 		for _, named := range r.Named { // what the entry names stands for its temporary files

@@ -109,7 +109,7 @@ func (p *Profile) RulesBeyond(base []Rule) (rules []Rule) {
 		}
 	}
 	for _, f := range p.Files {
-		rules = append(rules, Rule{f.Path(), Read | Write})
+		rules = append(rules, f.Rule())
 	}
 	return rules
 }

@@ -25,6 +25,9 @@ type File struct {
 // Path is that of the file.
 func (f *File) Path() string { return filepath.Join(f.Folder, f.Name) }
 
+// Rule is what a process may do with the file.
+func (f *File) Rule() Rule { return Rule{f.Path(), Read | Write} }
+
 // Equal reports whether two Files are the same.
 func (f File) Equal(o File) bool {
 	return f.Folder == o.Folder && f.Name == o.Name && slices.Equal(f.Patterns, o.Patterns) && slices.Equal(f.Links, o.Links) && slices.Equal(f.Never, o.Never)
@@ -47,16 +50,22 @@ func (f *File) Beside(name string) bool {
 	if f.IsOwn(name) {
 		return true
 	}
-	beside := slices.ContainsFunc([]string{f.Name, "." + f.Name}, func(begin string) bool {
-		end, ok := strings.CutPrefix(name, begin)
-		return ok && end != "" && strings.Contains(".-~", end[:1])
-	})
+	beside := IsSibling(name, f.Name)
 	beside = beside || slices.ContainsFunc(f.Patterns, func(p string) bool { is, err := path.Match(p, name); return err == nil && is })
 	if !beside || slices.Contains([]string{"", ".", ".."}, name) || slices.Contains(f.Never, name) {
 		return false
 	}
 	at := filepath.Join(f.Folder, name)
 	return !Loaded(at) && WhySecret(at) == ""
+}
+
+// IsSibling reports whether a name is one that programs give what they make beside a file: the file's name, or that
+// behind a dot, with a sign and more behind it.
+func IsSibling(name, of string) bool {
+	return slices.ContainsFunc([]string{of, "." + of}, func(begin string) bool {
+		end, ok := strings.CutPrefix(name, begin)
+		return ok && end != "" && strings.Contains(".-~", end[:1])
+	})
 }
 
 // mayBeFolder reports whether the program may make a folder of that name: a lock.
