@@ -38,6 +38,9 @@ var browserFiles = []string{
 	"/opt/google", "/opt/microsoft", "/opt/chromium.org", "/etc/chromium", "/etc/chromium.d", "/etc/opt", "~/.fonts", "~/.local/share/fonts", "~/.config/fontconfig", "~/.pki/nssdb",
 }
 
+// goRead is what the go command reads beside a module: the modules that it needs, its installation and its settings.
+var goRead = []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"}
+
 // knownServers are the profiles that come with the program.
 var knownServers = []knownServer{
 	{
@@ -86,12 +89,12 @@ var knownServers = []knownServer{
 	},
 	{ // what it compiles goes into the cache folder of the entry
 		name: "go", programs: []string{"go"},
-		read:   []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"},
+		read:   goRead,
 		cannot: "download modules: run `go mod download` yourself",
 	},
 	{
 		name: "gopls", programs: []string{"gopls"},
-		read: []string{"$GOMODCACHE", "$GOPATH/pkg/mod", "~/go/pkg/mod", "$GOROOT", "~/.config/go/env"}, tools: []string{"go"},
+		read: goRead, tools: []string{"go"},
 		cannot: "download modules: run `go mod download` yourself",
 	},
 }
