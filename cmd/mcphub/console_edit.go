@@ -71,7 +71,7 @@ type planned struct {
 	tried string    // what is said of the others
 }
 
-func (p *planned) changed() bool { return p.before == nil || !bytes.Equal(p.before, p.after) }
+func (p *planned) changed() bool { return changes(p.before, p.after) }
 
 // digest is of all that would be written. It is made by a key of this console: what no page of it has shown has no digest, and none
 // tells anything of a secret in the file.

@@ -371,9 +371,12 @@ func (w *entryWork) write(p *entryPlan) error {
 	return nil
 }
 
+// changes reports whether hub.json has to be written; before is nil if there is none.
+func changes(before, after []byte) bool { return before == nil || !bytes.Equal(before, after) }
+
 // put replaces hub.json, and notes what the file is warned of now and was not before.
 func (p *entryPlan) put() error {
-	p.report.Changed = !bytes.Equal(p.before, p.after) || p.before == nil
+	p.report.Changed = changes(p.before, p.after)
 	if !p.report.Changed {
 		return nil
 	}

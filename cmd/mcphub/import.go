@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -186,7 +185,7 @@ type mergeResult struct {
 }
 
 // changed reports whether hub.json is to be written.
-func (m *mergeResult) changed() bool { return m.before == nil || !bytes.Equal(m.before, m.after) }
+func (m *mergeResult) changed() bool { return changes(m.before, m.after) }
 
 // running reports whether there is a server that its client runs and the hub may serve.
 func (m *mergeResult) running() bool {

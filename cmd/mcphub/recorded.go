@@ -133,21 +133,27 @@ func (r *tryReport) keep() error {
 
 // recordedOf is what was confirmed for an entry.
 func recordedOf(hub, name string) ([]sandbox.RecordedPath, error) {
-	path, err := filepath.Abs(hub)
+	owner, err := recordedOwner(hub, name)
 	if err != nil {
-		return nil, exit.Failed(err)
+		return nil, err
 	}
-	r, err := consentStore().Recorded(consent.RecordedOwner(path, name))
+	r, err := consentStore().Recorded(owner)
 	return r.Paths, exit.Failed(err)
 }
 
 // forgetRecorded forgets what was confirmed for an entry that is taken out.
 func forgetRecorded(hub, name string) error {
-	path, err := filepath.Abs(hub)
+	owner, err := recordedOwner(hub, name)
 	if err != nil {
-		return exit.Failed(err)
+		return err
 	}
-	return exit.Failed(consentStore().Confirm(consent.RecordedOwner(path, name), sandbox.Recorded{}))
+	return exit.Failed(consentStore().Confirm(owner, sandbox.Recorded{}))
+}
+
+// recordedOwner is by what the profile of an entry of a hub.json is kept.
+func recordedOwner(hub, name string) (string, error) {
+	path, err := filepath.Abs(hub)
+	return consent.RecordedOwner(path, name), exit.Failed(err)
 }
 
 // revokeRecorded notes the path to be taken out of what was recorded, if it is there.
