@@ -77,6 +77,9 @@ func (c *client) keep() {
 	for i := range 2 {
 		if handed[i], err = unix.FcntlInt(uintptr(i), unix.F_DUPFD_CLOEXEC, 3); err != nil {
 			files.Close()
+			for _, fd := range handed[:i] {
+				_ = unix.Close(fd)
+			}
 			return
 		}
 	}
