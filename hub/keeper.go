@@ -88,7 +88,7 @@ func (k *keeper) change(f func(r *keptRecord)) {
 	}
 }
 
-// tooLong stands in the place of an initialize that cannot be kept.
+// tooLong replaces an initialize that cannot be kept.
 const tooLong = "too long"
 
 func (k *keeper) subscribed(uri string, now bool) {
@@ -122,7 +122,7 @@ func (k *keeper) saw(list offers.Kind, digest string) {
 	})
 }
 
-// options has the connection of a session kept. resume, called before the connection runs, brings the session to where the
+// options has the connection of a session kept. resume, called before the connection runs, brings the session to the state in which the
 // client knows it to be; what it returns waits for the rest.
 func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Context) (wait func(), err error)) {
 	if k == nil {
@@ -181,7 +181,7 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 	}
 }
 
-// announced are the lists that the client has seen and was promised to be told of.
+// announced returns the lists that the client has seen and was promised notices about.
 func (r *keptRecord) announced() map[int]string {
 	capabilities := jsonrpc.Get(r.Answer, "capabilities")
 	told := map[int]string{}

@@ -37,7 +37,7 @@ func (h *Hub) Status() status.Hub {
 	return st
 }
 
-// Tools tells which tools the servers have listed. It may be called at any time.
+// Tools returns the tools that the servers have listed. It may be called at any time.
 func (h *Hub) Tools() []status.ServerTools { return status.ServerToolsOf(h.sessions.Offers()) }
 
 // everyChild are the children of the hub's own surroundings, and those that only sessions in others have.

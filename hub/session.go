@@ -93,7 +93,7 @@ type sessionOptions struct {
 	seal       *seal.Sealer             // of a requestState; nil: the hub's
 	node       string                   // of the hubs that share the seal, this one
 	streams    int                      // of subscriptions/listen at a time; 0: as many as fit into the requests of one client
-	keeper     *keeper                  // keeps its state for another hub; nil: nobody does
+	keeper     *keeper                  // keeps its state for another hub; nil: it is not kept
 	attachment *surroundings.Attachment // what its surroundings come to; nil: they are the hub's own
 	yields     func() bool              // has it end for another principal, if nobody uses it; nil: it never does
 }

@@ -41,7 +41,7 @@ func (h Host) brokered(w *way) *sandbox.File {
 	return f
 }
 
-// closedFiles are those of some files whose folder is closed to a child with these rules, each once.
+// closedFiles returns the files whose folder is closed to a child with these rules, each once.
 func closedFiles(files []sandbox.File, p *sandbox.Profile) (list []sandbox.File) {
 	for _, f := range files {
 		same := func(o sandbox.File) bool { return o.Path() == f.Path() }

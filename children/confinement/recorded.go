@@ -15,7 +15,7 @@ import (
 
 // This file opens what a trial has recorded of a server and a person has confirmed. It opens
 // no more than names of the entry may: nothing in keys, in the hub's own folders, or in what is
-// run or obeyed, and nothing elsewhere if something has been put in the place of a path.
+// run or obeyed, and nothing elsewhere if something has replaced a path.
 
 // openRecorded decides on each path that was confirmed.
 func (n *naming) openRecorded(paths []sandbox.RecordedPath) {
@@ -27,7 +27,7 @@ func (n *naming) openRecorded(paths []sandbox.RecordedPath) {
 	}
 }
 
-// decideRecorded says what a confirmed path opens.
+// decideRecorded returns what a confirmed path opens.
 func (n *naming) decideRecorded(p sandbox.RecordedPath, w *way) decision {
 	if slices.ContainsFunc(w.hops, n.h.boundary.Writable) {
 		return decision{} // it is open

@@ -225,8 +225,8 @@ func WithoutVersion(spec string) string {
 	return spec
 }
 
-// OwnNames returns the names by which the program may call folders of its own: its own, that of its
-// package, and that of its module.
+// OwnNames returns the names by which the program may call folders of its own: its own name, the name of its
+// package, and the name of its module.
 func (prog Program) OwnNames() (names []string) {
 	add := func(name string) {
 		if name = path.Base(filepath.ToSlash(name)); name != "" && !strings.HasPrefix(name, ".") && name != "/" {

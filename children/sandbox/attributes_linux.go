@@ -169,7 +169,7 @@ func newDecider(p *Profile, b *broker, users string) *decider {
 	return d
 }
 
-// decide makes the call of a notice that came on asked, where it may be made. The error is
+// decide makes the call of a notice that came on asked, if it may be made. The error is
 // what the call fails with.
 func (d *decider) decide(asked int, n *notice) error {
 	c := attributeCalls[uint32(n.Number)]
@@ -188,7 +188,7 @@ func (d *decider) decide(asked int, n *notice) error {
 	}
 	defer func() { _ = unix.Close(fd) }()
 	if !n.isValid(asked) {
-		return unix.EPERM // it has ended: what was read may be somebody else's
+		return unix.EPERM // it has ended: what was read may belong to another process
 	}
 	at := "/proc/self/fd/" + strconv.Itoa(fd)
 	if !d.mayChange(fd, at) {

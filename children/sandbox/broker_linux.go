@@ -214,7 +214,7 @@ func closeBase(fd int) {
 	}
 }
 
-// openFolder finds a directory from another one. Links of /proc lead where the hub may go and
+// openFolder finds a directory from another one. Links of /proc lead to places where the hub may go and
 // the process may not.
 func openFolder(base int, path string) (fd int, err error) {
 	if path == "" {
@@ -265,7 +265,7 @@ func (s spot) mayUse(what sight) error {
 	return nil
 }
 
-// keptFlags are those flags of an open that the hub opens with, too, and settableFlags those that are set afterwards.
+// keptFlags are the flags of an open that the hub opens with, too, and settableFlags the flags that are set afterwards.
 const (
 	keptFlags     = unix.O_ACCMODE | unix.O_APPEND | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC | unix.O_NOATIME | unix.O_LARGEFILE
 	settableFlags = unix.O_APPEND | unix.O_DIRECT | unix.O_NOATIME | unix.O_NONBLOCK
@@ -285,7 +285,7 @@ func (b *broker) open(c *brokering, flags, mode uint64) error {
 		return err
 	}
 	c.onExec = flags&unix.O_CLOEXEC != 0
-	for range maxHops { // somebody may make and remove it meanwhile
+	for range maxHops { // another process may make and remove it meanwhile
 		err = unix.ENOENT
 		if !alone {
 			c.fd, err = s.openThere(flags)
@@ -328,7 +328,7 @@ func (s spot) openThere(flags uint64) (fd int, err error) {
 	return fd, nil
 }
 
-// make makes a file where nothing is.
+// make makes a file if nothing has its name.
 func (s spot) make(c *brokering, flags, mode uint64) (fd int, err error) {
 	if s.file.Made.isFull() {
 		return -1, unix.ENOSPC
@@ -512,7 +512,7 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 	return nil
 }
 
-// link refuses another name for a file, and a link: neither comes to be in the folder, nor is made of
+// link refuses another name for a file, and a link: neither is made in the folder, nor of
 // what is there.
 func (b *broker) link(c *brokering) error {
 	_, err := b.find(c, c.dir, c.path, false, true)
@@ -552,7 +552,7 @@ func (b *broker) truncate(c *brokering) error {
 }
 
 // has reports whether what is open is a file, or a folder, whose attributes the process may change. path
-// is where it is now. The nil broker has nothing.
+// is where it is now. The nil broker has no file.
 func (b *broker) has(fd int, path string) bool {
 	if b == nil {
 		return false

@@ -33,7 +33,7 @@
 // compared by what it is, the hub makes the call on a copy of the name, and hands over what it has opened. With other
 // calls the kernel goes on: Landlock judges what it then opens, and has no rule for what the hub opens.
 //
-// All that the kernel asks about one run comes to one listener, from Enter until [Ruleset.End]. Its thread has no capabilities.
+// One listener answers all that the kernel asks about one run, from Enter until [Ruleset.End]. Its thread has no capabilities.
 //
 // # What is recorded
 //
@@ -48,7 +48,7 @@
 // link, so whoever makes one resolves it first; what is a link by then is left out. The
 // package chooses no program, starts nothing, and reads no configuration.
 //
-// A Profile, a Kernel and a Boundary are values that nobody changes, but for what [Made] knows. A Ruleset belongs
+// A Profile, a Kernel and a Boundary are values that do not change, but for what [Made] knows. A Ruleset belongs
 // to the goroutine that has it, which ends it by End. Enter cannot be undone: its thread must end, and must
 // not be the main one.
 package sandbox

@@ -22,7 +22,7 @@ type File struct {
 	Made     *Made    // of its entry; not nil
 }
 
-// Path is that of the file.
+// Path returns the path of the file.
 func (f *File) Path() string { return filepath.Join(f.Folder, f.Name) }
 
 // Rule is what a process may do with the file.
@@ -34,7 +34,7 @@ func (f File) Equal(o File) bool {
 }
 
 // ownEnds are what a database puts behind the name of its file. What has such a name is the
-// file's own, whoever made it: a journal that a killed process left is needed to mend the file.
+// file's own, whichever program made it: a journal that a killed process left is needed to mend the file.
 var ownEnds = []string{"", "-journal", "-wal", "-shm"}
 
 // IsOwn reports whether a name in the folder is the file's, or one of the three that belong to
@@ -45,7 +45,7 @@ func (f *File) IsOwn(name string) bool {
 }
 
 // Beside reports whether a name in the folder is one that the program of the file may use:
-// the file's, those of a database, locks, and temporary names.
+// the file's name, the names of a database, locks, and temporary names.
 func (f *File) Beside(name string) bool {
 	if f.IsOwn(name) {
 		return true
@@ -72,7 +72,7 @@ func IsSibling(name, of string) bool {
 func (f *File) mayBeFolder(name string) bool { return name == f.Name+".lock" && f.Beside(name) }
 
 // Made is which files the runs of an entry have made beside its files. The zero Made is none. It is of this
-// process: what a former one has made is nobody's. Its methods may be called from any goroutine.
+// process: what a former process has made belongs to no entry. Its methods may be called from any goroutine.
 type Made struct {
 	mu    sync.Mutex
 	files map[identity]bool

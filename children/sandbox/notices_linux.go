@@ -71,7 +71,7 @@ type listener struct {
 	over chan struct{} // closed when it answers no more
 }
 
-// askFor says which system calls the kernel is to ask about for the Ruleset: none, if nobody
+// askFor chooses the system calls that the kernel asks about for the Ruleset: none, if no one
 // is to answer.
 func (r *Ruleset) askFor() (err error) {
 	var calls []uint32
@@ -145,7 +145,7 @@ func (r *Ruleset) listen() error {
 	if r.holdsAttributes() {
 		l.decider = newDecider(r.profile, l.broker, users)
 	}
-	// Answers come sooner where the kernel hands the processor over; older ones cannot.
+	// Answers come sooner if the kernel hands the processor over; older kernels cannot.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	ready := make(chan error, 1)
 	go OnThread(func() {
@@ -176,7 +176,7 @@ func (l *listener) end() {
 	}
 }
 
-// serve answers until the run is over, or nobody is left who could ask.
+// serve answers until the run is over, or no process is left that could ask.
 func (l *listener) serve() {
 	ready := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}, {Fd: int32(l.wake), Events: unix.POLLIN}}
 	for {
@@ -191,13 +191,13 @@ func (l *listener) serve() {
 		}
 		if a, due := l.answer(&n); due {
 			a.ID = n.ID
-			// Whoever has ended needs no answer.
+			// A process that has ended needs no answer.
 			_ = ioctl(l.fd, unix.SECCOMP_IOCTL_NOTIF_SEND, &a)
 		}
 	}
 }
 
-// answer says what becomes of a call. due: the process does not know it yet.
+// answer decides what becomes of a call. due: the process does not know it yet.
 func (l *listener) answer(n *notice) (a notifyResponse, due bool) {
 	if _, is := attributeCalls[uint32(n.Number)]; is && l.decider != nil {
 		a.fail(l.decider.decide(l.fd, n))

@@ -107,7 +107,7 @@ func (p *Profile) AccessAt(path string) (a Access) {
 	return a
 }
 
-// isBeside reports whether a path is that of one of the files, or of what its program may make beside it.
+// isBeside reports whether a path names one of the files, or what its program may make beside it.
 func (p *Profile) isBeside(path string) bool {
 	return slices.ContainsFunc(p.Files, func(f File) bool { return f.Folder == filepath.Dir(path) && f.Beside(filepath.Base(path)) })
 }

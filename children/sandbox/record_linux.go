@@ -34,7 +34,7 @@ func (r *Recorder) Ruleset(k Kernel, p *Profile) (box *Ruleset, err error) {
 	return box, nil
 }
 
-// A watched says where a system call has the paths that it is about, and who takes it.
+// A watched holds the places of a system call's paths, and who takes the call.
 type watched struct {
 	note  func(*Recorder, *Profile, *notice, watched)
 	serve func(*broker, *brokering) error // nil: no broker makes it

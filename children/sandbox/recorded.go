@@ -19,7 +19,7 @@ type RecordedPath struct {
 	Beside bool        `json:"beside,omitempty"` // a file that is written may have siblings: names that begin with its own
 }
 
-// A RecordedUse says what a server does at a path. Another word than these opens nothing.
+// A RecordedUse is the use that a server makes of a path. Another word than these opens nothing.
 type RecordedUse string
 
 const (

@@ -18,7 +18,7 @@ import (
 // Defaults of a Spec's limits.
 const (
 	DefaultStartTimeout = 60 * time.Second
-	// CompilingStartTimeout is that of a program that is compiled at each start, as by go run.
+	// CompilingStartTimeout bounds the start of a program that is compiled at each start, as by go run.
 	CompilingStartTimeout = 5 * time.Minute
 	DefaultCallTimeout    = 10 * time.Minute
 	DefaultStopTimeout    = 2500 * time.Millisecond

@@ -39,7 +39,7 @@ import (
 // maxDiff bounds what a page shows of a change, in bytes. It is shown whole or not at all.
 const maxDiff = 64 << 10
 
-// errNotShown is told of what a page cannot show as it is.
+// errNotShown is the error of a change that a page cannot show as it is.
 var errNotShown = errors.New("the page cannot show this change as it would be written: run the command in a terminal")
 
 // showable reports whether a page shows each character of an edit as it is.
@@ -48,7 +48,7 @@ func showable(e webconsole.Edit) bool {
 	return !strings.ContainsFunc(e.Server+e.Path+e.Tool+lines, func(r rune) bool { return r == '\ufffd' || printable.Hidden(r) })
 }
 
-// mayEdit says why nobody may change hub.json on this page: who has begun the console may be no person at a terminal.
+// mayEdit returns why hub.json may not be changed on this page: who has begun the console may be no person at a terminal.
 func (c *consoleSource) mayEdit() error {
 	if runtime.GOOS != "linux" {
 		return errors.New("who has begun this console can be told on Linux alone; run the command in a terminal")
@@ -277,7 +277,7 @@ func (c *consoleSource) shown(e webconsole.Edit, p *planned, digest string) (web
 	return out, nil
 }
 
-// opens says what the servers of a plan start and may open, without starting any.
+// opens lists what the servers of a plan start and may open, without starting any.
 func (c *consoleSource) opens(p *planned) []string {
 	if len(p.names) == 0 {
 		return nil
@@ -330,7 +330,7 @@ func (c *consoleSource) same(ctx context.Context, e webconsole.Edit, digest stri
 	return p, nil
 }
 
-// try starts once what was shown, where the kernel holds it, and shows what came of it.
+// try starts once what was shown, if the kernel holds it, and shows what came of it.
 func (c *consoleSource) try(ctx context.Context, e webconsole.Edit, digest string) (webconsole.Change, error) {
 	p, err := c.same(ctx, e, digest)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"mcphub/internal/trial"
 )
 
-// A tryOrder says what a process of its own starts once for the console. The console cannot do that itself: who has started a server bears
+// A tryOrder lists what a process of its own starts once for the console. The console cannot do that itself: who has started a server bears
 // the mark of hubs and of their servers from then on, and no hub answers it.
 type tryOrder struct {
 	Config, Path string
@@ -26,7 +26,7 @@ type tryOrder struct {
 	Secrets      map[string]string // that have yet to be kept
 }
 
-// tryCommand does what a tryOrder on standard input says, where the kernel holds the servers, and prints what came of it.
+// tryCommand carries out a tryOrder on standard input, if the kernel holds the servers, and prints what came of it.
 func tryCommand() *cobra.Command {
 	return &cobra.Command{Use: "try", Hidden: true, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		if err := caller.Self(caller.Want{}); err != nil {
@@ -81,7 +81,7 @@ func (o *tryOrder) run(ctx context.Context) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = p.Signal(os.Interrupt) }) // it ends what it has started
 	defer stop()
 	go func() {
-		_, _ = give.Write(order) // one that has ended says why
+		_, _ = give.Write(order) // a process that has ended has printed why
 		_ = give.Close()
 	}()
 	said, err := io.ReadAll(io.LimitReader(take, maxDiff))
@@ -98,7 +98,7 @@ func (o *tryOrder) run(ctx context.Context) (string, error) {
 	return string(said), nil
 }
 
-// tries is the order for the servers of an import, and what is said of those that cannot be started.
+// tries is the order for the servers of an import, and what is said of servers that cannot be started.
 func (m *mergeResult) tries(config string, say io.Writer) *tryOrder {
 	o := &tryOrder{Config: config, Path: m.path, Text: m.after, Secrets: map[string]string{}}
 	for i := range m.imports {

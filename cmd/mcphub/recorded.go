@@ -27,7 +27,7 @@ type confirmFunc func(server string, lines []string) (bool, error)
 
 const recordedQuestion = "Is it to have that?"
 
-// confirmFunc asks where the other questions are asked; it is nil where nobody may answer. --yes is no
+// confirmFunc asks where the other questions are asked; it is nil if no person may answer. --yes is no
 // answer.
 func (w *clientWork) confirmFunc() confirmFunc {
 	if w.yes || w.in == nil || checkPerson(consentStore()) != nil {
@@ -84,7 +84,7 @@ func (t *trier) give(server string, closed learn.Recording) ([]sandbox.RecordedP
 
 func (t *trier) short(path string) string { return tildePath(t.env.Home, path) }
 
-// tellRecorded says what a server is given of what it used, and what stays closed.
+// tellRecorded reports what a server is given of what it used, and what stays closed.
 func (t *trier) tellRecorded(r *tryReport, name string, did *trial.Result) {
 	for i := range t.found.Hub.Children {
 		if s := &t.found.Hub.Children[i].Spec; s.Name == name && !s.Sandbox.Recorded.Equal(did.Recorded) {

@@ -162,7 +162,7 @@ func (r *registryFlags) add(cmd *cobra.Command, e *entryWork, name string, disab
 	return w.importAll([]clients.Inventory{found}, true)
 }
 
-// look gets the entry of a server from the registry, and says what it is. It fetches nothing else.
+// look gets the entry of a server from the registry, and prints it. It fetches nothing else.
 func (r *registryFlags) look(w *clientWork, name string) (clients.Inventory, error) {
 	var none clients.Inventory
 	c, err := registryAt(r.address)

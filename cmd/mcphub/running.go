@@ -43,7 +43,7 @@ func lateText(h status.Hub) string {
 	return strings.Join(late, "; ")
 }
 
-// phaseOf says what a server does that is not ready yet. It returns "" if the server is ready, or
+// phaseOf returns what a server does that is not ready yet. It returns "" if the server is ready, or
 // if no session wants it.
 func phaseOf(state, told, stderr string, pid int) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
@@ -55,7 +55,7 @@ func phaseOf(state, told, stderr string, pid int) string {
 	case told != "":
 		return told // such as what is installed for it
 	case last != "":
-		return "writes: " + last // a launcher says what it downloads
+		return "writes: " + last // a launcher names what it downloads
 	case pid == 0:
 		return "starts"
 	}

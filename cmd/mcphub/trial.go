@@ -99,7 +99,7 @@ type trier struct {
 	brief    bool                             // one line for a server that works
 	say      io.Writer
 	try      tryFunc
-	confirm  confirmFunc // asks a person about what a server uses; nil: nobody can be asked
+	confirm  confirmFunc // asks a person about what a server uses; nil: no person can be asked
 
 	declined map[string]bool        // servers about which a person has said no
 	look     func() []progress.Step // what the server is at
@@ -359,7 +359,7 @@ const (
 	opensAll     = "everything that you can open"
 )
 
-// opens says what a server will be able to open, beside what every program needs. beyond lists
+// opens returns what a server will be able to open, beside what every program needs. beyond lists
 // the paths that lie outside the directories in scope and outside the server's program.
 func (t *trier) opens(run *trial.Attempt) (text string, names []namedReport, beyond []string) {
 	st := &run.Status

@@ -34,7 +34,7 @@ func ConfinementOf(r sandbox.Report) Confinement {
 	return Confinement{Kernel: r.State.String(), Lacks: r.Lacks, Closed: closed, Gives: gives}
 }
 
-// Ahead says what the kernel is to hold a child to once it starts, by its entry.
+// Ahead is what the kernel is to hold a child to once it starts, by its entry.
 type Ahead struct {
 	Holds bool   `json:"holds"`
 	Text  string `json:"text"` // to what, or why nothing holds it

@@ -191,7 +191,7 @@ func (n *Notifier) Seen(list int, take func() (digest string)) {
 	n.known.digests[list] = digest
 }
 
-// Restore has lists be known as the client has seen them at another hub: it is told of those that are otherwise now.
+// Restore has lists be known as the client has seen them at another hub: it is told about the lists that differ now.
 func (n *Notifier) Restore(digests map[int]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

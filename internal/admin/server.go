@@ -41,7 +41,7 @@ type Config struct {
 	Version string
 	Log     zerolog.Logger
 	Status  func() status.Hub
-	// Tools tells which tools the servers have listed.
+	// Tools returns the tools that the servers have listed.
 	Tools func() []status.ServerTools
 	// Loaded tells how the hub stands to its hub.json; nil: not told.
 	Loaded func() ConfigReport

@@ -37,7 +37,7 @@ type Adapter struct {
 }
 
 // Attach hands the descriptors of input, output and error to the hub of an endpoint, and of what keeps the state of the
-// session if there is that. Where the error is not
+// session if there is that. If the error is not
 // nil the hub has not touched them, and never will. trust says by a connected socket why who listens
 // there is none to hand them to.
 func Attach(e Endpoint, s Surroundings, handed []int, trust func(socket int) error) (*Adapter, error) {
@@ -243,7 +243,7 @@ func (a *Adapter) Wait() (status int, err error) {
 	return 1, fmt.Errorf("the shared hub (process %d) that served this client has ended", a.hub)
 }
 
-// Restartable says why no other hub is to take the session over; nil: one may.
+// Restartable returns why no other hub is to take the session over; nil: one may.
 func (a *Adapter) Restartable() error { return a.endpoint.TooManyEnds(a.dir, time.Now()) }
 
 // Close closes the connection to the hub.

@@ -31,7 +31,7 @@ type Surroundings struct {
 	LogLevel   string // --log-level; "": the default
 	Dir        string // working folder
 	Environ    []string
-	Again      bool // another hub has served the session: it is not to begin anew
+	Again      bool // another hub has served the session, which goes on
 }
 
 // Encode makes them what is sent: their length in four bytes, big-endian, then texts that

@@ -56,7 +56,7 @@ type Config struct {
 	Servers func(ctx context.Context) Entries
 	// Find searches the registry for servers that have all of these words.
 	Find func(ctx context.Context, words string) (found []Found, more bool, err error)
-	// MayEdit says why nobody may change hub.json on this page.
+	// MayEdit returns why hub.json may not be changed on this page.
 	MayEdit func() error
 	// Change is what an Edit would make of hub.json. It writes and starts nothing. Try starts once what is to be
 	// added, and Write writes, if that still has this digest. said is what came of it.
@@ -123,7 +123,7 @@ type Change struct {
 	Edit
 	File   string   // the path of hub.json
 	Does   string   // the command that does the same
-	Entry  []string // what is added, whole, and what the registry says of it
+	Entry  []string // what is added, whole, with the registry's words about it
 	Opens  []string // what it starts, and what it may open
 	Tried  []string // what came of starting it once
 	Lines  []string // a unified diff, whole but without secrets
@@ -328,7 +328,7 @@ type page struct {
 	Data    any
 }
 
-// Change is the change that is shown in place of the view; nil: none.
+// Change returns the change that is shown instead of the view; nil: none.
 func (p page) Change() *Change {
 	d, _ := p.Data.(changeData)
 	return d.Change

@@ -14,7 +14,7 @@ const (
 	DoAdd     = "add"     // add a server
 )
 
-// Where the server that is added comes from.
+// The origins of a server that is added.
 const (
 	FromRegistry = "registry" // Text is its name there
 	FromCommand  = "command"  // Text is its command line, or its address
@@ -24,7 +24,7 @@ const (
 // An Edit is a change of hub.json that a person asks for. The zero Edit is none.
 type Edit struct {
 	Do        string
-	Allowance        // of DoAllow; its Server is that of all
+	Allowance        // of DoAllow; its Server counts for each Edit
 	Tool      string // of DoEnable and DoDisable, as the server calls it; "": the server itself
 	From      string // of DoAdd
 	Text      string
@@ -49,7 +49,7 @@ func (e *Edit) Heading() string {
 	}
 }
 
-// mayEdit says why a request may not have hub.json changed.
+// mayEdit returns why a request may not have hub.json changed.
 func (s *Server) mayEdit(r *http.Request) error {
 	if !s.guard.mayAnswer(r) {
 		return errLooks
@@ -121,7 +121,7 @@ func viewOf(e *Edit) string {
 	return "/servers"
 }
 
-// changeData shows a change, in place of the view.
+// changeData shows a change instead of the view.
 type changeData struct{ Change *Change }
 
 // DiffClass is how a line of a diff is coloured; its first character says the same.

@@ -109,7 +109,7 @@ func (e *examination) kernel(k sandbox.Kernel) {
 		Cure: "nothing needs to be done: every call is judged all the same. Linux from 6.12 with Landlock holds all of it"})
 }
 
-// seatbelt tells whether an entry asks for the sandbox of macOS, and what came of the hub's attempts to get out of it; "" on another system.
+// seatbelt reports whether an entry asks for the sandbox of macOS, and the result of the hub's attempts to get out of it; "" on another system.
 func (e *examination) seatbelt(k sandbox.Kernel) string {
 	if k.Seatbelt == nil {
 		return ""

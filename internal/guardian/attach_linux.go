@@ -126,7 +126,7 @@ func (c *client) attach() error {
 	return errors.New("the shared hub ended as soon as it had started")
 }
 
-// wait is the life of an adapter: it says what happens to it, until a hub has ended the session.
+// wait is the life of an adapter: it reports what happens, until a hub has ended the session.
 func (c *client) wait() (status int) {
 	signals := forSignals()
 	letGo()

@@ -115,7 +115,7 @@ type Conn struct {
 	calls sync.Pool     // of *call that can be used again
 	batch lines.Batch   // of the read loop
 	lines *lines.Reader // of the read loop
-	entry *kept.Entry   // of the request that the read loop takes, until its answer is somebody's
+	entry *kept.Entry   // of the request that the read loop takes, until another one owes its answer
 	resp  Response      // of the read loop, for a ResponseHandler
 	mu    sync.Mutex
 	tabs  tables

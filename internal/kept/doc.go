@@ -45,5 +45,5 @@
 // Input (Reading, Read, Take, Skip) belongs to one goroutine. Send belongs to the one that has the turn to write. All other
 // methods may be called by any; the mutex is a leaf.
 //
-// It makes no system call for a message but those that move its bytes. On systems without memfd there is no Memory.
+// It makes no system call for a message but the calls that move its bytes. On systems without memfd there is no Memory.
 package kept

@@ -15,7 +15,7 @@ const (
 	question = 1 << 32 // of the hub, to the client
 )
 
-// An Entry is one open request. A nil Entry is that of a session whose state is not kept.
+// An Entry is one open request. A nil Entry belongs to a session whose state is not kept.
 type Entry struct {
 	m    *Memory
 	at   int
@@ -81,7 +81,7 @@ func (m *Memory) entry(i int) *Entry {
 	return e
 }
 
-// Void says that nobody waits for an answer any more.
+// Void takes the request out: no one waits for an answer any more.
 func (e *Entry) Void() {
 	if e == nil {
 		return
@@ -121,8 +121,8 @@ func (m *Memory) restoreEntries() error {
 	return nil
 }
 
-// Left are the requests that were open when the hub before this one ended: those of the client that were not
-// answered, and those of the hub that were sent. Each is to be answered, or voided.
+// Left returns the requests that were open when the former hub ended: requests of the client that were not
+// answered, and requests of the hub that were sent. Each is to be answered, or voided.
 func (m *Memory) Left() (requests, questions []*Entry) {
 	if m == nil {
 		return nil, nil

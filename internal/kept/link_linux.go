@@ -138,7 +138,7 @@ func (l *link) unmap() {
 	_ = unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(l.region)), uintptr(len(l.region)))
 }
 
-// reopened opens both ends of a pipe once more, so that no other process can make them block.
+// reopened opens both ends of a pipe again, so that no other process can make them block.
 func reopened(r, w int) (pipe [2]int, err error) {
 	for i, end := range []struct{ fd, flag int }{{r, unix.O_RDONLY}, {w, unix.O_WRONLY}} {
 		if pipe[i], err = unix.Open("/proc/self/fd/"+strconv.Itoa(end.fd), end.flag|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err != nil {
@@ -190,7 +190,7 @@ func (m *Memory) Send(stream int, _ [][]byte) (int, error) {
 }
 
 // sendToSocket has the kernel put how much has left into the memory. In the mmsghdr of sendmmsg(2) the number stands
-// behind a msghdr. That one, with its pointers, stands at the end of the private pages, so that no other process can change it.
+// behind a msghdr. The msghdr, with its pointers, stands at the end of the private pages, so that no other process can change it.
 func (m *Memory) sendToSocket(stream int) (int, error) {
 	b := m.next()
 	if len(b) == 0 {

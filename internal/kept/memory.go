@@ -48,7 +48,7 @@ type Limits struct {
 	Requests int // open at a time
 }
 
-// A layout says where everything is.
+// A layout holds the place of each part.
 type layout struct {
 	Limits
 	entrySize, records, recordSize, output, outputSize, input, inputSize, size int
@@ -162,7 +162,7 @@ func laid(head []byte) (l Limits, ok bool) {
 	return Limits{Frame: at(atFrame), ID: at(atID), Requests: at(atEntries)}, true
 }
 
-// restore reads what another hub has kept. The link says where the memory comes from, and how many bytes are left in the
+// restore reads what another hub has kept. The link holds the origin of the memory, and how many bytes are left in the
 // adapter's pipe.
 func restore(b []byte, by link) (*Memory, error) {
 	if len(b) < headSize {
@@ -196,7 +196,7 @@ func (m *Memory) FirstID() uint64 {
 	return m.load(atGeneration) << 32
 }
 
-// SaveRecord puts b in the place of the record; false: it is too long.
+// SaveRecord replaces the record by b; false: b is too long.
 func (m *Memory) SaveRecord(b []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

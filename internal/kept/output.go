@@ -28,7 +28,7 @@ func (m *Memory) Room(total int) bool {
 	return m.accepted-m.passed+uint64(total) <= uint64(m.outputSize)
 }
 
-// Output says how much has left for the client, and how much was accepted, since the session began.
+// Output returns how much has left for the client, and how much was accepted, since the session began.
 func (m *Memory) Output() (passed, accepted uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

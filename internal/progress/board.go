@@ -126,7 +126,7 @@ func (b *Board) draw(steps []Step, ran func(name string) time.Duration) {
 	}
 	b.shown = text
 	_, _ = b.lines.WriteString(text)
-	_ = b.lines.Flush(len(lines)) // as any write for people: nobody to tell
+	_ = b.lines.Flush(len(lines)) // as any write for people: no one is told
 }
 
 // clear takes the lines away.

@@ -1,5 +1,5 @@
 // Package progress shows on a terminal which steps of a command run, and for how long: one
-// line for each step, drawn again in place. Where there is no terminal, or one that cannot
+// line for each step, drawn again in place. If there is no terminal, or one that cannot
 // move its cursor, it writes nothing.
 //
 // The lines stand below everything else: a [Board] takes them away before anything is

@@ -6,8 +6,8 @@
 // client has that starts it directly. So it is known whether the kernel takes anything from
 // it. doctor, init, add and import try servers by this package and no other.
 //
-// If Options.Confirm is set, [Try] has the kernel tell what the server would open beyond its profile, and
-// starts it again with what Confirm gives to it. Nothing of that is kept: a [Result] has it.
+// If Options.Confirm is set, [Try] has the kernel report what the server would open beyond its profile, and
+// starts it again with what Confirm gives to it. None of that is kept: a [Result] has it.
 //
 // Both are bounded in time and one start follows the other: two processes of one server
 // never run at once. They return when everything that they have started has ended. Nothing

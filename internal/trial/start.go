@@ -32,10 +32,10 @@ type Options struct {
 	Confined bool // Try starts nothing that the kernel does not hold
 
 	// Confirm, if set, is shown what a server would open beyond its profile, and returns what of that it is
-	// to have. Try records for it, where the kernel holds the server and gives notices.
+	// to have. Try records for it, if the kernel holds the server and gives notices.
 	Confirm func(server string, closed learn.Recording) ([]sandbox.RecordedPath, error)
 
-	// Watch, if set, is given at each start what tells how the servers stand, until over is called. It must not block.
+	// Watch, if set, is given at each start a function that returns how the servers stand, until over is called. It must not block.
 	Watch func(look func() status.Hub) (over func())
 }
 

@@ -147,7 +147,7 @@ func Compile(m *machine.Machine, p Policy, reserved []string) (*Compiled, error)
 	return out, nil
 }
 
-// AbsoluteDir expands ~, and spells extended paths of Windows plainly. hint is set where that gives no absolute path.
+// AbsoluteDir expands ~, and spells extended paths of Windows plainly. hint is set if that gives no absolute path.
 func AbsoluteDir(m *machine.Machine, dir string) (path, hint string) {
 	expanded := m.ExpandHome(dir)
 	if expanded != dir && m.Home == "" {

@@ -24,7 +24,7 @@ type Course struct {
 	Dir  string
 	Sure Surety // that the latest is where the word is read from
 	Lost bool   // something may have gone to a directory that nobody can tell
-	// Native says that a shell of Windows reads the word, or that its command is one of cmd: /s is an option there, and no drive of Git Bash.
+	// Native marks a word of a shell of Windows, or of a command that cmd has too: /s is an option there, and no drive of Git Bash.
 	Native bool
 }
 

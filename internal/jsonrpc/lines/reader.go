@@ -84,7 +84,7 @@ func NewKeptReader(r io.Reader, limit int, k *kept.Memory) *Reader {
 	return rd
 }
 
-// Commit says that the line that was returned last is to be served by nobody else.
+// Commit keeps the next hub from serving the line that was returned last.
 func (r *Reader) Commit() {
 	if r.kept == nil || r.taken {
 		return
@@ -231,7 +231,7 @@ func (r *Reader) makeRoom() {
 }
 
 // makeKeptRoom is makeRoom in kept memory. The memory has room behind any line that lies before its middle, so what is moved
-// never overlaps with where it goes to.
+// never overlaps with its new place.
 func (r *Reader) makeKeptRoom() {
 	n := r.end - r.start
 	if n > r.start || r.start < readSize || n > readSize && r.end+kept.MostRead <= len(r.buf) {

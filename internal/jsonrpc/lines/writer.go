@@ -50,7 +50,7 @@ type Writer struct {
 	spare      []byte        // a piece to be used again
 	contention int           // how often a lone sender still yields, since others came lately
 	wide       bool          // w has been widened
-	kept       *kept.Memory  // holds the frames in place of queue; nil: they are not kept
+	kept       *kept.Memory  // holds the frames instead of queue; nil: they are not kept
 	wg         sync.WaitGroup
 }
 
