@@ -123,11 +123,11 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 	text := why.Error()
 	if closed, ok := errors.AsType[*jsonrpc.ClosedError](why); ok && closed.Reason != nil {
 		text = closed.Reason.Error()
-		if is[*SentError](err) {
-			text += ". " + mayHaveRun
-		} else {
-			text += ". The call was not sent, so nothing was done"
-		}
+	}
+	if is[*SentError](err) {
+		text += ". " + mayHaveRun
+	} else {
+		text += ". The call was not sent, so nothing was done"
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text)
 }

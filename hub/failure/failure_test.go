@@ -54,12 +54,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Whoever is told that a call comes to nothing is told too whether it may have run.
+// The answer to a call that ended early tells whether the call may have run.
 func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 	t.Parallel()
 	stopping := &jsonrpc.ClosedError{Reason: errors.New("this hub is stopping")}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopping)
+	signalled, end := context.WithCancelCause(t.Context())
+	end(errors.New("terminated signal received"))
 	for name, tc := range map[string]struct {
 		ctx  context.Context
 		err  error
@@ -68,7 +70,8 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"waited":           {ctx, rootsmgr.ErrClosed, "this hub is stopping. The call was not sent, so nothing was done"},
 		"was sent":         {ctx, &SentError{context.Canceled}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
 		"sent, no context": {t.Context(), &SentError{stopping}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
-		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer"},
+		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer. The call was sent to its server, and no answer had come: it may have run"},
+		"by a signal":      {signalled, &SentError{context.Canceled}, "terminated signal received. The call was sent to its server, and no answer had come: it may have run"},
 	} {
 		if got := jsonrpc.ParseError(AnswerEnded(tc.ctx, tc.err).Error).Message; got != tc.want {
 			t.Errorf("%s: %q", name, got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -374,6 +375,27 @@ func TestContextOfRun(t *testing.T) {
 		if err := <-p.err; !errors.Is(err, context.Canceled) {
 			t.Fatalf("Run returned %v", err)
 		}
+	}
+}
+
+// A request that still waits for its turn when the Conn ends is answered, and the answer says that nothing was done.
+func TestARequestThatWasNotServedIsAnswered(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	p := link(t, &handler{request: func(ctx context.Context, _ *Message) Answer {
+		close(begun) // a second time would panic
+		<-ctx.Done()
+		return ResultAnswer([]byte("1"))
+	}}, Options{MaxRequests: 1})
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+	<-begun
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"x"}`, `{"jsonrpc":"2.0","id":2,"method":"x"}`)
+	p.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"a request with this id is still being served"}}`) // the first one waits
+	p.conn.cancelServed(errors.New("terminated signal received")) // as at the end of Run, while the peer still reads
+	answers := []string{p.read(), p.read()}
+	slices.Sort(answers)
+	if want := `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"terminated signal received. The request was not served, so nothing was done"}}`; answers[1] != want {
+		t.Fatalf("got %q", answers)
 	}
 }
 

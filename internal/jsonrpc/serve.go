@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,10 +229,12 @@ func (c *Conn) serve(q *request) {
 	select {
 	case c.sem <- struct{}{}:
 		turn = true
-		if ctx.Err() == nil {
-			a = c.answer(ctx, m)
-		}
 	case <-ctx.Done():
+	}
+	if c.ctx.Err() == nil && ctx.Err() == nil { // the end of c.ctx reaches one request after the other
+		a = c.answer(ctx, m)
+	} else {
+		a = ErrorAnswer(CodeInternal, fmt.Sprintf("%s. The request was not served, so nothing was done", cmp.Or(context.Cause(c.ctx), context.Cause(ctx))))
 	}
 	c.free(string(m.ID))
 	if q.together != nil {
