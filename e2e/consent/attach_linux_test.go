@@ -22,7 +22,6 @@ import (
 
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/attach"
 	"mcphub/internal/bounds"
 	"mcphub/internal/needs"
 	"mcphub/internal/seeds"
@@ -549,11 +548,11 @@ func (s *shared) atDoor(secret string, begun bool) (fd int) {
 	if !begun {
 		return fd
 	}
-	if _, err := unix.Write(fd, []byte(attach.Hello+secret+"\n")); err != nil {
+	if _, err := unix.Write(fd, []byte("mcphub attach 1 "+secret+"\n")); err != nil {
 		return fail(err)
 	}
 	b := make([]byte, 64)
-	if n, err := unix.Read(fd, b); err != nil || string(b[:n]) != attach.Ready+"\n" {
+	if n, err := unix.Read(fd, b); err != nil || string(b[:n]) != "ready\n" {
 		return fail(fmt.Errorf("the hub says %q %w", b[:max(n, 0)], err))
 	}
 	return fd

@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"mcphub/internal/attach"
 )
 
 // answerTime bounds each wait for the hub.
@@ -25,13 +25,23 @@ func connected(path string) (fd int, err error) {
 	return fd, unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 }
 
+// hello is what an adapter writes first, before the secret.
+const hello = "mcphub attach 1 "
+
+// surroundings returns what an adapter sends of itself: the length in four bytes, then texts that each end in NUL. Without options the texts are
+// no roots, no log level, the working folder and the environment.
+func surroundings(dir string) []byte {
+	text := strings.Join(slices.Concat([]string{"", "0", "0", "", dir}, os.Environ(), []string{""}), "\x00")
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+}
+
 // door attaches to a shared hub by hand: by the path of its socket and its secret.
 func door(path, secret string) (string, error) {
 	fd, err := connected(path)
 	if err != nil {
 		return "", err
 	}
-	return speakAtDoor(fd, []byte(attach.Hello+secret+"\n"))
+	return speakAtDoor(fd, []byte(hello+secret+"\n"))
 }
 
 // lentDoor is passed a connection by whoever listens at a socket, and goes on with it: from the start, or where the one who
@@ -41,11 +51,11 @@ func lentDoor(path, secret, begun string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	hello := []byte(attach.Hello + secret + "\n")
+	begin := []byte(hello + secret + "\n")
 	if begun == "begun" {
-		hello = nil
+		begin = nil
 	}
-	return speakAtDoor(fd, hello)
+	return speakAtDoor(fd, begin)
 }
 
 // lent is a descriptor that is passed by whoever listens at a socket.
@@ -74,7 +84,7 @@ func lent(path string) (fd int, err error) {
 }
 
 // speakAtDoor says all that an adapter says, and then a first request on the streams that it has handed over.
-func speakAtDoor(fd int, hello []byte) (string, error) {
+func speakAtDoor(fd int, begin []byte) (string, error) {
 	wait := unix.NsecToTimeval(answerTime.Nanoseconds())
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
 		return "", err
@@ -90,16 +100,12 @@ func speakAtDoor(fd int, hello []byte) (string, error) {
 		}
 		return nil
 	}
-	if hello != nil {
-		if err := expect(hello, nil, attach.Ready); err != nil {
+	if begin != nil {
+		if err := expect(begin, nil, "ready"); err != nil {
 			return "", err
 		}
 	}
 	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	body, err := attach.Surroundings{Dir: dir, Environ: os.Environ()}.Encode()
 	if err != nil {
 		return "", err
 	}
@@ -109,10 +115,10 @@ func speakAtDoor(fd int, hello []byte) (string, error) {
 			return "", err
 		}
 	}
-	if err := expect(body, unix.UnixRights(in[0], out[1], said[1]), attach.OK); err != nil {
+	if err := expect(surroundings(dir), unix.UnixRights(in[0], out[1], said[1]), "ok"); err != nil {
 		return "", err
 	}
-	const request = attach.Go + "\n"
+	const request = "go\n"
 	if err := unix.Sendmsg(fd, []byte(request), nil, nil, unix.MSG_NOSIGNAL); err != nil {
 		return "", err
 	}
@@ -149,7 +155,7 @@ func heldDoor(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := unix.Sendmsg(fd, []byte(attach.HangUp+"\n"), nil, nil, unix.MSG_NOSIGNAL); err != nil {
+	if err := unix.Sendmsg(fd, []byte("hup\n"), nil, nil, unix.MSG_NOSIGNAL); err != nil {
 		return "", err
 	}
 	wait := unix.NsecToTimeval(answerTime.Nanoseconds())
@@ -190,7 +196,7 @@ func falseDoor(path string) (string, error) {
 	if _, err := unix.Read(c, b); err != nil {
 		return "", err
 	}
-	if _, err := unix.Write(c, []byte(attach.Ready+"\n")); err != nil {
+	if _, err := unix.Write(c, []byte("ready\n")); err != nil {
 		return "", err
 	}
 	_, n, _, _, err := unix.Recvmsg(c, b, oob, 0)
