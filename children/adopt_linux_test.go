@@ -13,8 +13,8 @@ import (
 	"mcphub/children"
 	"mcphub/children/process"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
 )
 
 const envAdopting = "CHILDREN_TEST_ADOPTING"

@@ -21,11 +21,11 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/packages"
 	"mcphub/children/program"
+	"mcphub/children/removal"
 	"mcphub/children/run"
 	"mcphub/children/sandbox"
 	"mcphub/children/servedroots"
 	"mcphub/children/spec"
-	"mcphub/internal/removal"
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr/guard"
 )

@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/rootsmgr/guard"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"mcphub/children/confinement"
 	"mcphub/children/launch"
+	"mcphub/children/removal"
 	"mcphub/children/sandbox"
-	"mcphub/internal/removal"
 )
 
 // plan computes how the instance starts with what is wanted.

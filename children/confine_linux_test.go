@@ -17,7 +17,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/rootsmgr/guard"
 )
 

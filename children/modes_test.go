@@ -23,7 +23,7 @@ import (
 	"mcphub/children/process"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/rootsmgr/guard"
 )
 

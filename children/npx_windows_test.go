@@ -18,8 +18,8 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/spec"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr/guard"
 )
 

@@ -16,7 +16,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 const envHub = "CHILDREN_TEST_HUB"

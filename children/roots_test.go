@@ -17,7 +17,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr/guard"
 )
 

@@ -22,7 +22,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/run"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )

@@ -17,8 +17,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seeds"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/declare"

@@ -12,8 +12,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/needs"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/needs"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate"
 	"mcphub/validate/access"

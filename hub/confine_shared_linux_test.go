@@ -10,7 +10,7 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/rootsmgr"
 	"mcphub/validate"
 	"mcphub/validate/access"

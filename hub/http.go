@@ -12,10 +12,10 @@ import (
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/quota"
 	"mcphub/hub/modern"
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
-	"mcphub/internal/seal"
 )
 
 // This file opens the sessions of the Streamable HTTP front.

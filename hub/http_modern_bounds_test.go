@@ -14,9 +14,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/seeds"
 	"mcphub/hub/modern"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seeds"
 )
 
 // modernStage is a front in a bubble, before one child that asks its client.

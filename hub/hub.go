@@ -15,13 +15,13 @@ import (
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/hub/results"
+	"mcphub/hub/seal"
 	"mcphub/hub/status"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/surroundings"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seal"
 	"mcphub/rootsmgr/guard"
 )
 

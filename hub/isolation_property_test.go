@@ -24,8 +24,8 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/process"
 	"mcphub/children/spec"
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seeds"
 )
 
 // Whatever is one session's alone bears its name, secretOf, in this test: its arguments, answers, questions, environment, log, and

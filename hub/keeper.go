@@ -14,11 +14,11 @@ import (
 
 	"mcphub/children/offers"
 	"mcphub/hub/declaration"
+	"mcphub/hub/seal"
 	"mcphub/hub/subscribe"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/kept"
 	"mcphub/internal/methods"
-	"mcphub/internal/seal"
 )
 
 // A keptRecord is what a session keeps for another hub beside its bytes and ids.

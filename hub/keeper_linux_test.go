@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/childtest"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/caller"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/kept"

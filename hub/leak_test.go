@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/seeds"
 )
 
 // Calls of either way, allowed and denied, with progress and without, leave no

@@ -10,7 +10,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 )
 

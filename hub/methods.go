@@ -6,9 +6,9 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/record"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/tracing"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/tracing"
 )
 
 // This file says what serves each method of a client, in both eras.

@@ -3,9 +3,9 @@ package hub
 import (
 	"testing"
 
+	"mcphub/e2e/spectest"
 	"mcphub/hub/modern"
 	"mcphub/internal/methods"
-	"mcphub/internal/spectest"
 )
 
 // TestMethodsAreServed holds the table of methods and what serves them against each other: in the era of a version, each

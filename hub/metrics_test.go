@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/e2e/needs"
 	"mcphub/hub/status"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/needs"
 )
 
 // page is what is counted of a hub that was made with cfg.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/e2e/spectest"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/spectest"
 	"mcphub/rootsmgr/platform"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mcphub/children/childtest"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/rootsmgr"
 )
 

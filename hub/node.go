@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mcphub/internal/seal"
+	"mcphub/hub/seal"
 )
 
 // A node is this hub among several that share the keys of requestState. It makes session ids, and

@@ -15,11 +15,11 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/seeds"
 	"mcphub/hub/httpfront/admission"
-	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
-	"mcphub/internal/seeds"
 	"mcphub/validate/policy"
 )
 

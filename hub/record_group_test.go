@@ -18,9 +18,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/bounds"
 )
 
 // recordedWeb is a session over HTTP whose calls are recorded in a folder that a

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 // TestWhatIsNotOnRecordIsNotGiven: where a server could write a directory that cannot be put on record for other hubs, it does

@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"mcphub/children/childtest"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/bounds"
 	"mcphub/internal/redact"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/children/childtest"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 

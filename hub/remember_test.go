@@ -15,7 +15,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"

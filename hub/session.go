@@ -25,6 +25,7 @@ import (
 	"mcphub/hub/outbox"
 	"mcphub/hub/record"
 	"mcphub/hub/results"
+	"mcphub/hub/seal"
 	"mcphub/hub/subscribe"
 	"mcphub/hub/surroundings"
 	"mcphub/hub/tasks"
@@ -32,7 +33,6 @@ import (
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
-	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // step is one thing that happens to a Hub in the model.

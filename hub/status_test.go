@@ -12,8 +12,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
 	"mcphub/hub/status"
-	"mcphub/internal/bounds"
 )
 
 func TestStatus(t *testing.T) {

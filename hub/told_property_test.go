@@ -19,9 +19,9 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seeds"
 )
 
 // A village is some folders, each with a mark in it, and what hubs have remembered of servers that tell all marks that they see.

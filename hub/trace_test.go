@@ -10,9 +10,9 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/hub/telemetry"
+	"mcphub/hub/tracing"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/tracing"
 )
 
 // spanBook is a Tracer that keeps what it was told.

@@ -12,8 +12,8 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/bounds"
 	"mcphub/internal/principal"
 	"mcphub/validate/policy"
 )

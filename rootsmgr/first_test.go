@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	. "mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )

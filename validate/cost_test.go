@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/budget"
 	"mcphub/validate/policy"
 )

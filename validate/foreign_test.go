@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"

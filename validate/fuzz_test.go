@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/validate/names"
 	"mcphub/validate/policy"
 	"mcphub/validate/strictjson"

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"

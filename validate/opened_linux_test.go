@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/policy"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
 	"mcphub/validate/policy"
 )
 

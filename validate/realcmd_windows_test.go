@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/validate/policy"

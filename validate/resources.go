@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"mcphub/internal/resource"
 	"mcphub/rootsmgr"
 	"mcphub/validate/chars"
 	"mcphub/validate/detect"
 	"mcphub/validate/policy"
+	"mcphub/validate/resource"
 )
 
 // This file bounds what calls may name beyond files: URIs of schemes for which prefixes are given. The operator gives them, or

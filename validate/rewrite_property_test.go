@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/policy"
 )
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/policy"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/validate/policy"
 )
 

@@ -16,7 +16,7 @@ import (
 	"mcphub/children/offers"
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr/guard"
 )

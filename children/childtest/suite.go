@@ -14,7 +14,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/spec"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // AsAnotherUser runs tests of this binary again, as a user without rights, and holds that each of them passes. It skips

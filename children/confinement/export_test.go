@@ -1,8 +1,8 @@
 package confinement
 
 import (
+	"mcphub/children/consent"
 	"mcphub/children/sandbox"
-	"mcphub/internal/consent"
 )
 
 // What the tests see and change, which plan whole starts from outside of the package.

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"mcphub/children/confinement"
+	"mcphub/children/consent"
 	"mcphub/children/launch"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
-	"mcphub/internal/consent"
 )
 
 // relink puts a link in the place of whatever is there.

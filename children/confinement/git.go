@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mcphub/children/gitconfig"
 	"mcphub/children/sandbox"
-	"mcphub/internal/gitconfig"
 )
 
 // This file opens the repositories that roots are worktrees and submodules of. What says so

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/children/gitconfig"
 	"mcphub/children/sandbox"
-	"mcphub/internal/gitconfig"
 )
 
 // This file opens the system's and the user's configuration of git. A file with credentials in it stays closed. If git could not read

@@ -18,9 +18,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"mcphub/children/consent"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/consent"
 	"mcphub/rootsmgr/guard"
 )
 

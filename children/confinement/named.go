@@ -9,10 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"mcphub/children/consent"
 	"mcphub/children/entry"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
-	"mcphub/internal/consent"
 )
 
 // This file opens the paths that an entry of hub.json names. The operator wrote them. Landlock

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/children/consent"
 	"mcphub/children/launch"
 	"mcphub/children/sandbox"
-	"mcphub/internal/consent"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/rootstest"

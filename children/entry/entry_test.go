@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/seeds"
 	"mcphub/internal/reference"
-	"mcphub/internal/seeds"
 )
 
 // flags is how the tests read a command line: sh -c TEXT, run FILE, and env NAME=value.

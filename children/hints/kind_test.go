@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // TestKindOfFindsEveryWord: a text is looked at here and there, and no word is missed wherever it stands.

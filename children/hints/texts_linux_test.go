@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 )
 
 // subjects are what programs are refused, below the folder that is closed, and what is done there.

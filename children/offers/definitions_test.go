@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // someDefinitions are those of one hub; the folder outlives it.

@@ -23,9 +23,9 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/process"
 	"mcphub/children/program"
+	"mcphub/children/removal"
 	"mcphub/children/sandbox"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/removal"
 	"mcphub/rootsmgr/guard"
 )
 

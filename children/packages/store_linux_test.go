@@ -17,7 +17,7 @@ import (
 	"mcphub/children/process"
 	"mcphub/children/program"
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/rootsmgr/guard"
 )
 

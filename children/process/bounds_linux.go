@@ -8,11 +8,11 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"mcphub/children/cgroup"
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
-	"mcphub/internal/cgroup"
-	"mcphub/internal/vfork"
+	"mcphub/children/vfork"
 	"mcphub/internal/worker"
 )
 

@@ -16,7 +16,7 @@ import (
 	"mcphub/children/launch"
 	"mcphub/children/link"
 	"mcphub/children/program"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/internal/proctree"
 )
 

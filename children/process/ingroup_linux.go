@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/vfork"
+	"mcphub/children/vfork"
 )
 
 // startInGroup starts cmd as [exec.Cmd.Start] does, on a thread that may call clone3, in the control group that cmd names. noClone3 takes

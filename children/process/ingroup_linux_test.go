@@ -17,12 +17,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/children/cgroup"
 	"mcphub/children/childtest"
 	"mcphub/children/process"
 	"mcphub/children/sandbox"
-	"mcphub/internal/bounds"
-	"mcphub/internal/cgroup"
-	"mcphub/internal/needs"
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
 	"mcphub/internal/proctree"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/internal/proctree"
 )
 

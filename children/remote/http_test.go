@@ -22,7 +22,7 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/jsonrpc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"mcphub/children/remote"
-	"mcphub/internal/oauth/oauthtest"
+	"mcphub/e2e/oauthtest"
 )
 
 // login has tokens in order, and goes to the next where one is refused.

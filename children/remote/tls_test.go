@@ -11,8 +11,8 @@ import (
 	"mcphub/children/childtest"
 	"mcphub/children/link"
 	"mcphub/children/remote"
+	"mcphub/e2e/trusttest"
 	"mcphub/internal/trust"
-	"mcphub/internal/trust/trusttest"
 )
 
 // secured is a server by https that asks for a certificate of clients, and tells whose it was.

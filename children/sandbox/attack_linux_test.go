@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 const canary = "the-canary-that-nobody-may-read"

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 )
 
 func init() {

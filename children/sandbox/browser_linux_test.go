@@ -8,7 +8,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // TestBrowser: Chromium has its own sandbox within this one, of namespaces and filters. As

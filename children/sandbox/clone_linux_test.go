@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 func init() {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 func init() {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // TestHoldsAsRel: the short way says of any two paths what the long one does.

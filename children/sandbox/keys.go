@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"mcphub/internal/gitconfig"
+	"mcphub/children/gitconfig"
 )
 
 // This file has the one list of what opens other doors: keys, credentials, and files that

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 func TestLooks(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // childVariable makes the test binary a child that does what its arguments say, and

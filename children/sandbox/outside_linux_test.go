@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // This file is about what a child changes outside by system calls that open nothing.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox/proof"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // recorded runs a shell command without a sandbox, and returns what was noted.

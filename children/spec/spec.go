@@ -147,7 +147,7 @@ type Auth struct {
 	ClientSecret string
 	Issuer       string
 	Scopes       []string
-	Redirect     string // of the browser, without its port; "": as internal/oauth has it
+	Redirect     string // of the browser, without its port; "": as cmd/mcphub/internal/oauth has it
 	CallbackPort int    // of the redirect; 0: any
 }
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/launch"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // there says which folders of the property there are.

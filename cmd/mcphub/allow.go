@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/clients"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 )
 
 // allowReport is the result of allow and revoke in JSON; its shape is stable.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
 	"mcphub/internal/printable"
 )
 

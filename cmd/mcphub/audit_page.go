@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
 

@@ -7,12 +7,12 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/replay"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/replay"
 	"mcphub/validate/policy"
 )
 

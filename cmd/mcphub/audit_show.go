@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 )
 
 func auditShowCommand(from *auditSource) *cobra.Command {

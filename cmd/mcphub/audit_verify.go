@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/lazyregexp"
 	"mcphub/internal/printable"
 )

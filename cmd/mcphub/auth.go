@@ -11,14 +11,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/browser"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/oauth"
-	"mcphub/internal/oauth/logins"
+	"mcphub/cmd/mcphub/internal/browser"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/cmd/mcphub/internal/oauth/logins"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-	"mcphub/internal/setup"
 )
 
 // loginTime is how long a person has to log in.

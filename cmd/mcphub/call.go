@@ -16,15 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/spec"
+	"mcphub/cmd/mcphub/internal/client"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/progress"
+	"mcphub/cmd/mcphub/internal/service"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
-	"mcphub/internal/client"
-	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/progress"
-	"mcphub/internal/service"
-	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 

@@ -16,16 +16,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/sandbox"
-	"mcphub/internal/clients"
-	"mcphub/internal/clients/edit"
-	"mcphub/internal/config"
-	"mcphub/internal/config/hubfile"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/secrets"
-	"mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/clients/edit"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config/hubfile"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/secrets"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/internal/stdio"
-	"mcphub/internal/trial"
 )
 
 // clientWork holds what init, import, install and uninstall work on.

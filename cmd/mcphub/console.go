@@ -12,17 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/browser"
+	"mcphub/cmd/mcphub/internal/config/hubfile"
+	webconsole "mcphub/cmd/mcphub/internal/console"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/approval"
-	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/browser"
 	"mcphub/internal/caller"
-	"mcphub/internal/config/hubfile"
-	webconsole "mcphub/internal/console"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/setup"
 )
 
 func consoleCommand() *cobra.Command {

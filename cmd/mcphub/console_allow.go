@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	webconsole "mcphub/internal/console"
+	webconsole "mcphub/cmd/mcphub/internal/console"
 )
 
 // This file lets a person allow a path on the page, as `mcphub allow` does.

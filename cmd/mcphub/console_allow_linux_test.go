@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"mcphub/children/sandbox"
-	webconsole "mcphub/internal/console"
-	"mcphub/internal/needs"
-	"mcphub/internal/setup"
+	webconsole "mcphub/cmd/mcphub/internal/console"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/e2e/needs"
 )
 
 const hubSecret = "Sup3r-S3cret-Value"

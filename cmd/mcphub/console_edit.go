@@ -19,18 +19,18 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/rs/zerolog"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/clients/edit"
+	webconsole "mcphub/cmd/mcphub/internal/console"
+	"mcphub/cmd/mcphub/internal/doctor"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/admin"
-	"mcphub/internal/clients"
-	"mcphub/internal/clients/edit"
-	webconsole "mcphub/internal/console"
-	"mcphub/internal/doctor"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-	"mcphub/internal/setup"
 )
 
 // This file lets a person change hub.json on the page: what the commands would write is shown first, and written if

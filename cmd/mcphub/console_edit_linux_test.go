@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	webconsole "mcphub/internal/console"
+	webconsole "mcphub/cmd/mcphub/internal/console"
 )
 
 func TestCommandWords(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/internal/config/jsonc"
+	"mcphub/cmd/mcphub/internal/config/jsonc"
 	"mcphub/internal/redact"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	webconsole "mcphub/internal/console"
+	webconsole "mcphub/cmd/mcphub/internal/console"
 	"mcphub/internal/printable"
 )
 

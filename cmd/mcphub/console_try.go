@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/internal/caller"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/trial"
 )
 
 // A tryOrder lists what a process of its own starts once for the console. The console cannot do that itself: who has started a server bears

@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/client"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/client"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 )
 
 func demoCommand() *cobra.Command {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/doctor"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/progress"
 	"mcphub/hub/status"
-	"mcphub/internal/config"
-	"mcphub/internal/doctor"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/progress"
 )
 
 func doctorCommand() *cobra.Command {

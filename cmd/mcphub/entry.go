@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/clients"
-	"mcphub/internal/clients/edit"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/clients/edit"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/registry"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/internal/printable"
-	"mcphub/internal/registry"
-	"mcphub/internal/trial"
 	"mcphub/validate/policy"
 )
 

@@ -17,14 +17,14 @@ import (
 
 	"mcphub/children/sandbox"
 	"mcphub/children/spec"
+	"mcphub/cmd/mcphub/internal/client"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/client"
-	"mcphub/internal/exit"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 )
 
 func explainCommand() *cobra.Command {

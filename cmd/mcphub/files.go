@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/exit"
-	"mcphub/internal/files"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/files"
 	"mcphub/internal/stdio"
 )
 

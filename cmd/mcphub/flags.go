@@ -5,12 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/consent"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/rundir"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/caller"
-	"mcphub/internal/clients"
-	"mcphub/internal/consent"
-	"mcphub/internal/exit"
-	"mcphub/internal/rundir"
-	"mcphub/internal/setup"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )

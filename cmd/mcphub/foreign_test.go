@@ -7,13 +7,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/e2e/seeds"
 	"mcphub/hub/approval"
 	"mcphub/hub/status"
-	"mcphub/internal/admin"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/printable"
-	"mcphub/internal/seeds"
 )
 
 // obeyed are pieces that a terminal obeys, that turn the direction of text, or that make up a line.

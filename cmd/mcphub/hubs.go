@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"mcphub/internal/admin"
-	"mcphub/internal/doctor"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/doctor"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/rundir"
 	"mcphub/internal/printable"
-	"mcphub/internal/rundir"
 )
 
 // findHubs lists the hubs that this user runs, and says on w which folders could

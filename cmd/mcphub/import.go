@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/clients"
-	"mcphub/internal/clients/edit"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/clients/edit"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/secrets"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/printable"
-	"mcphub/internal/secrets"
-	"mcphub/internal/setup"
 )
 
 func importCommand() *cobra.Command {

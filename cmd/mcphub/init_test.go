@@ -14,10 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/clients"
-	"mcphub/internal/trial"
 )
 
 // dialogue runs a command of clientWork in a scratch home with two clients,

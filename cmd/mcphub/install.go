@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/clients"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 )
 
 func installCommand() *cobra.Command {

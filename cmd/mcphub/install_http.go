@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/admin"
-	"mcphub/internal/clients"
-	"mcphub/internal/config"
-	"mcphub/internal/config/keys"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config/keys"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 )
 
 // This file is about the address and the token of a hub that serves HTTP.

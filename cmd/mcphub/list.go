@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/admin"
-	"mcphub/internal/config"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
 

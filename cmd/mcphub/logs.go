@@ -17,14 +17,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/config/keys"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/atomicfile"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/config/keys"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/lazyregexp"
-	"mcphub/internal/setup"
 )
 
 // followEvery is how often logs -f looks for news.

@@ -12,12 +12,12 @@ import (
 
 	"mcphub/children/process"
 	"mcphub/children/sandbox/proof"
-	"mcphub/internal/exit"
-	_ "mcphub/internal/guardian" // runs before main
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/exit"
+	_ "mcphub/cmd/mcphub/internal/guardian" // runs before main
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/rundir"
+	"mcphub/cmd/mcphub/internal/service"
 	"mcphub/internal/printable"
-	"mcphub/internal/rundir"
-	"mcphub/internal/service"
 	"mcphub/internal/stdio"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config"
 )
 
 func TestManualAndSchema(t *testing.T) {

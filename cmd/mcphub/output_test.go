@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/exit"
 )
 
 // fullDisk takes nothing.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config/hubfile"
+	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/internal/atomicfile"
-	"mcphub/internal/config"
-	"mcphub/internal/config/hubfile"
-	"mcphub/internal/exit"
 )
 
 // hubFile reads the hub.json that serve would read. If there is none, text is nil and path is where

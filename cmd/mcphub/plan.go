@@ -14,14 +14,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/replay"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
-	"mcphub/internal/admin"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/replay"
-	"mcphub/internal/setup"
 )
 
 func planCommand() *cobra.Command {

@@ -77,7 +77,7 @@ var rawPrints = map[string]string{
 	"manual.go schemaCommand": "mcphub's own text", "manual.go manCommand": "mcphub's own text", "manual.go manual": "mcphub's own text",
 }
 
-// Commands print by internal/layout, which lets no text act: nothing in this package writes by fmt or io, or to the
+// Commands print by cmd/mcphub/internal/layout, which lets no text act: nothing in this package writes by fmt or io, or to the
 // standard streams as they are.
 func TestEverythingIsPrintedByLayout(t *testing.T) {
 	t.Parallel()
@@ -112,7 +112,7 @@ func TestEverythingIsPrintedByLayout(t *testing.T) {
 				if strings.HasPrefix(what, "fmt.Fprint") || strings.HasPrefix(what, "fmt.Print") || what == "io.WriteString" || what == "json.NewEncoder" {
 					where := file + " " + fn.Name.Name
 					if _, ok := rawPrints[where]; !ok {
-						t.Errorf("%s: %s: print by internal/layout", where, what)
+						t.Errorf("%s: %s: print by cmd/mcphub/internal/layout", where, what)
 					}
 					excused[where] = true
 				}

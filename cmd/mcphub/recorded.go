@@ -9,15 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/consent"
 	"mcphub/children/learn"
 	"mcphub/children/sandbox"
-	"mcphub/internal/clients"
-	"mcphub/internal/consent"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
-	"mcphub/internal/trial"
 )
 
 // This file asks a person about what trials have seen servers use, and keeps the answers.

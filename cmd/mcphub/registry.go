@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/clients"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/progress"
+	"mcphub/cmd/mcphub/internal/registry"
 	"mcphub/internal/printable"
-	"mcphub/internal/progress"
-	"mcphub/internal/registry"
 	"mcphub/internal/stdio"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/clients"
-	"mcphub/internal/registry"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/registry"
 )
 
 // registryServer is a server that a registry's entry came to, with one secret.

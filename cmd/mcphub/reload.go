@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/children/consent"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/caller"
-	"mcphub/internal/consent"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 

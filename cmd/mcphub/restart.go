@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 )
 
 func restartCommand() *cobra.Command {

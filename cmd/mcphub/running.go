@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"mcphub/children"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/progress"
 	"mcphub/hub/status"
-	"mcphub/internal/layout"
-	"mcphub/internal/progress"
 )
 
 // This file shows on a terminal what a command waits for.

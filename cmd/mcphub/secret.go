@@ -14,14 +14,14 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/oauth/logins"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/oauth/logins"
+	"mcphub/cmd/mcphub/internal/secrets"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/printable"
 	"mcphub/internal/reference"
-	"mcphub/internal/secrets"
-	"mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/attach"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
-	"mcphub/internal/service"
-	"mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/attach"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/service"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/stdio"
 )
 

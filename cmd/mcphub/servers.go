@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
-	"mcphub/internal/clients"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 	"mcphub/internal/spelling"
 )
 

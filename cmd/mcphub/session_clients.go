@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 
-	"mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/layout"
 	"mcphub/internal/principal"
 	"mcphub/internal/printable"
 )

@@ -14,14 +14,14 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/doctor"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub/status"
-	"mcphub/internal/admin"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/doctor"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/setup"
 )
 
 const maxProblems = 10 // of a file that was not taken, that are shown

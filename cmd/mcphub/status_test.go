@@ -9,10 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mcphub/cmd/mcphub/internal/admin"
+	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/admin"
-	"mcphub/internal/exit"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children"
+	"mcphub/cmd/mcphub/internal/client"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/hub"
-	"mcphub/internal/client"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 )
 

@@ -16,17 +16,17 @@ import (
 
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
+	"mcphub/cmd/mcphub/internal/clients"
+	"mcphub/cmd/mcphub/internal/doctor"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/progress"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/cmd/mcphub/internal/trial"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/clients"
-	"mcphub/internal/doctor"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
-	"mcphub/internal/progress"
 	"mcphub/internal/reference"
-	"mcphub/internal/setup"
-	"mcphub/internal/trial"
 )
 
 // This file tries servers for init, import and add, before hub.json is written, and

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/internal/spelling"
 )
 

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"mcphub/children/spec"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/hub/status"
-	"mcphub/internal/config"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
 	"mcphub/internal/reference"
-	"mcphub/internal/setup"
 	"mcphub/validate"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/rs/zerolog"
 
-	"mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/exit"
 )
 
 var update = flag.Bool("update", false, "write what validate says into testdata/validate anew")

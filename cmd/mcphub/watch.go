@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 )
 
 const (

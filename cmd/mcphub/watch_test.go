@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/cmd/mcphub/internal/layout"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/layout"
 )
 
 // A page is shown at once and at each tick, below the one before it where there is no terminal, until it is interrupted.

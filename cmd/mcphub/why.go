@@ -17,13 +17,13 @@ import (
 
 	"mcphub/children/hints"
 	"mcphub/children/sandbox"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/layout"
+	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/exit"
-	"mcphub/internal/layout"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-	"mcphub/internal/setup"
 	"mcphub/validate"
 	"mcphub/validate/access"
 )

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // A real authorization server and a real browser: oidc-provider, whose tokens are signed, good for one server, short, and

@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // standIn plays the model behind Claude Code: it calls the tools of a script one after the other and then says that it is done.

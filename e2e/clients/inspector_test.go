@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/spectest"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
-	"mcphub/internal/spectest"
 )
 
 // inspect runs the CLI of MCP Inspector, whose roots stand in its own configuration file, and gives the result it prints.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/oauthtest"
 	"mcphub/e2e/world"
-	"mcphub/internal/oauth/oauthtest"
 )
 
 // A hub is killed after it has sent a renewal and before it has read the answer. From then on status names the login, and

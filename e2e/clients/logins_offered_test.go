@@ -14,8 +14,8 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/oauthtest"
 	"mcphub/e2e/world"
-	"mcphub/internal/oauth/oauthtest"
 )
 
 // TestLoginIsOffered: where a call needs a login, a client that can show an address is given it, in both eras. The call goes on

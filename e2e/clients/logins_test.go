@@ -18,9 +18,9 @@ import (
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/oauthtest"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/oauth/oauthtest"
-	"mcphub/internal/seeds"
 )
 
 // auth runs one command of mcphub. visit is given each address that it prints alone on a line.

@@ -23,10 +23,10 @@ import (
 
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
 )
 
 var servingAt = regexp.MustCompile(`serving (http://\S+/mcp)`)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // An agentsShell is a command line that the client of a hub has started, and that runs when a question of this client waits.

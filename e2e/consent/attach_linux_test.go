@@ -20,11 +20,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
 )
 
 // shared is a world whose clients share a hub, for as long as one of them is there and a moment longer.

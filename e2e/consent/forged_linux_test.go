@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/children/consent"
 	"mcphub/e2e/world"
-	"mcphub/internal/consent"
 )
 
 // A confined server is served the home folder, or all there is, where the hub keeps what a person has accepted. It writes a new

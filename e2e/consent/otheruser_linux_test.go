@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // TestAnotherUserOfTheMachine: somebody with another user id reaches no hub, no question, no record and nothing of a console

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // TestAServersShellAnswersNothing: what a server starts answers no question, however its process is shared, whether the kernel holds

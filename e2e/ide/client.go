@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 // Options says what to start and what kind of client to be.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // TestAFileInTheHomeFolder: an entry keeps a database, or a file that it writes by rename, in the home folder, which stays closed. Its server is

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // maxCost is how much longer work may take for a server that is held than for one that is not.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // hubAttacks are what a shell tries with the hub that it descends from. {mcphub} is the program, with the hub's own folders in

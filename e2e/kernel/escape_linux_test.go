@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // callsPerSession bounds one session: what waits for an answer looks through all that came before.

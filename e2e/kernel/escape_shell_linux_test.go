@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
 )
 
 // shellReads are commands that show what a file holds, and leave it as it is. {p} is the path as a word; where a program takes it otherwise, $p is it.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
 )
 
 // sqlCases are statements, split at ";;". {x} is a file with that ending that holds the secret, {d} a folder, {env} the

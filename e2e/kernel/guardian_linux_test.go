@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // familySize is how many processes a rogue recorder starts that never end by themselves: a parent, a breeder, and others that

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // A window is a session that somebody opens, and what the agent in it does.

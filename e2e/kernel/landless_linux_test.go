@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // TestWithoutLandlockItIsTold: where the kernel has no Landlock, or a container forbids it, who starts a server reads once that

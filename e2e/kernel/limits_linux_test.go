@@ -20,8 +20,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // limit is one line of docs/sandbox.md, and how it is shown from inside of a confined server.

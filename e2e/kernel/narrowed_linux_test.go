@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // A confined server leaves a process behind that hides whose it is: in a session of its own, without a parent and without its

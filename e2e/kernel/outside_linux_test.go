@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // TestWhatAServerChangesOutside: by system calls that open nothing, a server in the default sandbox leaves no program

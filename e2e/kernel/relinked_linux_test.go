@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // relinked is a home folder whose settings are links into a folder in which a server of another session works, as people have

@@ -15,10 +15,10 @@ import (
 
 	gosdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"mcphub/children/cgroup"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/cgroup"
-	"mcphub/internal/needs"
 )
 
 // A manner is how two sessions run.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 // errNoHub says that no hub is there to be attacked. Such a try does not count.

@@ -7,8 +7,8 @@ import (
 
 	"mcphub/children/sandbox/seatbelt"
 	"mcphub/children/sandbox/seatbelt/seatbelttest"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // The project of a user of a Mac, and what lies beside it.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // A line is a client that costs next to nothing itself: it writes a line and reads until the answer has come.

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
 )
 
 // What is one session's alone bears c4n and its number: its environment, arguments, answers and questions. A folder bears r4t and

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
 )
 
 // remains are processes that must end soon.

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
 )
 
 // attached is a world whose clients share a hub, as long as they are there and a moment longer.

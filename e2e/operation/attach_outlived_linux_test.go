@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // megabyte is how long a large frame is, in both directions.

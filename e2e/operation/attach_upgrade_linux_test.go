@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
 )
 
 // install puts the program under test at a path, as an upgrade does: under another name first, then over what was there.

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/needs"
 )
 
 // disk is a place for an audit folder that can be made full.

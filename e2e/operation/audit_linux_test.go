@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/seeds"
 )
 
 var marker = regexp.MustCompile(`call-\d+-\d+-`)

@@ -22,10 +22,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
-	"mcphub/internal/bounds"
 )
 
 // A consoleLoad is how much a console has to show.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/needs"
+	"mcphub/e2e/trusttest"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
-	"mcphub/internal/trust/trusttest"
 )
 
 // A command stands in a document in a block, indented or between fences, or fills a cell of a table. A command within a

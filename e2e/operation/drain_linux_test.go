@@ -22,9 +22,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
 )
 
 const drainToken = "a token that is long enough for this test"

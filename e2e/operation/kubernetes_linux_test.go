@@ -17,9 +17,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"golang.org/x/sys/unix"
 
+	"mcphub/e2e/bounds"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
 )
 
 func init() { enterPod = enter }

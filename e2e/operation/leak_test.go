@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // leakGrowth is what a hub may hold more, in KiB, after any number of calls than after the first of them.

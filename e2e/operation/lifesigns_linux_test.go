@@ -7,11 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"mcphub/e2e/world"
-	"mcphub/internal/layout"
 )
 
 // A gate holds a server back until it is opened.
@@ -101,7 +101,7 @@ func sixServers(w *world.World) (slow []gate) {
 }
 
 // TestInitShowsThatItLives: at a terminal each second shows which server is waited for. In the end one line stands there for
-// each, and nothing else of what was shown meanwhile; internal/progress holds that no second is left out.
+// each, and nothing else of what was shown meanwhile; cmd/mcphub/internal/progress holds that no second is left out.
 func TestInitShowsThatItLives(t *testing.T) {
 	t.Parallel()
 	world.RequireLandlock(t)
@@ -136,7 +136,7 @@ func TestInitShowsThatItLives(t *testing.T) {
 				t.Errorf("%q is left, or a secret is shown", lives)
 			}
 			for _, page := range regexp.MustCompile(`\x1b\[\d+A\x1b\[J`).Split(written, -1)[1:] {
-				if line, _, _ := strings.Cut(page, "\r\n"); strings.Contains(line, "s  ") && strings.Contains(line, "-slow: ") && layout.Width(line) >= columns {
+				if line, _, _ := strings.Cut(page, "\r\n"); strings.Contains(line, "s  ") && strings.Contains(line, "-slow: ") && utf8.RuneCountInString(line) >= columns {
 					t.Errorf("%q is wider than the terminal", line)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // replacements are the ways in which a file gets another text, by what editors, people and Kubernetes do.

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // A program that stands before two hubs, by a configuration of docs/examples.

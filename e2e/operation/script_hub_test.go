@@ -9,9 +9,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"mcphub/children/consent"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/consent"
 )
 
 // scriptHubs are the commands by which a script has a hub running while it does other things. "talks ARGS..." starts

@@ -15,10 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"mcphub/children/consent"
 	"mcphub/children/sandbox"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/consent"
-	"mcphub/internal/needs"
 )
 
 // TestScripts runs testdata/script: the command line, as a person types it. mcphub and recorder are on PATH; home, temporary

@@ -18,11 +18,11 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/oauthtest"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
-	"mcphub/internal/oauth/oauthtest"
 )
 
 // startKeyring starts a bus and a keyring of the desktop on it, for this test alone. It returns what leads there.

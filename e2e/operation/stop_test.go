@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // The end of stdin ends the hub and everything below it, whatever the children think of that. What was left would be found by

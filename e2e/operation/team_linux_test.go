@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // Every command of docs/team.md runs, in its order, with the configuration that it gives: in the end a hub serves who has the

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // Speed drifts by steps that no measurement of time can see: each is within the noise of the one before. These tests count what

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/seeds"
 )
 
 // replayed is what audit replay says of one call.

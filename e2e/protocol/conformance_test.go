@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // The official conformance suite, directly against a fixture of both eras and through the hub: whatever passes there passes

@@ -16,7 +16,7 @@ import (
 // targets, what those have found. To take all of them, and not the tables by name, leaves out none that is added.
 func corpus(t testing.TB) []string {
 	t.Helper()
-	return world.CorpusOf(t, "validate", "rootsmgr", "internal/files", "internal/resource")
+	return world.CorpusOf(t, "validate", "rootsmgr", "cmd/mcphub/internal/files", "validate/resource")
 }
 
 // hubJSON is a hub.json with a server of every kind.

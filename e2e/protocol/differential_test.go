@@ -17,10 +17,10 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
-	"mcphub/internal/seeds"
 )
 
 // baseline is the hub whose verdicts are to stay: the path of a binary.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/spectest"
 	"mcphub/e2e/world"
-	"mcphub/internal/spectest"
 )
 
 // TestMatrix: each kind of client with each kind of child over each transport on both sides, and on each of the sixteen ways

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // Nor does one that is cancelled while its child is still starting.

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/seeds"
 )
 
 // What passes through the hub is the same JSON afterwards, whatever it is: results, errors, progress, _meta, schemas, ids. The

@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/needs"
 )
 
 // configured is one entry of somebody's configuration, with the world that it speaks of. In every string, {home}, {project} and

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // told is one call of testdata/honest: what a person wanted, and what a model sent for it. The placeholders are those of shop.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // The servers of fifteen windows: 34, of which 12 are published packages. Expected with one environment is one process for

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/needs"
 	"mcphub/e2e/world"
-	"mcphub/internal/needs"
 )
 
 // imported is one entry that a client has, as somebody writes it, and a day's work with it: a read and a first write.

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
+	"mcphub/e2e/seeds"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
-	"mcphub/internal/seeds"
 )
 
 // TestNoLookAtAForeignServer holds that the hub opens nothing of another machine, however a share is spelled: in an argument, in a root, or in

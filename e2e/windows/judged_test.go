@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
-	"mcphub/internal/bounds"
 )
 
 // tolerated are the attacks that pass, by their arguments, each with its reason. There are three at most.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
 	"mcphub/e2e/world"
-	"mcphub/internal/bounds"
 )
 
 // atMost is how long a hub takes to end. A server that hangs has 2.5 s of it.

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"mcphub/internal/consent"
+	"mcphub/children/consent"
 )
 
 // AuditDir is where a hub of this world records by default.

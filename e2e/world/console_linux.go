@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // Console is a terminal of its own, with a program on it.

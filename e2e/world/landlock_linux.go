@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // RequireLandlock skips a test that needs a kernel which holds files, signals and abstract sockets; in CI it fails.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/oauth/oauthtest"
+	"mcphub/e2e/oauthtest"
 )
 
 var page = regexp.MustCompile(`^https?://\S+$`)

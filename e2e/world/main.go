@@ -17,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 	"go.uber.org/goleak"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // Long turns on the tests that wait for real time-outs: MCPHUB_E2E_LONG=1. A variable and not a flag, so that `go test ./...`

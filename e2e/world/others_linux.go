@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // AsOrdinaryUser runs tests of this package again as a user who is nobody special. They find these programs, and more, as well.

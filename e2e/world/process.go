@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 // Process is one line of the process table.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // RequireChromium finds a browser that Playwright can drive. If there is none, the test skips; in CI it fails.

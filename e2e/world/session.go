@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
-	"mcphub/internal/bounds"
-	"mcphub/internal/spectest"
+	"mcphub/e2e/spectest"
 )
 
 // Session is a fake editor connected to something.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"mcphub/internal/spectest"
+	"mcphub/e2e/spectest"
 )
 
 // Talk is what was said over one pipe or to one endpoint, held against the specification of its version.

@@ -1,7 +1,7 @@
 package world
 
 import (
-	"mcphub/internal/spectest"
+	"mcphub/e2e/spectest"
 )
 
 var (

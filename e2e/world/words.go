@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mcphub/e2e/ide"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // PathArgs gives arguments with one path.

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mcphub/children/consent"
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/ide"
-	"mcphub/internal/bounds"
-	"mcphub/internal/consent"
 )
 
 // WaitLimit bounds every single wait of a test. It is long: a busy machine must not fail a test, only a hub that hangs.

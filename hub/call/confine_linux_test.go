@@ -9,7 +9,7 @@ import (
 
 	"mcphub/children/childtest"
 	"mcphub/children/sandbox"
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/validate"
 	"mcphub/validate/access"
 	"mcphub/validate/policy"

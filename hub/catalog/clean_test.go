@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // evil is every kind of thing that is cleaned away, as JSON may write it.

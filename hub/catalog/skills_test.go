@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/offers"
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/seeds"
 	"mcphub/validate"
 	"mcphub/validate/policy"
 )

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mcphub/children/offers"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // TestCheck: a definition passes as it is, or is mended as a person would mend it, or is refused by the member that is wrong.

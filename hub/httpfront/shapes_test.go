@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"mcphub/e2e/bounds"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/httpfront/headers"
-	"mcphub/internal/bounds"
 	"mcphub/internal/jsonrpc"
 )
 

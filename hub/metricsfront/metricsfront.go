@@ -9,9 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/hub/exposition"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/exposition"
 	"mcphub/internal/printable"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mcphub/e2e/bounds"
+	"mcphub/hub/exposition"
 	"mcphub/hub/httpfront/admission"
 	"mcphub/hub/httpfront/fronttest"
 	"mcphub/hub/telemetry"
-	"mcphub/internal/bounds"
-	"mcphub/internal/exposition"
 )
 
 // metricsAt serves metrics and returns where.

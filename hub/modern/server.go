@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/declaration"
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/seal"
 	"mcphub/internal/worker"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seal"
 )
 
 // This file makes and reads requestState, which a request that was answered with a

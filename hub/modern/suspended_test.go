@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"mcphub/hub/declaration"
+	"mcphub/hub/seal"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/seal"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )

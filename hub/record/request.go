@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"mcphub/hub/telemetry"
+	"mcphub/hub/tracing"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
 	"mcphub/internal/redact"
-	"mcphub/internal/tracing"
 )
 
 // A Subject is what a request is about.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // texts are of characters of all lengths, with and without lines, and JSON of both shapes.

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/seeds"
 )
 
 // frame is the most that what the hub says adds to a result, in bytes of JSON: a notice and a link for each of two wholes.

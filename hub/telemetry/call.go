@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcphub/hub/exposition"
+	"mcphub/hub/tracing"
 	"mcphub/internal/audit"
-	"mcphub/internal/exposition"
 	"mcphub/internal/methods"
-	"mcphub/internal/tracing"
 )
 
 // A Session is one client's stay at the hub. Its methods may be called from any goroutine,

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"mcphub/hub/exposition"
 	"mcphub/internal/audit"
-	"mcphub/internal/exposition"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )

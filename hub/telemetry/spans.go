@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"mcphub/hub/tracing"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/tracing"
 )
 
 // This file makes spans of a Call, where the hub traces: one of the request of the client, and

@@ -7,8 +7,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
-	"mcphub/internal/exposition"
-	"mcphub/internal/tracing"
+	"mcphub/hub/exposition"
+	"mcphub/hub/tracing"
 )
 
 // Options shape a Telemetry.

@@ -8,8 +8,8 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
+	"mcphub/e2e/bounds"
 	"mcphub/internal/audit"
-	"mcphub/internal/bounds"
 	"mcphub/internal/methods"
 )
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -19,136 +20,132 @@ const module = "mcphub"
 // allowed lists, for each package, which packages of this module it may
 // import. What is not named here may import none.
 var allowed = map[string][]string{
-	"internal/redact":         {"internal/nesting", "internal/reference"},
-	"rootsmgr/platform":       {},
-	"internal/seeds":          {},
-	"internal/resource":       {"validate/chars"},
-	"rootsmgr/pattern":        {"rootsmgr/platform"},
-	"rootsmgr/guard":          {"internal/rawio", "rootsmgr/platform"},
-	"rootsmgr":                {"internal/worker", "rootsmgr/guard", "rootsmgr/pattern", "rootsmgr/platform"},
-	"validate/strictjson":     {"validate/chars"},
-	"validate/schema":         {"validate/budget", "validate/chars", "validate/strictjson"},
-	"validate/access":         {"validate/chars"},
-	"validate/shell":          {"validate/access", "validate/budget", "validate/chars", "validate/uri"},
-	"validate/machine":        {"internal/inherit", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
-	"validate/declare":        {"validate/access", "validate/chars", "validate/machine", "validate/shell", "validate/strictjson"},
-	"validate/names":          {"validate/access", "validate/chars"},
-	"validate/uri":            {"validate/chars"},
-	"validate/text":           {"validate/budget", "validate/chars", "validate/shell", "validate/uri"},
-	"validate/detect":         {"internal/resource", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/text", "validate/uri"},
-	"validate/policy":         {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
-	"validate":                {"internal/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/shell", "validate/strictjson", "validate/uri", "internal/methods"},
-	"internal/spelling":       {},
-	"internal/inherit":        {},
-	"internal/guardian":       {"internal/kept", "internal/proctree", "internal/attach", "internal/caller", "internal/notify"},
-	"internal/notify":         {},
-	"internal/bounds":         {},
-	"internal/jsonrpc/broken": {},
-	"internal/kept":           {},
-	"internal/jsonrpc/lines":  {"internal/jsonrpc/broken", "internal/kept", "internal/rawio"},
-	"internal/stdio":          {"internal/rawio"},
-	"internal/jsonrpc":        {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/kept", "internal/printable", "internal/worker"},
-	"internal/audit":          {"internal/atomicfile", "internal/worker", "internal/rawio", "internal/nesting", "internal/redact"},
-	"internal/audit/trail":    {"internal/atomicfile", "internal/audit"},
-	"internal/config/hubfile": {"internal/atomicfile"},
-	"internal/config/jsonc":   {"internal/nesting"},
-	"internal/config/keys":    {"internal/reference", "internal/resource"},
-	"internal/config":         {"internal/config/hubfile", "internal/config/jsonc", "internal/config/keys", "internal/spelling", "internal/printable", "internal/reference"},
-	"internal/reference":      {},
-	"internal/trust":          {"internal/ownership"},
-	"internal/atomicfile":     {},
-	"internal/bearer":         {"internal/atomicfile", "internal/consent"},
-	"internal/pipe":           {},
-	"internal/caller":         {"internal/pipe", "internal/proctree"},
-	"internal/consent":        {"children/sandbox", "internal/atomicfile", "rootsmgr/guard"},
-	"internal/secrets":        {"internal/atomicfile", "internal/reference"},
-	"internal/files":          {"internal/worker", "internal/jsonrpc", "internal/printable", "rootsmgr/platform", "internal/methods"},
-	"internal/mirror":         {"internal/jsonrpc"},
-	"children/link":           {"internal/jsonrpc"},
-	"children/remote":         {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/methods", "internal/worker", "internal/trust"},
-	"children/offers":         {"children/link", "internal/atomicfile", "internal/jsonrpc", "internal/methods"},
-	"children/entry":          {"internal/reference"},
-	"children/program":        {"children/entry", "children/sandbox", "internal/inherit", "internal/reference", "rootsmgr/guard"},
-	"internal/gitconfig":      {"internal/redact"},
-	"children/confinement":    {"internal/atomicfile", "internal/gitconfig", "rootsmgr/guard", "children/hints", "children/entry", "internal/consent", "internal/reference", "children/sandbox", "children/program"},
-	"children/launch":         {"children/confinement", "children/hints", "internal/atomicfile", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
-	"children/headers":        {"children/launch", "children/process", "internal/jsonrpc", "rootsmgr/guard"},
-	"children/process":        {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker", "children/program", "internal/cgroup", "internal/vfork"},
-	"internal/vfork":          {},
-	"internal/cgroup":         {"internal/proctree"},
-	"children/modernlink":     {"children/link", "children/offers", "internal/jsonrpc", "internal/printable", "internal/methods", "internal/worker"},
-	"children/negotiation":    {"children/link", "children/modernlink", "children/offers", "children/spec", "internal/jsonrpc"},
-	"children/health":         {"internal/worker"},
-	"children/limits":         {},
-	"children/servedroots":    {"children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker", "children/program", "internal/methods"},
-	"children/spec":           {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr/guard", "children/sandbox", "children/program", "internal/trust"},
-	"children/run":            {"children/hints", "children/negotiation", "children/health", "children/launch", "children/link", "children/modernlink", "children/offers", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/worker", "internal/methods"},
-	"children/preflight":      {"children/confinement", "children/hints", "children/launch", "children/spec", "rootsmgr/guard"},
-	"children":                {"children/headers", "children/hints", "children/negotiation", "children/health", "children/launch", "children/limits", "children/link", "children/offers", "children/process", "children/remote", "children/run", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "internal/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker", "children/program", "children/confinement", "internal/methods"},
-	"hub":                     {"internal/kept", "hub/telemetry", "internal/caller", "hub/call", "hub/client", "hub/handshake", "hub/configuration", "hub/offering", "validate/policy", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/seal", "internal/audit", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/surroundings", "hub/tasks", "hub/httpfront", "hub/httpfront/quota", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox", "hub/params", "hub/results", "hub/status", "internal/methods", "internal/tracing"},
-	"internal/admin":          {"internal/pipe", "hub", "internal/caller", "hub/approval", "internal/rundir", "hub/status"},
-	"internal/console":        {"hub/status", "internal/admin", "internal/audit", "internal/audit/trail", "internal/layout", "internal/printable", "internal/proctree"},
-	"internal/attach":         {"internal/config/hubfile", "internal/rundir"},
-	"internal/attach/door":    {"internal/kept", "internal/proctree", "internal/attach", "internal/caller"},
-	"internal/rundir":         {"internal/ownership"},
-	"internal/issuers":        {"internal/nesting", "internal/oauth", "rootsmgr"},
-	"internal/setup":          {"children/headers", "children/offers", "children/hints", "internal/consent", "internal/printable", "internal/issuers", "internal/spelling", "hub", "hub/metricsfront", "validate", "validate/access", "validate/declare", "validate/policy", "children", "children/remote", "children/spec", "children/launch", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/config", "internal/config/hubfile", "internal/config/jsonc", "internal/config/keys", "internal/exit", "internal/reference", "internal/secrets", "hub/approval", "hub/catalog", "internal/oauth", "internal/oauth/logins", "children/sandbox", "internal/bearer", "internal/rundir", "internal/methods", "validate/strictjson", "internal/trust"},
-	"hub/approval":            {"validate", "validate/access", "validate/policy", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable"},
-	"internal/service":        {"internal/kept", "internal/exposition", "internal/caller", "internal/consent", "hub", "hub/metricsfront", "children/spec", "children/process", "internal/setup", "internal/admin", "internal/audit", "internal/childlog", "internal/config", "internal/config/hubfile", "internal/exit", "internal/guardian", "internal/rawio", "internal/stdio", "internal/rundir", "internal/attach/door", "internal/config/keys", "internal/attach", "internal/printable", "hub/status", "internal/proctree", "internal/notify", "internal/otlp", "internal/desktop"},
-	"internal/replay":         {"children/sandbox", "validate", "validate/access", "validate/policy", "internal/audit/trail", "internal/redact"},
-	"internal/client":         {"hub", "hub/catalog", "rootsmgr/platform", "internal/service", "internal/exit", "internal/jsonrpc", "hub/status", "internal/methods"},
-	"internal/trial":          {"children/hints", "children/learn", "children", "children/spec", "children/sandbox", "hub", "internal/client", "internal/jsonrpc", "internal/service", "hub/status"},
-	"internal/doctor":         {"internal/atomicfile", "children/hints", "internal/client", "internal/trial", "children", "children/spec", "children/launch", "children/process", "children/sandbox", "hub", "internal/admin", "internal/clients", "internal/config", "internal/exit", "internal/guardian", "internal/printable", "internal/reference", "internal/secrets", "internal/setup", "internal/rundir", "internal/service", "internal/config/keys", "hub/status"},
-	"internal/clients/edit":   {"internal/nesting"},
-	"internal/registry":       {"internal/clients/edit", "internal/printable"},
-	"internal/clients":        {"internal/atomicfile", "internal/clients/edit", "internal/config", "internal/redact", "internal/reference"},
-	"internal/layout":         {"internal/printable"},
-	"internal/progress":       {"internal/layout", "internal/printable"},
-	"cmd/mcphub":              {"internal/progress", "children/process", "internal/atomicfile", "children/preflight", "children/hints", "internal/registry", "internal/caller", "internal/consent", "children/learn", "children/sandbox", "children/sandbox/proof", "internal/spelling", "hub", "hub/approval", "validate", "validate/access", "validate/policy", "children", "children/offers", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/setup", "internal/service", "internal/client", "internal/doctor", "internal/trial", "internal/replay", "internal/admin", "internal/audit", "internal/audit/trail", "internal/clients", "internal/config", "internal/config/hubfile", "internal/config/jsonc", "internal/config/keys", "internal/console", "internal/exit", "internal/files", "internal/guardian", "internal/jsonrpc", "internal/layout", "internal/printable", "internal/redact", "internal/reference", "internal/secrets", "internal/stdio", "internal/clients/edit", "internal/oauth", "internal/oauth/logins", "internal/browser", "internal/rundir", "internal/attach", "hub/status"},
-	"rootsmgr/rootstest":      {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform"},
-	"hub/httpfront/fronttest": {"internal/jsonrpc"},
-	"internal/needs":          {"internal/lazyregexp"},
-	"internal/testrun":        {"internal/lazyregexp", "internal/needs"},
-	"children/childtest":      {"internal/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc", "internal/needs"},
-	"hub/assignment":          {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
-	"hub/inflight":            {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},
-	"hub/tasks":               {"children", "internal/jsonrpc", "internal/printable", "children/link", "children/spec", "internal/methods"},
-	"hub/subscribe":           {"children", "children/offers", "hub/modern", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker", "children/spec", "internal/methods"},
-	"hub/httpfront/events":    {"internal/jsonrpc"},
-	"hub/httpfront/quota":     {"internal/methods", "internal/printable"},
-	"hub/httpfront/headers":   {"internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "internal/tracing"},
-	"hub/httpfront":           {"hub/httpfront/admission", "hub/httpfront/events", "hub/httpfront/headers", "hub/httpfront/quota", "internal/jsonrpc", "internal/mirror", "internal/printable", "internal/methods", "internal/worker"},
-	"hub/definition":          {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable", "validate/strictjson"},
-	"hub/catalog":             {"hub/definition", "hub/declaration", "hub/search", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers", "internal/methods"},
-	"hub/search":              {"internal/spelling"},
-	"hub/results":             {"internal/jsonrpc", "internal/printable"},
-	"internal/tracing":        {"internal/jsonrpc"},
-	"internal/otlp":           {"internal/tracing"},
-	"internal/exposition":     {},
-	"hub/telemetry":           {"children", "children/spec", "internal/audit", "internal/exposition", "internal/jsonrpc", "internal/methods", "internal/tracing"},
-	"hub/metricsfront":        {"hub/httpfront/admission", "hub/telemetry", "internal/exposition", "internal/printable"},
-	"hub/record":              {"hub/telemetry", "children/sandbox", "hub/modern", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/access", "validate/policy", "internal/methods", "internal/tracing"},
-	"hub/configuration":       {"internal/kept", "children/preflight", "hub/telemetry", "internal/caller", "children", "children/offers", "children/remote", "children/spec", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "rootsmgr/guard", "validate", "validate/access", "validate/policy", "children/sandbox"},
-	"hub/surroundings":        {"children", "children/spec", "hub/catalog", "hub/configuration"},
-	"hub/offering":            {"children", "children/offers", "hub/catalog", "hub/configuration"},
-	"hub/call":                {"hub/client", "hub/telemetry", "children/hints", "children", "children/link", "children/offers", "children/run", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/modern", "hub/offering", "hub/params", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "rootsmgr", "rootsmgr/guard", "validate", "validate/policy", "validate/schema", "children/sandbox", "hub/results", "hub/rounds", "hub/login", "hub/failure", "internal/methods", "internal/tracing", "internal/worker"},
-	"hub/client":              {"children", "children/spec", "hub/approval", "hub/rounds", "hub/telemetry", "internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "rootsmgr", "validate"},
-	"hub/params":              {"hub/modern", "internal/jsonrpc", "internal/methods"},
-	"hub/httpfront/admission": {"internal/mirror", "internal/printable", "rootsmgr"},
-	"hub/failure":             {"children", "children/hints", "children/sandbox", "hub/catalog", "hub/configuration", "hub/record", "internal/audit", "internal/jsonrpc", "internal/printable", "rootsmgr", "validate", "children/run", "validate/detect", "validate/policy", "validate/schema", "validate/strictjson", "hub/offering"},
-	"hub/outbox":              {"internal/worker"},
-	"hub/login":               {"internal/jsonrpc", "internal/printable", "internal/methods"},
-	"hub/rounds":              {"children", "hub/declaration", "hub/modern", "internal/jsonrpc", "internal/printable", "children/link", "internal/methods", "internal/worker"},
-	"hub/handshake":           {"hub/telemetry", "children", "children/link", "children/spec", "hub/client", "hub/declaration", "hub/modern", "internal/jsonrpc", "rootsmgr", "validate", "internal/methods"},
-	"hub/declaration":         {"internal/jsonrpc", "internal/printable", "rootsmgr", "internal/methods"},
-	"hub/modern":              {"hub/telemetry", "internal/worker", "children", "children/link", "children/run", "children/spec", "hub/declaration", "internal/jsonrpc", "internal/printable", "internal/seal", "rootsmgr", "rootsmgr/guard", "validate", "hub/catalog", "internal/methods", "validate/strictjson"},
-	"internal/oauth":          {"internal/printable", "internal/trust"},
-	"internal/oauth/logins":   {"internal/oauth", "internal/printable", "internal/secrets"},
-	"children/sandbox":        {"children/sandbox/proof", "children/sandbox/seatbelt", "internal/gitconfig", "internal/rawio", "rootsmgr/guard", "rootsmgr/platform"},
-	"children/hints":          {"children/sandbox", "internal/printable"},
-	"children/learn":          {"children/sandbox"},
-	"children/packages":       {"children/confinement", "internal/atomicfile", "internal/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
-	"hub/status":              {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/call", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "rootsmgr/platform", "validate", "validate/policy"},
+	"internal/redact":                    {"internal/nesting", "internal/reference"},
+	"rootsmgr/platform":                  {},
+	"validate/resource":                  {"validate/chars"},
+	"rootsmgr/pattern":                   {"rootsmgr/platform"},
+	"rootsmgr/guard":                     {"internal/rawio", "rootsmgr/platform"},
+	"rootsmgr":                           {"internal/worker", "rootsmgr/guard", "rootsmgr/pattern", "rootsmgr/platform"},
+	"validate/strictjson":                {"validate/chars"},
+	"validate/schema":                    {"validate/budget", "validate/chars", "validate/strictjson"},
+	"validate/access":                    {"validate/chars"},
+	"validate/shell":                     {"validate/access", "validate/budget", "validate/chars", "validate/uri"},
+	"validate/machine":                   {"internal/inherit", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/shell"},
+	"validate/declare":                   {"validate/access", "validate/chars", "validate/machine", "validate/shell", "validate/strictjson"},
+	"validate/names":                     {"validate/access", "validate/chars"},
+	"validate/uri":                       {"validate/chars"},
+	"validate/text":                      {"validate/budget", "validate/chars", "validate/shell", "validate/uri"},
+	"validate/detect":                    {"validate/resource", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/machine", "validate/names", "validate/schema", "validate/shell", "validate/strictjson", "validate/text", "validate/uri"},
+	"validate/policy":                    {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/chars", "validate/machine"},
+	"validate":                           {"validate/resource", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "validate/access", "validate/budget", "validate/chars", "validate/declare", "validate/detect", "validate/machine", "validate/names", "validate/policy", "validate/shell", "validate/strictjson", "validate/uri", "internal/methods"},
+	"internal/spelling":                  {},
+	"internal/inherit":                   {},
+	"cmd/mcphub/internal/guardian":       {"internal/kept", "internal/proctree", "cmd/mcphub/internal/attach", "internal/caller", "cmd/mcphub/internal/notify"},
+	"cmd/mcphub/internal/notify":         {},
+	"internal/jsonrpc/broken":            {},
+	"internal/kept":                      {},
+	"internal/jsonrpc/lines":             {"internal/jsonrpc/broken", "internal/kept", "internal/rawio"},
+	"internal/stdio":                     {"internal/rawio"},
+	"internal/jsonrpc":                   {"internal/jsonrpc/broken", "internal/jsonrpc/lines", "internal/kept", "internal/printable", "internal/worker"},
+	"internal/audit":                     {"internal/atomicfile", "internal/worker", "internal/rawio", "internal/nesting", "internal/redact"},
+	"internal/audit/trail":               {"internal/atomicfile", "internal/audit"},
+	"cmd/mcphub/internal/config/hubfile": {"internal/atomicfile"},
+	"cmd/mcphub/internal/config/jsonc":   {"internal/nesting"},
+	"cmd/mcphub/internal/config/keys":    {"internal/reference", "validate/resource"},
+	"cmd/mcphub/internal/config":         {"cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/config/jsonc", "cmd/mcphub/internal/config/keys", "internal/spelling", "internal/printable", "internal/reference"},
+	"internal/reference":                 {},
+	"internal/trust":                     {"internal/ownership"},
+	"internal/atomicfile":                {},
+	"cmd/mcphub/internal/bearer":         {"internal/atomicfile", "children/consent"},
+	"internal/pipe":                      {},
+	"internal/caller":                    {"internal/pipe", "internal/proctree"},
+	"children/consent":                   {"children/sandbox", "internal/atomicfile", "rootsmgr/guard"},
+	"cmd/mcphub/internal/secrets":        {"internal/atomicfile", "internal/reference"},
+	"cmd/mcphub/internal/files":          {"internal/worker", "internal/jsonrpc", "internal/printable", "rootsmgr/platform", "internal/methods"},
+	"internal/mirror":                    {"internal/jsonrpc"},
+	"children/link":                      {"internal/jsonrpc"},
+	"children/remote":                    {"children/link", "internal/jsonrpc", "internal/printable", "internal/mirror", "internal/methods", "internal/worker", "internal/trust"},
+	"children/offers":                    {"children/link", "internal/atomicfile", "internal/jsonrpc", "internal/methods"},
+	"children/entry":                     {"internal/reference"},
+	"children/program":                   {"children/entry", "children/sandbox", "internal/inherit", "internal/reference", "rootsmgr/guard"},
+	"children/gitconfig":                 {"internal/redact"},
+	"children/confinement":               {"internal/atomicfile", "children/gitconfig", "rootsmgr/guard", "children/hints", "children/entry", "children/consent", "internal/reference", "children/sandbox", "children/program"},
+	"children/launch":                    {"children/confinement", "children/hints", "internal/atomicfile", "internal/reference", "rootsmgr", "rootsmgr/guard", "children/sandbox", "children/program"},
+	"children/headers":                   {"children/launch", "children/process", "internal/jsonrpc", "rootsmgr/guard"},
+	"children/process":                   {"children/launch", "children/link", "internal/jsonrpc", "internal/printable", "internal/proctree", "children/sandbox", "internal/worker", "children/program", "children/cgroup", "children/vfork"},
+	"children/vfork":                     {},
+	"children/cgroup":                    {"internal/proctree"},
+	"children/modernlink":                {"children/link", "children/offers", "internal/jsonrpc", "internal/printable", "internal/methods", "internal/worker"},
+	"children/negotiation":               {"children/link", "children/modernlink", "children/offers", "children/spec", "internal/jsonrpc"},
+	"children/health":                    {"internal/worker"},
+	"children/limits":                    {},
+	"children/servedroots":               {"children/link", "internal/jsonrpc", "rootsmgr/guard", "internal/worker", "children/program", "internal/methods"},
+	"children/spec":                      {"children/launch", "children/offers", "children/remote", "internal/jsonrpc", "rootsmgr/guard", "children/sandbox", "children/program", "internal/trust"},
+	"children/run":                       {"children/hints", "children/negotiation", "children/health", "children/launch", "children/link", "children/modernlink", "children/offers", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/worker", "internal/methods"},
+	"children/preflight":                 {"children/confinement", "children/hints", "children/launch", "children/spec", "rootsmgr/guard"},
+	"children":                           {"children/headers", "children/hints", "children/negotiation", "children/health", "children/launch", "children/limits", "children/link", "children/offers", "children/process", "children/remote", "children/run", "children/servedroots", "children/spec", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/reference", "children/removal", "rootsmgr/guard", "children/sandbox", "children/packages", "internal/worker", "children/program", "children/confinement", "internal/methods"},
+	"hub":                                {"internal/kept", "hub/telemetry", "internal/caller", "hub/call", "hub/client", "hub/handshake", "hub/configuration", "hub/offering", "validate/policy", "children", "children/link", "children/offers", "children/run", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable", "internal/mirror", "hub/seal", "internal/audit", "hub/approval", "hub/assignment", "hub/inflight", "hub/subscribe", "hub/surroundings", "hub/tasks", "hub/httpfront", "hub/httpfront/quota", "hub/catalog", "hub/record", "hub/declaration", "hub/modern", "children/sandbox", "hub/failure", "hub/httpfront/admission", "hub/outbox", "hub/params", "hub/results", "hub/status", "internal/methods", "hub/tracing"},
+	"cmd/mcphub/internal/admin":          {"internal/pipe", "hub", "internal/caller", "hub/approval", "cmd/mcphub/internal/rundir", "hub/status"},
+	"cmd/mcphub/internal/console":        {"hub/status", "cmd/mcphub/internal/admin", "internal/audit", "internal/audit/trail", "cmd/mcphub/internal/layout", "internal/printable", "internal/proctree"},
+	"cmd/mcphub/internal/attach":         {"cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/rundir"},
+	"cmd/mcphub/internal/attach/door":    {"internal/kept", "internal/proctree", "cmd/mcphub/internal/attach", "internal/caller"},
+	"cmd/mcphub/internal/rundir":         {"internal/ownership"},
+	"cmd/mcphub/internal/issuers":        {"internal/nesting", "cmd/mcphub/internal/oauth", "rootsmgr"},
+	"cmd/mcphub/internal/setup":          {"children/headers", "children/offers", "children/hints", "children/consent", "internal/printable", "cmd/mcphub/internal/issuers", "internal/spelling", "hub", "hub/metricsfront", "validate", "validate/access", "validate/declare", "validate/policy", "children", "children/remote", "children/spec", "children/launch", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "cmd/mcphub/internal/config", "cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/config/jsonc", "cmd/mcphub/internal/config/keys", "cmd/mcphub/internal/exit", "internal/reference", "cmd/mcphub/internal/secrets", "hub/approval", "hub/catalog", "cmd/mcphub/internal/oauth", "cmd/mcphub/internal/oauth/logins", "children/sandbox", "cmd/mcphub/internal/bearer", "cmd/mcphub/internal/rundir", "internal/methods", "validate/strictjson", "internal/trust"},
+	"hub/approval":                       {"validate", "validate/access", "validate/policy", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "internal/jsonrpc", "internal/printable"},
+	"cmd/mcphub/internal/service":        {"internal/kept", "hub/exposition", "internal/caller", "children/consent", "hub", "hub/metricsfront", "children/spec", "children/process", "cmd/mcphub/internal/setup", "cmd/mcphub/internal/admin", "internal/audit", "cmd/mcphub/internal/childlog", "cmd/mcphub/internal/config", "cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/exit", "cmd/mcphub/internal/guardian", "internal/rawio", "internal/stdio", "cmd/mcphub/internal/rundir", "cmd/mcphub/internal/attach/door", "cmd/mcphub/internal/config/keys", "cmd/mcphub/internal/attach", "internal/printable", "hub/status", "internal/proctree", "cmd/mcphub/internal/notify", "cmd/mcphub/internal/otlp", "cmd/mcphub/internal/desktop"},
+	"cmd/mcphub/internal/replay":         {"children/sandbox", "validate", "validate/access", "validate/policy", "internal/audit/trail", "internal/redact"},
+	"cmd/mcphub/internal/client":         {"hub", "hub/catalog", "rootsmgr/platform", "cmd/mcphub/internal/service", "cmd/mcphub/internal/exit", "internal/jsonrpc", "hub/status", "internal/methods"},
+	"cmd/mcphub/internal/trial":          {"children/hints", "children/learn", "children", "children/spec", "children/sandbox", "hub", "cmd/mcphub/internal/client", "internal/jsonrpc", "cmd/mcphub/internal/service", "hub/status"},
+	"cmd/mcphub/internal/doctor":         {"internal/atomicfile", "children/hints", "cmd/mcphub/internal/client", "cmd/mcphub/internal/trial", "children", "children/spec", "children/launch", "children/process", "children/sandbox", "hub", "cmd/mcphub/internal/admin", "cmd/mcphub/internal/clients", "cmd/mcphub/internal/config", "cmd/mcphub/internal/exit", "cmd/mcphub/internal/guardian", "internal/printable", "internal/reference", "cmd/mcphub/internal/secrets", "cmd/mcphub/internal/setup", "cmd/mcphub/internal/rundir", "cmd/mcphub/internal/service", "cmd/mcphub/internal/config/keys", "hub/status"},
+	"cmd/mcphub/internal/clients/edit":   {"internal/nesting"},
+	"cmd/mcphub/internal/registry":       {"cmd/mcphub/internal/clients/edit", "internal/printable"},
+	"cmd/mcphub/internal/clients":        {"internal/atomicfile", "cmd/mcphub/internal/clients/edit", "cmd/mcphub/internal/config", "internal/redact", "internal/reference"},
+	"cmd/mcphub/internal/layout":         {"internal/printable"},
+	"cmd/mcphub/internal/progress":       {"cmd/mcphub/internal/layout", "internal/printable"},
+	"cmd/mcphub":                         {"cmd/mcphub/internal/progress", "children/process", "internal/atomicfile", "children/preflight", "children/hints", "cmd/mcphub/internal/registry", "internal/caller", "children/consent", "children/learn", "children/sandbox", "children/sandbox/proof", "internal/spelling", "hub", "hub/approval", "validate", "validate/access", "validate/policy", "children", "children/offers", "children/spec", "rootsmgr", "rootsmgr/guard", "rootsmgr/platform", "cmd/mcphub/internal/setup", "cmd/mcphub/internal/service", "cmd/mcphub/internal/client", "cmd/mcphub/internal/doctor", "cmd/mcphub/internal/trial", "cmd/mcphub/internal/replay", "cmd/mcphub/internal/admin", "internal/audit", "internal/audit/trail", "cmd/mcphub/internal/clients", "cmd/mcphub/internal/config", "cmd/mcphub/internal/config/hubfile", "cmd/mcphub/internal/config/jsonc", "cmd/mcphub/internal/config/keys", "cmd/mcphub/internal/console", "cmd/mcphub/internal/exit", "cmd/mcphub/internal/files", "cmd/mcphub/internal/guardian", "internal/jsonrpc", "cmd/mcphub/internal/layout", "internal/printable", "internal/redact", "internal/reference", "cmd/mcphub/internal/secrets", "internal/stdio", "cmd/mcphub/internal/clients/edit", "cmd/mcphub/internal/oauth", "cmd/mcphub/internal/oauth/logins", "cmd/mcphub/internal/browser", "cmd/mcphub/internal/rundir", "cmd/mcphub/internal/attach", "hub/status"},
+	"rootsmgr/rootstest":                 {"rootsmgr", "rootsmgr/guard", "rootsmgr/platform"},
+	"hub/httpfront/fronttest":            {"internal/jsonrpc"},
+	"children/childtest":                 {"e2e/bounds", "children", "children/sandbox", "children/launch", "children/link", "children/offers", "children/process", "children/remote", "children/spec", "rootsmgr/guard", "internal/jsonrpc", "e2e/needs"},
+	"hub/assignment":                     {"internal/worker", "children/sandbox", "children", "hub/approval", "hub/catalog", "hub/configuration", "hub/offering", "rootsmgr", "children/offers", "children/run", "children/spec", "rootsmgr/guard"},
+	"hub/inflight":                       {"internal/jsonrpc", "children/run", "children/spec", "internal/methods"},
+	"hub/tasks":                          {"children", "internal/jsonrpc", "internal/printable", "children/link", "children/spec", "internal/methods"},
+	"hub/subscribe":                      {"children", "children/offers", "hub/modern", "hub/tasks", "internal/jsonrpc", "internal/printable", "internal/worker", "children/spec", "internal/methods"},
+	"hub/httpfront/events":               {"internal/jsonrpc"},
+	"hub/httpfront/quota":                {"internal/methods", "internal/printable"},
+	"hub/httpfront/headers":              {"internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "hub/tracing"},
+	"hub/httpfront":                      {"hub/httpfront/admission", "hub/httpfront/events", "hub/httpfront/headers", "hub/httpfront/quota", "internal/jsonrpc", "internal/mirror", "internal/printable", "internal/methods", "internal/worker"},
+	"hub/definition":                     {"children/offers", "internal/jsonrpc", "internal/lazyregexp", "internal/nesting", "internal/printable", "validate/strictjson"},
+	"hub/catalog":                        {"hub/definition", "hub/declaration", "hub/search", "rootsmgr", "validate", "validate/policy", "internal/audit", "internal/jsonrpc", "internal/mirror", "internal/printable", "children/sandbox", "children/offers", "internal/methods"},
+	"hub/search":                         {"internal/spelling"},
+	"hub/results":                        {"internal/jsonrpc", "internal/printable"},
+	"hub/tracing":                        {"internal/jsonrpc"},
+	"cmd/mcphub/internal/otlp":           {"hub/tracing"},
+	"hub/exposition":                     {},
+	"hub/telemetry":                      {"children", "children/spec", "internal/audit", "hub/exposition", "internal/jsonrpc", "internal/methods", "hub/tracing"},
+	"hub/metricsfront":                   {"hub/httpfront/admission", "hub/telemetry", "hub/exposition", "internal/printable"},
+	"hub/record":                         {"hub/telemetry", "children/sandbox", "hub/modern", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "internal/redact", "rootsmgr", "validate", "validate/access", "validate/policy", "internal/methods", "hub/tracing"},
+	"hub/configuration":                  {"internal/kept", "children/preflight", "hub/telemetry", "internal/caller", "children", "children/offers", "children/remote", "children/spec", "hub/approval", "hub/catalog", "hub/record", "internal/jsonrpc", "internal/printable", "internal/reference", "rootsmgr", "rootsmgr/guard", "validate", "validate/access", "validate/policy", "children/sandbox"},
+	"hub/surroundings":                   {"children", "children/spec", "hub/catalog", "hub/configuration"},
+	"hub/offering":                       {"children", "children/offers", "hub/catalog", "hub/configuration"},
+	"hub/call":                           {"hub/client", "hub/telemetry", "children/hints", "children", "children/link", "children/offers", "children/run", "children/spec", "hub/approval", "hub/catalog", "hub/configuration", "hub/declaration", "hub/inflight", "hub/modern", "hub/offering", "hub/params", "hub/record", "hub/tasks", "internal/audit", "internal/jsonrpc", "internal/jsonrpc/lines", "internal/printable", "rootsmgr", "rootsmgr/guard", "validate", "validate/policy", "validate/schema", "children/sandbox", "hub/results", "hub/rounds", "hub/login", "hub/failure", "internal/methods", "hub/tracing", "internal/worker"},
+	"hub/client":                         {"children", "children/spec", "hub/approval", "hub/rounds", "hub/telemetry", "internal/jsonrpc", "internal/methods", "internal/mirror", "internal/printable", "rootsmgr", "validate"},
+	"hub/params":                         {"hub/modern", "internal/jsonrpc", "internal/methods"},
+	"hub/httpfront/admission":            {"internal/mirror", "internal/printable", "rootsmgr"},
+	"hub/failure":                        {"children", "children/hints", "children/sandbox", "hub/catalog", "hub/configuration", "hub/record", "internal/audit", "internal/jsonrpc", "internal/printable", "rootsmgr", "validate", "children/run", "validate/detect", "validate/policy", "validate/schema", "validate/strictjson", "hub/offering"},
+	"hub/outbox":                         {"internal/worker"},
+	"hub/login":                          {"internal/jsonrpc", "internal/printable", "internal/methods"},
+	"hub/rounds":                         {"children", "hub/declaration", "hub/modern", "internal/jsonrpc", "internal/printable", "children/link", "internal/methods", "internal/worker"},
+	"hub/handshake":                      {"hub/telemetry", "children", "children/link", "children/spec", "hub/client", "hub/declaration", "hub/modern", "internal/jsonrpc", "rootsmgr", "validate", "internal/methods"},
+	"hub/declaration":                    {"internal/jsonrpc", "internal/printable", "rootsmgr", "internal/methods"},
+	"hub/modern":                         {"hub/telemetry", "internal/worker", "children", "children/link", "children/run", "children/spec", "hub/declaration", "internal/jsonrpc", "internal/printable", "hub/seal", "rootsmgr", "rootsmgr/guard", "validate", "hub/catalog", "internal/methods", "validate/strictjson"},
+	"cmd/mcphub/internal/oauth":          {"internal/printable", "internal/trust"},
+	"cmd/mcphub/internal/oauth/logins":   {"cmd/mcphub/internal/oauth", "internal/printable", "cmd/mcphub/internal/secrets"},
+	"children/sandbox":                   {"children/sandbox/proof", "children/sandbox/seatbelt", "children/gitconfig", "internal/rawio", "rootsmgr/guard", "rootsmgr/platform"},
+	"children/hints":                     {"children/sandbox", "internal/printable"},
+	"children/learn":                     {"children/sandbox"},
+	"children/packages":                  {"children/confinement", "internal/atomicfile", "children/removal", "children/launch", "children/program", "children/process", "children/sandbox", "rootsmgr/guard"},
+	"hub/status":                         {"children", "children/hints", "children/link", "children/sandbox", "children/spec", "hub/approval", "hub/call", "hub/catalog", "hub/configuration", "hub/declaration", "hub/handshake", "hub/modern", "hub/record", "internal/audit", "internal/printable", "internal/redact", "rootsmgr", "rootsmgr/platform", "validate", "validate/policy"},
 }
 
 // everywhere may be imported by every package: these import none, and stand beside those of the standard library.
@@ -160,25 +157,23 @@ var fenced = []struct {
 	only []string
 	why  string
 }{
-	{"github.com/mark3labs/mcp-go/server", []string{"hub", "internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
+	{"github.com/mark3labs/mcp-go/server", []string{"hub", "cmd/mcphub/internal/files"}, "the data plane stays raw; mcp-go serves the control plane"},
 	{"github.com/mark3labs/mcp-go/client", []string{"children/negotiation"}, "only the handshake with a child goes through mcp-go's client"},
-	{"github.com/mark3labs/mcp-go", []string{"hub", "hub/...", "internal/files", "children/negotiation", "children/modernlink", "children/offers", "children/remote", "internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
-	{"github.com/knadh/koanf", []string{"internal/config"}, "configuration stops at one package"},
-	{"github.com/godbus/dbus", []string{"internal/desktop"}, "one package speaks to the desktop"},
-	{"github.com/zalando/go-keyring", []string{"internal/secrets"}, "one package keeps secrets"},
-	{"filippo.io/age", []string{"internal/secrets"}, "one package keeps secrets"},
-	{"golang.org/x/oauth2", []string{"internal/oauth"}, "one package asks for tokens"},
-	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/oauth", "hub/httpfront/admission"}, "the Go SDK has the formats of authorization, and nothing else here"},
-	{"github.com/coreos/go-oidc", []string{"internal/issuers"}, "one package verifies tokens"},
-	{"pgregory.net/rapid", []string{"internal/seeds", "rootsmgr/rootstest"}, "one package seeds the tests, and another draws trees for them"},
-	{"os/exec", []string{"children/process", "children/childtest", "internal/browser", "internal/needs", "internal/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
+	{"github.com/mark3labs/mcp-go", []string{"hub", "hub/...", "cmd/mcphub/internal/files", "children/negotiation", "children/modernlink", "children/offers", "children/remote", "cmd/mcphub/internal/client"}, "rootsmgr, validate and the data plane know no MCP"},
+	{"github.com/knadh/koanf", []string{"cmd/mcphub/internal/config"}, "configuration stops at one package"},
+	{"github.com/godbus/dbus", []string{"cmd/mcphub/internal/desktop"}, "one package speaks to the desktop"},
+	{"github.com/zalando/go-keyring", []string{"cmd/mcphub/internal/secrets"}, "one package keeps secrets"},
+	{"filippo.io/age", []string{"cmd/mcphub/internal/secrets"}, "one package keeps secrets"},
+	{"golang.org/x/oauth2", []string{"cmd/mcphub/internal/oauth"}, "one package asks for tokens"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd/mcphub/internal/oauth", "hub/httpfront/admission"}, "the Go SDK has the formats of authorization, and nothing else here"},
+	{"github.com/coreos/go-oidc", []string{"cmd/mcphub/internal/issuers"}, "one package verifies tokens"},
+	{"pgregory.net/rapid", []string{"e2e/seeds", "rootsmgr/rootstest"}, "one package seeds the tests, and another draws trees for them"},
+	{"os/exec", []string{"children/process", "children/childtest", "cmd/mcphub/internal/browser", "e2e/needs", "e2e/testrun"}, "one package starts programs, and another the browser of a person; the others serve tests"},
 }
 
 type pkg struct {
-	ImportPath string
-	Dir        string
-	Imports    []string
-	Module     *struct{ Path string }
+	ImportPath, Dir                    string
+	Imports, TestImports, XTestImports []string
 }
 
 // listed keeps them: go list takes a while.
@@ -191,7 +186,7 @@ func packages(t *testing.T, goos string) []pkg {
 	if all := listed[goos]; all != nil {
 		return all
 	}
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports", module+"/...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,TestImports,XTestImports", module+"/...")
 	cmd.Env = append(cmd.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
@@ -248,6 +243,38 @@ func checkImport(t *testing.T, goos, name, imp string) {
 		if (imp == f.path || strings.HasPrefix(imp, f.path+"/")) && !contains(f.only, name) {
 			t.Errorf("%s: %s imports %s: %s", goos, name, imp, f.why)
 			return
+		}
+	}
+}
+
+// TestShelf: a package of internal serves hub, children, validate or rootsmgr, or a test of theirs. What the program alone needs is in
+// cmd/mcphub/internal, which the compiler closes to all others.
+func TestShelf(t *testing.T) {
+	needed := map[string]bool{}
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		byPath := map[string]pkg{}
+		for _, p := range packages(t, goos) {
+			byPath[p.ImportPath] = p
+		}
+		var mark func(all []string)
+		mark = func(all []string) {
+			for _, path := range all {
+				if p, ours := byPath[path]; ours && !needed[goos+path] {
+					needed[goos+path], needed[path] = true, true
+					mark(p.Imports)
+				}
+			}
+		}
+		for _, p := range byPath {
+			switch top, _, _ := strings.Cut(relative(p.ImportPath), "/"); top {
+			case "hub", "children", "validate", "rootsmgr":
+				mark(slices.Concat(p.Imports, p.TestImports, p.XTestImports))
+			}
+		}
+	}
+	for _, p := range packages(t, "linux") {
+		if name := relative(p.ImportPath); strings.HasPrefix(name, "internal/") && name != "internal/archtest" && !needed[p.ImportPath] {
+			t.Errorf("%s serves neither hub, children, validate nor rootsmgr: move it to cmd/mcphub/internal", name)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // supports are the folders of what tests share, beside the files of tests.
-var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/", "internal/oauth/oauthtest/", "internal/spectest/", "internal/trust/trusttest/", "rootsmgr/rootstest/"}
+var supports = []string{"children/childtest/", "e2e/", "hub/httpfront/fronttest/", "e2e/oauthtest/", "e2e/spectest/", "e2e/trusttest/", "rootsmgr/rootstest/"}
 
 // ownTimes are functions that keep a time of their own outside of a bubble, and why.
 var ownTimes = map[string]string{
@@ -365,7 +365,7 @@ var timedPackages = sync.OnceValues(func() (map[string]*timed, error) {
 	all := map[string][]source{}
 	for _, s := range files {
 		shared := slices.ContainsFunc(supports, func(dir string) bool { return strings.HasPrefix(s.path, dir) })
-		if dir := path.Dir(s.path); (shared || strings.HasSuffix(s.path, "_test.go")) && dir != "internal/archtest" && dir != "internal/bounds" {
+		if dir := path.Dir(s.path); (shared || strings.HasSuffix(s.path, "_test.go")) && dir != "internal/archtest" && dir != "e2e/bounds" {
 			all[dir] = append(all[dir], s)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // seeded is the package that owns the randomness of tests.
-const seeded = "internal/seeds"
+const seeded = "e2e/seeds"
 
 // ofChance says, for each package that draws at random, which names of it a test may use, and what it uses in place of the others.
 var ofChance = map[string]struct {
@@ -39,7 +39,7 @@ var clocks = []string{"UnixNano", "UnixMicro", "UnixMilli", "Nanosecond"}
 // owned are texts that only the owner of seeds needs: variables, and the flags of rapid.
 var owned = []string{"MCPHUB_SEED", "MCPHUB_LONG_CASES", "rapid.", "-rapid."}
 
-// TestRandomnessIsSeeded holds that a random test draws by internal/seeds: so each run tests the same, and a failure repeats.
+// TestRandomnessIsSeeded holds that a random test draws by e2e/seeds: so each run tests the same, and a failure repeats.
 func TestRandomnessIsSeeded(t *testing.T) {
 	t.Parallel()
 	users := 0

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // excuses are what the condition of a skip may look at: the system, the race detector, what was asked for, who runs the tests again, or
@@ -21,10 +21,10 @@ var excuses = []string{`baseline == ""`, "runtime.GOOS", "runtime.GOARCH", "Host
 
 // ownSkips are functions with a skip that no excuse guards, and why.
 var ownSkips = map[string]string{
-	"children/childtest/user_linux.go asUser":           "the tests run as such a user already",
-	"children/process/ingroup_linux_test.go emptyGroup": "the tests run as a user who has been given no control group",
-	"e2e/world/others_linux.go asOther":                 "it asks for the long series as a test elsewhere does by world.Long",
-	"internal/files/fifo_other_test.go mkfifo":          "the file is for the other systems",
+	"children/childtest/user_linux.go asUser":             "the tests run as such a user already",
+	"children/process/ingroup_linux_test.go emptyGroup":   "the tests run as a user who has been given no control group",
+	"e2e/world/others_linux.go asOther":                   "it asks for the long series as a test elsewhere does by world.Long",
+	"cmd/mcphub/internal/files/fifo_other_test.go mkfifo": "the file is for the other systems",
 }
 
 // unproved is the text of a skip for what the machine lacks.
@@ -102,7 +102,7 @@ func TestNoSkipHidesInCI(t *testing.T) {
 	eachTimed(t, func(dir string, p *timed) {
 		for _, f := range p.funcs {
 			s, name := p.in[f], p.in[f].path+" "+f.Name.Name
-			if dir == "internal/needs" {
+			if dir == "e2e/needs" {
 				continue
 			}
 			skips := false
@@ -110,14 +110,14 @@ func TestNoSkipHidesInCI(t *testing.T) {
 				count++
 				skips = true
 				if used[name] = used[name] || !excused; !excused && ownSkips[name] == "" {
-					t.Errorf("%s: %s skips whatever the reason: ask for the system, or use internal/needs", s.set.Position(at), f.Name.Name)
+					t.Errorf("%s: %s skips whatever the reason: ask for the system, or use e2e/needs", s.set.Position(at), f.Name.Name)
 				}
 			})
 			text := s.text[s.set.Position(f.Pos()).Offset:s.set.Position(f.End()).Offset]
 			if skips && strings.Contains(text, "exec.LookPath(") {
-				t.Errorf("%s looks for a program and skips: internal/needs does that, and names its package", name)
+				t.Errorf("%s looks for a program and skips: e2e/needs does that, and names its package", name)
 			}
-			if dir != "internal/testrun" && (strings.Contains(text, unproved) || strings.Contains(text, "needs.Unproved")) {
+			if dir != "e2e/testrun" && (strings.Contains(text, unproved) || strings.Contains(text, "needs.Unproved")) {
 				t.Errorf("%s says %q by itself: use needs.Missing, which fails in CI", name, unproved)
 			}
 		}
@@ -174,7 +174,7 @@ func TestSkipsAreFound(t *testing.T) {
 // excusedScript is a line of a script that skips on another system.
 var excusedScript = regexp.MustCompile(`^\[(windows|!linux)\] skip `)
 
-// TestNoScriptSkipsInCI holds the scripts to the same: what a machine lacks stands in their first lines, for internal/needs.
+// TestNoScriptSkipsInCI holds the scripts to the same: what a machine lacks stands in their first lines, for e2e/needs.
 func TestNoScriptSkipsInCI(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("../../e2e/operation/testdata/script/*.txtar")

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 func TestWrite(t *testing.T) {

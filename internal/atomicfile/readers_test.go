@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // text is what a file holds after it was replaced i times: its sum, and so many bytes that two reads may take them.

@@ -19,10 +19,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"mcphub/e2e/seeds"
 	"mcphub/internal/audit"
 	"mcphub/internal/audit/trail"
 	"mcphub/internal/redact"
-	"mcphub/internal/seeds"
 )
 
 const envWriter = "MCPHUB_AUDIT_WRITER"

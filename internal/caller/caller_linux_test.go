@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/internal/proctree"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // plainSeeds are answers that the fast reading takes, and things like them

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mcphub/e2e/seeds"
 	"mcphub/internal/jsonrpc/broken"
-	"mcphub/internal/seeds"
 )
 
 // The id of a line that is an answer in truth is found wherever it stands and

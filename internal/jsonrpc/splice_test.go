@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // TestSplice compares Splice with the obvious way: cut and join strings.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // small is what the tests lay out: the output and the input wrap and move often.

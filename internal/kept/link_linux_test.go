@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // stream makes a stream of a client that does not block: a pipe, or sockets.

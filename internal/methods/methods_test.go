@@ -3,7 +3,7 @@ package methods
 import (
 	"testing"
 
-	"mcphub/internal/spectest"
+	"mcphub/e2e/spectest"
 )
 
 // TestRows holds that no method has two rows, and that what only some kinds have stands with no other.

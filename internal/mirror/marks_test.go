@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 func many(n int) string {

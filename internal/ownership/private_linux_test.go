@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 )
 
 // This program is also the process of another user: it checks the file that it is given, or reads it.

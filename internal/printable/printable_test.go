@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/needs"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/needs"
+	"mcphub/e2e/seeds"
 )
 
 // attacks are texts that say something else than they show, with what stays.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 const envRole = "PROCTREE_TEST_ROLE"

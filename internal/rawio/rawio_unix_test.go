@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/internal/bounds"
+	"mcphub/e2e/bounds"
 )
 
 // TestReaderOfAPipeThatSomebodyMadeBlock: whoever shares a descriptor may turn its

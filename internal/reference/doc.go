@@ -7,7 +7,7 @@
 // before that step (comparison, digests, plans, reports) sees marks only.
 //
 // A mark cannot be forged. Texts of hub.json, variables of the environment and
-// paths hold no NUL: internal/config refuses the first, the system knows no
+// paths hold no NUL: cmd/mcphub/internal/config refuses the first, the system knows no
 // others. So a directory that is called ${keyring:X} is a directory and
 // nothing else.
 //

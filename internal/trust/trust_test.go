@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"mcphub/e2e/trusttest"
 	"mcphub/internal/trust"
-	"mcphub/internal/trust/trusttest"
 )
 
 // get asks a server, by a connection that is secured as hub.json says.

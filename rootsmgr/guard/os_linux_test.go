@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"mcphub/internal/needs"
+	"mcphub/e2e/needs"
 	"mcphub/rootsmgr/guard"
 	"mcphub/rootsmgr/platform"
 	"mcphub/rootsmgr/rootstest"

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/machine"
 	"mcphub/validate/strictjson"
 )

@@ -8,11 +8,11 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"mcphub/internal/resource"
 	"mcphub/validate/budget"
 	"mcphub/validate/declare"
 	"mcphub/validate/machine"
 	"mcphub/validate/names"
+	"mcphub/validate/resource"
 	"mcphub/validate/schema"
 	"mcphub/validate/strictjson"
 	"mcphub/validate/uri"

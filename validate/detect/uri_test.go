@@ -3,9 +3,9 @@ package detect
 import (
 	"testing"
 
-	"mcphub/internal/resource"
 	"mcphub/rootsmgr/platform"
 	"mcphub/validate/declare"
+	"mcphub/validate/resource"
 )
 
 // TestURIsInStrings: URIs inside arguments.

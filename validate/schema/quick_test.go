@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 	"mcphub/validate/budget"
 	"mcphub/validate/strictjson"
 )

@@ -11,7 +11,7 @@ import (
 
 	"mcphub/children/sandbox/seatbelt"
 	"mcphub/children/sandbox/seatbelt/seatbelttest"
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // A call is a seatbelttest.Call, for tables.

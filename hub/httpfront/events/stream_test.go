@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 var numbered = regexp.MustCompile(`id: 7-(\d+)\ndata: (\d+)\n`)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"mcphub/hub/tracing"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/mirror"
 	"mcphub/internal/printable"
-	"mcphub/internal/tracing"
 )
 
 // Names of headers.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // chunked reads s in pieces of the sizes given, over and over.

@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mcphub/internal/seeds"
+	"mcphub/e2e/seeds"
 )
 
 // pipes makes the streams that a Writer is tried on: a pipe that takes some

@@ -1,0 +1,381 @@
+package consent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"mcphub/internal/atomicfile"
+	"mcphub/internal/ownership"
+)
+
+// An Item is something that may change, as it reads now.
+type Item struct {
+	ID    string   `json:"id"`              // what it is about; the same for every hub
+	Title string   `json:"title"`           // a line for people
+	Lines []string `json:"lines,omitempty"` // what would change; shown whole
+	Value []byte   `json:"value"`
+	Paths []string `json:"paths,omitempty"` // where it is written: who may write there could have changed it; none: anybody
+}
+
+// Digest is what an answer is bound to.
+func (i Item) Digest() string {
+	sum := sha256.Sum256(i.Value)
+	return hex.EncodeToString(sum[:])
+}
+
+// A Question is an Item that waits for a person.
+type Question struct {
+	ID     string   `json:"id"`
+	Title  string   `json:"title"`
+	Lines  []string `json:"lines"`
+	Digest string   `json:"digest"`
+}
+
+// ErrChanged says that what was shown is not what waits now.
+var ErrChanged = errors.New("it has changed since it was shown; look at it again")
+
+// A Store is the folder of all this.
+type Store struct {
+	state string       // the folder of state
+	home  string       // of the user; "": it is not known
+	place func() place // looked for when it is first asked for: most commands never do
+}
+
+// place is where a Store lies.
+type place struct {
+	dir    string // "": nothing is kept
+	closed string // dir, or a folder around it that nobody else is to open
+}
+
+// New is the Store of the hub's folder of state. Its own folder is made when something is
+// kept there. With state "" it keeps nothing: nothing is accepted in it, and nobody could
+// have written.
+func New(state string) *Store {
+	home, _ := os.UserHomeDir() // without one, state is not in it
+	return NewFor(state, home)
+}
+
+// NewFor is New for a user with this home folder.
+func NewFor(state, home string) *Store {
+	return &Store{state, home, sync.OnceValue(func() (p place) {
+		if state != "" {
+			p.dir, p.closed = placeOf(state, home)
+		}
+		return p
+	})}
+}
+
+// copyAll copies files of a folder into another one, which it makes.
+func copyAll(dir, pattern, to string) error {
+	files, err := fs.Glob(os.DirFS(dir), pattern)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), data, FileMode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Keeps reports whether there is a folder.
+func (s *Store) Keeps() bool { return s != nil && s.place().dir != "" }
+
+// Closed is the folder that no server is to open, whatever it is served; "" where nothing
+// is kept.
+func (s *Store) Closed() string {
+	if s == nil {
+		return ""
+	}
+	return s.place().closed
+}
+
+// inState is where the Store was before there was a place beyond the home folder, and
+// where copies of each Reach go: a machine may lose that place, as a container does.
+func (s *Store) inState() string { return filepath.Join(s.state, "consent") }
+
+// moved reports whether the Store lies beyond the home folder.
+func (s *Store) moved() bool { return s.place().dir != s.inState() }
+
+// Folder is where the Store lies, for who keeps more there. It need not exist yet. The
+// error says why it is not to be relied on.
+func (s *Store) Folder() (string, error) {
+	if !s.moved() {
+		return s.place().dir, nil
+	}
+	if err := ownership.CheckFolder(s.place().closed); err != nil && !missing(err) {
+		return "", err
+	}
+	if _, err := os.Lstat(s.place().dir); !missing(err) {
+		return s.place().dir, err
+	}
+	return s.place().dir, s.takeOver()
+}
+
+// MakeFolder is Folder where something is to be written: it is there.
+func (s *Store) MakeFolder() (string, error) {
+	dir, err := s.Folder()
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil && s.moved() {
+		err = ownership.CheckFolder(s.place().closed) // else somebody was faster
+	}
+	return dir, err
+}
+
+// takeOver makes the Store of what the folder of state has, once: where no server could
+// have written there.
+func (s *Store) takeOver() error {
+	if _, err := os.Lstat(s.state); missing(err) {
+		return nil
+	}
+	had := s.inState()
+	if err := os.MkdirAll(s.place().closed, 0o700); err != nil {
+		return err
+	}
+	if err := ownership.CheckFolder(s.place().closed); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(s.place().closed, "new-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
+	all, err := reachRecordsIn([]string{had})
+	if err != nil {
+		return err
+	}
+	paths := physicalPaths([]string{had})
+	if !slices.ContainsFunc(all, func(l reachRecord) bool { _, held := l.holds(paths); return held }) {
+		for _, what := range []struct{ dir, pattern, to string }{
+			{filepath.Join(had, accepted), "*.json", accepted},
+			{s.state, "links", ""},                              // of children/launch
+			{filepath.Join(s.state, "http"), "*.token", "http"}, // of cmd/mcphub/internal/bearer
+		} {
+			if err := copyAll(what.dir, what.pattern, filepath.Join(temp, what.to)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Rename(temp, s.place().dir); err != nil {
+		if _, there := os.Lstat(s.place().dir); there == nil {
+			return nil // another program was faster
+		}
+		return err
+	}
+	return nil
+}
+
+// storedItem is an Item in a file.
+type storedItem struct {
+	Item
+	At      time.Time `json:"at"`
+	Settled []string  `json:"settled,omitempty"` // of Reaches of hubs that had ended: what they left counts no more
+}
+
+const (
+	accepted = "accepted"
+	asked    = "asked"
+)
+
+// FileMode is that of every file in a Store.
+const FileMode = 0o600 | sticky
+
+// file is that of an Item.
+func file(kind, id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return filepath.Join(kind, hex.EncodeToString(sum[:16])+".json")
+}
+
+// read is an Item that is kept; nil where there is none.
+func (s *Store) read(kind, id string) (*storedItem, error) {
+	if !s.Keeps() {
+		return nil, nil
+	}
+	dir, err := s.Folder()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, file(kind, id))
+	k, err := readItem(path)
+	switch {
+	case missing(err):
+		return nil, nil
+	case err == nil && k.ID != id:
+		err = fmt.Errorf("%s is about something else", path)
+	}
+	return k, err
+}
+
+// missing tells of a file or folder that it is not there, or cannot be: where a folder of
+// its path is a file.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+func readItem(path string) (*storedItem, error) {
+	data, err := atomicfile.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	var k storedItem
+	if err := json.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", path, err)
+	}
+	return &k, nil
+}
+
+// A writer is how a file is written: see atomicfile.
+type writer = func(path string, data []byte, mode fs.FileMode) error
+
+func (s *Store) write(kind string, k storedItem, write writer) error {
+	dir, err := s.MakeFolder()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, file(kind, k.ID))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	return write(path, data, FileMode)
+}
+
+// Accepted is the Value that was accepted last; known: there is one. Where the error is
+// not nil that cannot be told.
+func (s *Store) Accepted(id string) (value []byte, known bool, err error) {
+	k, err := s.read(accepted, id)
+	if k == nil || err != nil {
+		return nil, false, err
+	}
+	return k.Value, true, nil
+}
+
+// Ask puts an Item to a person. It writes nothing where that waits already.
+func (s *Store) Ask(i Item) error {
+	if !s.Keeps() {
+		return nil
+	}
+	if was, err := s.read(asked, i.ID); err == nil && was != nil && was.Digest() == i.Digest() && slices.Equal(was.Lines, i.Lines) && slices.Equal(was.Paths, i.Paths) {
+		return nil
+	}
+	return s.write(asked, storedItem{Item: i, At: time.Now()}, atomicfile.Write)
+}
+
+// Withdraw takes a question back: it is again as it was, or was accepted.
+func (s *Store) Withdraw(id string) error {
+	if !s.Keeps() {
+		return nil
+	}
+	dir, err := s.Folder()
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, file(asked, id)))
+	}
+	if missing(err) {
+		return nil
+	}
+	return err
+}
+
+// Questions are all that wait for a person, in the order of their titles. The error tells
+// of those that cannot be read, and does not spoil the others.
+func (s *Store) Questions() ([]Question, error) {
+	if !s.Keeps() {
+		return nil, nil
+	}
+	all, err := s.all(asked)
+	var out []Question
+	for _, k := range all {
+		out = append(out, Question{ID: k.ID, Title: k.Title, Lines: k.Lines, Digest: k.Digest()})
+	}
+	slices.SortFunc(out, func(a, b Question) int {
+		return cmp.Or(strings.Compare(a.Title, b.Title), strings.Compare(a.ID, b.ID))
+	})
+	return out, err
+}
+
+// all are the Items of a kind that can be read; the error tells of the others.
+func (s *Store) all(kind string) (out []*storedItem, err error) {
+	dir, err := s.Folder()
+	if err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(filepath.Join(dir, kind))
+	if missing(err) {
+		return nil, nil
+	}
+	failed := []error{err}
+	for _, e := range files {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue // one that is being written
+		}
+		k, err := readItem(filepath.Join(dir, kind, e.Name()))
+		switch {
+		case err == nil:
+			out = append(out, k)
+		case !missing(err): // it was answered meanwhile
+			failed = append(failed, err)
+		}
+	}
+	return out, errors.Join(failed...)
+}
+
+// Accept answers a question. digest is that of what was shown.
+func (s *Store) Accept(id, digest string) error {
+	k, err := s.read(asked, id)
+	switch {
+	case err != nil:
+		return err
+	case k == nil || k.Digest() != digest:
+		return ErrChanged
+	}
+	return s.take(k.Item, atomicfile.Write)
+}
+
+// Take accepts an Item as it is. What ended hubs could have written of it counts no more.
+// It does not wait for the disk: a person is asked about what is lost with the machine's
+// power.
+func (s *Store) Take(i Item) error { return s.take(i, atomicfile.WriteHint) }
+
+func (s *Store) take(i Item, write writer) error {
+	if !s.Keeps() {
+		return nil
+	}
+	k := storedItem{Item: i, At: time.Now()}
+	k.Title, k.Lines = "", nil
+	if !strings.HasPrefix(i.ID, way) && !strings.HasPrefix(i.ID, recordedWord) { // no caller asks CouldBeWritten about it, so it keeps no Reach from being merged
+		over, err := s.endedHubs()
+		if err != nil {
+			return err
+		}
+		k.Settled = over
+	}
+	if err := s.write(accepted, k, write); err != nil {
+		return err
+	}
+	return s.Withdraw(i.ID)
+}

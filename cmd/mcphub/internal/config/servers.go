@@ -1,0 +1,359 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mcphub/cmd/mcphub/internal/config/jsonc"
+	"mcphub/cmd/mcphub/internal/config/keys"
+	"mcphub/internal/lazyregexp"
+)
+
+// looksLikeEntry reports that a value has what makes a server.
+func looksLikeEntry(n *jsonc.Node) bool {
+	if n.Kind != '{' {
+		return false
+	}
+	for _, k := range []string{"command", "url", "builtin", "httpUrl", "serverUrl", "baseUrl", "executable"} {
+		if n.Get(k) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikeContainer reports that a value has what makes servers, by name, and
+// nothing else.
+func looksLikeContainer(n *jsonc.Node) bool {
+	if n.Kind != '{' || looksLikeEntry(n) {
+		return false
+	}
+	return len(n.Members) > 0 && !slices.ContainsFunc(n.Members, func(m jsonc.Member) bool { return !looksLikeEntry(m.Value) })
+}
+
+// gather makes the tree in our own spelling: every container becomes
+// mcpServers, every entry is normalised.
+func (c *checker) gather(raw *jsonc.Node) *jsonc.Node {
+	entries := &jsonc.Node{Kind: '{', Off: raw.Off}
+	out := &jsonc.Node{Kind: '{', Off: raw.Off}
+	inside := map[string]bool{} // keys taken for containers
+	found := false
+	for _, name := range containers {
+		i := slices.IndexFunc(raw.Members, func(m jsonc.Member) bool { return m.Name == name })
+		if i < 0 {
+			continue
+		}
+		m := raw.Members[i]
+		box := m.Value
+		if name == "mcp" {
+			if in := box.Get("servers"); in != nil && !looksLikeEntry(in) {
+				box = in
+			} else if !slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return looksLikeEntry(e.Value) }) {
+				continue
+			}
+		}
+		inside[name] = true
+		if box.Kind == '[' && len(box.Elems) > 0 {
+			if box = c.named(box); box == nil {
+				c.unread = true
+				continue
+			}
+		}
+		if box.Kind != '{' {
+			c.unread = true
+			c.fail([]string{"mcpServers"}, box.Off, fmt.Sprintf("found %s, want an object of servers by name", box.What()), "")
+			continue
+		}
+		if !found {
+			entries.Off, found = box.Off, true
+			out.Members = append(out.Members, jsonc.Member{Name: "mcpServers", Off: m.Off, Value: entries})
+		}
+		c.boxes[box] = true
+		c.entries(entries, box)
+	}
+	for _, m := range raw.Members {
+		if !inside[m.Name] {
+			out.Members = append(out.Members, m)
+		}
+	}
+	return out
+}
+
+// named makes an object of a list of servers that say their names themselves, as Continue
+// has it; nil where one says none.
+func (c *checker) named(list *jsonc.Node) *jsonc.Node {
+	out := &jsonc.Node{Kind: '{', Off: list.Off}
+	for _, e := range list.Elems {
+		name := e.Get("name")
+		if name == nil || name.Kind != '"' || name.Text == "" {
+			c.fail([]string{"mcpServers"}, e.Off, `a server in the list has no "name"`, `add one, or write an object of servers by name`)
+			return nil
+		}
+		if in := e.Get("transport"); in != nil && in.Kind == '{' {
+			e = &jsonc.Node{Kind: '{', Off: e.Off, Members: slices.Concat(slices.DeleteFunc(slices.Clone(e.Members), func(m jsonc.Member) bool { return m.Name == "transport" }), in.Members)}
+		}
+		out.Members = append(out.Members, jsonc.Member{Name: name.Text, Off: name.Off, Value: e})
+	}
+	return out
+}
+
+// fromOpencode is an entry of opencode with its placeholders as hub.json has them:
+// {env:NAME} and {file:PATH}. Others write them as text.
+func fromOpencode(entry *jsonc.Node) *jsonc.Node {
+	kind := entry.Get("type")
+	if entry.Get("environment") == nil && (kind == nil || kind.Text != "local" && kind.Text != "remote") {
+		return entry
+	}
+	var change func(n *jsonc.Node) *jsonc.Node
+	change = func(n *jsonc.Node) *jsonc.Node {
+		out := *n
+		if n.Kind == '"' {
+			out.Text = opencodeVar.ReplaceAllStringFunc(n.Text, func(s string) string {
+				if s[0] == '$' {
+					return s
+				}
+				return "$" + s
+			})
+		}
+		out.Elems, out.Members = slices.Clone(n.Elems), slices.Clone(n.Members)
+		for i := range out.Elems {
+			out.Elems[i] = change(out.Elems[i])
+		}
+		for i := range out.Members {
+			out.Members[i].Value = change(out.Members[i].Value)
+		}
+		return &out
+	}
+	return change(entry)
+}
+
+var opencodeVar = lazyregexp.New(`\$?\{(?:env|file):[^{}]+\}`)
+
+func (c *checker) entries(into, box *jsonc.Node) {
+	for _, m := range box.Members {
+		if strings.HasPrefix(m.Name, "//") {
+			continue
+		}
+		at := []string{"mcpServers", m.Name}
+		if have := slices.IndexFunc(into.Members, func(e jsonc.Member) bool { return e.Name == m.Name }); have >= 0 {
+			line, _ := c.src.At(into.Members[have].Off)
+			if slices.ContainsFunc(box.Members, func(e jsonc.Member) bool { return e.Off == into.Members[have].Off }) {
+				continue // within one object: reported as a duplicate key
+			}
+			c.fail(at, m.Off, fmt.Sprintf("there is another server %s on line %d", jsonc.Quote(m.Name), line), "rename one of them")
+			continue
+		}
+		into.Members = append(into.Members, jsonc.Member{Name: m.Name, Off: m.Off, Value: c.normalise(at, fromOpencode(m.Value))})
+	}
+}
+
+// duplicates reports names that stand twice in one object. Which of the two
+// counts differs from reader to reader, so neither does.
+func (c *checker) duplicates(at []string, n *jsonc.Node) {
+	if c.boxes[n] { // whatever it is called, what is wrong inside counts for the server
+		at = []string{"mcpServers"}
+	}
+	first := make(map[string]int, len(n.Members))
+	for _, m := range n.Members {
+		if strings.HasPrefix(m.Name, "//") {
+			continue
+		}
+		here := under(at, m.Name)
+		if off, again := first[m.Name]; again {
+			line, _ := c.src.At(off)
+			second, _ := c.src.At(m.Off)
+			c.fail(here, m.Off, fmt.Sprintf("key %s stands twice, on lines %d and %d", jsonc.Quote(m.Name), line, second), "remove one of them")
+		} else {
+			first[m.Name] = m.Off
+		}
+		c.duplicates(here, m.Value)
+	}
+	for i, e := range n.Elems {
+		c.duplicates(under(at, jsonc.Index(i)), e)
+	}
+}
+
+// callNames says what each entry is called in the hub. A name made of A-Z a-z 0-9
+// _ . - stays; of another one these signs stay, and it is told apart from others by
+// a number.
+func callNames(entries *jsonc.Node, separator string) map[string]string {
+	called, taken := map[string]string{}, map[string]bool{}
+	plain := func(name string) bool { return keys.IsServerName(name) && !strings.Contains(name, separator) }
+	for _, m := range entries.Members {
+		if plain(m.Name) {
+			called[m.Name], taken[m.Name] = m.Name, true
+		}
+	}
+	for _, m := range entries.Members {
+		if called[m.Name] != "" {
+			continue
+		}
+		base := ServerName(m.Name)
+		for _, fill := range []string{"-", "_", "."} {
+			if strings.Contains(base, separator) && !strings.Contains(separator, fill) {
+				base = strings.ReplaceAll(base, separator, fill)
+			}
+		}
+		if strings.Contains(base, separator) {
+			base = "server"
+		}
+		name := base
+		for i := 2; taken[name]; i++ {
+			name = base + strconv.Itoa(i)
+		}
+		called[m.Name], taken[name] = name, true
+	}
+	return called
+}
+
+// server checks what one key alone cannot show. n is the entry in our spelling.
+func (c *checker) server(s *Server, n *jsonc.Node, nameOff int) {
+	at := []string{"mcpServers", s.Key}
+	if s.Name != s.Key {
+		c.report(SeverityNote, at, nameOff, "is called "+jsonc.Quote(s.Name)+" in the hub: in the names of its tools, in rules and in reports", "")
+	}
+	if n.Kind != '{' {
+		return
+	}
+	var kinds []string
+	for _, k := range []string{"builtin", "command", "url"} {
+		if n.Get(k) != nil {
+			kinds = append(kinds, k)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		c.fail(at, nameOff, `one of "command", "url" or "builtin" is missing`, "say what to start or where to connect")
+	case 1:
+		c.fits(at, s, n, kinds[0])
+	default:
+		c.fail(at, n.Get(kinds[1]).Off, fmt.Sprintf("has both %q and %q", kinds[0], kinds[1]), "keep the one that is meant")
+	}
+}
+
+// sandbox fills in the mode of an entry that says none. What is part of mcphub, and what
+// runs elsewhere, is held only where its entry says so.
+func (s *Server) sandbox(mode string, n *jsonc.Node) {
+	s.Sandbox.Default = n.Get("sandbox") == nil
+	switch {
+	case s.Sandbox.Mode != "":
+	case s.Command != "":
+		s.Sandbox.Mode = mode
+	default:
+		s.Sandbox.Mode = keys.SandboxOff
+	}
+}
+
+// rootsWords say how a server learns the roots.
+var rootsWords = []string{"args", "list", "none"}
+
+// RootsMode returns the word that says how the server learns the roots, or "" if there is none.
+func (s *Server) RootsMode() string {
+	if len(s.Roots) == 1 && slices.Contains(rootsWords, s.Roots[0]) {
+		return s.Roots[0]
+	}
+	return ""
+}
+
+// fits checks that the rest of an entry goes with its kind.
+func (c *checker) fits(at []string, s *Server, n *jsonc.Node, kind string) {
+	if t := n.Get("type"); t != nil && s.Type != "" && (s.Type == keys.TransportStdio) != (kind == "command") {
+		c.fail(under(at, "type"), t.Off, fmt.Sprintf("%q does not go with %q", s.Type, kind), "leave it out")
+	}
+	if v := n.Get("roots"); v != nil && len(s.Roots) > 0 && (v.Kind == '[') == (s.RootsMode() != "") {
+		c.fail(under(at, "roots"), v.Off, fmt.Sprintf("%q is no word that stands alone, and no list of directories", s.Roots[0]), `want "args", "list", "none" or ["DIRECTORY", ...]`)
+	}
+	useless := []string{"url", "headers", "headersFrom", "auth"}
+	c.secured(at, s, n)
+	if kind == "url" {
+		useless = []string{"args", "env", "envFile", "inherit", "cwd", "local", "limits"}
+		if v := n.Get("roots"); v != nil && s.RootsMode() == "args" {
+			c.fail(under(at, "roots"), v.Off, `"args" does not go with "url"`, `a server on the network can be told by "list" only`)
+		}
+		if bad := keys.CheckURL(s.URL); s.URL != "" && bad != "" && !(s.Disabled && strings.Contains(s.URL, "${")) {
+			c.fail(under(at, "url"), n.Get("url").Off, "the text "+bad, `want "https://HOST/PATH"`)
+		}
+	}
+	if v := n.Get("sandbox"); v != nil && kind == "url" && s.Sandbox.Mode != keys.SandboxOff {
+		sev := SeverityWarning
+		if s.Sandbox.Mode == keys.SandboxRequired {
+			sev = SeverityError
+		}
+		c.report(sev, under(at, "sandbox"), v.Off, `has no effect with "url": the server runs elsewhere, and nothing here holds it`, "leave it out")
+	}
+	for _, k := range useless {
+		if v := n.Get(k); v != nil && len(v.Members)+len(v.Elems)+len(v.Text) > 0 && v.Kind != 'f' {
+			c.report(SeverityWarning, under(at, k), v.Off, fmt.Sprintf("has no effect with %q", kind), "leave it out")
+		}
+	}
+	c.version(at, s, n, kind)
+	if kind == "command" {
+		c.shellLine(at, n)
+	}
+}
+
+// secured checks what an entry says of its TLS and of a program for headers. Without effect, it would leave a person in the belief that it is there.
+func (c *checker) secured(at []string, s *Server, n *jsonc.Node) {
+	if v := n.Get("headersFrom"); s.HeadersFrom != nil && v != nil && v.Get("command") == nil {
+		c.fail(under(at, "headersFrom"), v.Off, `"command" is missing`, "name the program that prints them")
+	}
+	v := n.Get("tls")
+	if s.TLS == nil || v == nil {
+		return
+	}
+	at = under(at, "tls")
+	if scheme, _, _ := strings.Cut(s.URL, ":"); !strings.EqualFold(scheme, "https") && !(s.Disabled && strings.HasPrefix(s.URL, "${")) {
+		c.fail(at, v.Off, `goes with an https "url" only`, `write "https://HOST/PATH", or leave it out`)
+	}
+	for _, pair := range [][2]string{{"cert", "key"}, {"key", "cert"}} {
+		if has, lacks := v.Get(pair[0]), v.Get(pair[1]); has != nil && lacks == nil {
+			c.fail(under(at, pair[0]), has.Off, fmt.Sprintf("needs %q beside it", pair[1]), "a server is shown a certificate and proves to have its key")
+		}
+	}
+}
+
+// version checks that the protocol version of an entry goes with what says its era.
+func (c *checker) version(at []string, s *Server, n *jsonc.Node, kind string) {
+	modern, with := s.Protocol == keys.ModernProtocol, ""
+	switch {
+	case s.Protocol == "":
+	case s.Era == "legacy" && modern, s.Era == "modern" && !modern:
+		with = fmt.Sprintf("\"era\": %q", s.Era)
+	case kind == "builtin" && modern:
+		with = `"builtin"`
+	case s.Type == keys.TransportSSE && modern:
+		with = fmt.Sprintf("\"type\": %q", s.Type)
+	}
+	if with != "" {
+		c.fail(under(at, "protocol"), n.Get("protocol").Off, fmt.Sprintf("%q does not go with %s", s.Protocol, with), "keep the one that is meant")
+	}
+}
+
+// shellLine warns of a command that was meant as a line for a shell.
+func (c *checker) shellLine(at []string, n *jsonc.Node) {
+	v := n.Get("command")
+	args := n.Get("args")
+	words := strings.Fields(v.Text)
+	if v.Kind != '"' || args != nil && len(args.Elems) > 0 || len(words) < 2 {
+		return
+	}
+	// A program may lie below a folder with a blank in its name.
+	if strings.ContainsAny(words[0], `/\`) {
+		for _, w := range words[1:] {
+			if strings.LastIndexAny(w, `/\`) > 0 && !strings.HasPrefix(w, "/") || strings.HasSuffix(strings.ToLower(w), ".exe") {
+				return
+			}
+		}
+	}
+	hint := fmt.Sprintf(`write "command": %q, and the other words each on its own under "args"`, words[0])
+	if !strings.ContainsAny(v.Text, "\"'\\`$") {
+		quoted := make([]string, 0, len(words)-1)
+		for _, w := range words[1:] {
+			quoted = append(quoted, fmt.Sprintf("%q", w))
+		}
+		hint = fmt.Sprintf(`write "command": %q, "args": [%s]`, words[0], strings.Join(quoted, ", "))
+	}
+	c.report(SeverityWarning, under(at, "command"), v.Off, "the whole text is taken for the name of one program", hint)
+}

@@ -1,0 +1,350 @@
+package logins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/internal/printable"
+)
+
+// A Source gives the tokens of one server and principal.
+type Source struct {
+	store     *Store
+	set       oauth.Settings
+	client    *oauth.Flow
+	principal string
+	name      string // under which the login is kept
+	asked     bool   // hub.json says that the server needs a login
+	machine   bool   // the client itself logs in, for no person
+	have      atomic.Pointer[held]
+	looked    atomic.Bool
+}
+
+// held is the TokenSet in use.
+type held struct {
+	*oauth.TokenSet
+	at time.Time // when a person had last logged in or out as it was read
+}
+
+// Options are what a Source is made of.
+type Options struct {
+	Settings  oauth.Settings
+	Principal string
+	Asked     bool // hub.json says that the server needs a login: it is looked for before the server asks
+	Machine   bool // the client itself logs in
+}
+
+// Source makes a Source. It looks at nothing.
+func (s *Store) Source(o Options) (*Source, error) {
+	c, err := oauth.New(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if o.Machine {
+		o.Principal = ""
+	}
+	return &Source{store: s, set: o.Settings, client: c, principal: o.Principal, name: nameOf(o.Settings.Server, o.Principal), asked: o.Asked || o.Machine, machine: o.Machine}, nil
+}
+
+// Token is that of the next request; "" where it goes without. It costs nothing where
+// the server has not asked for one. What goes wrong here, Refused says: the server
+// decides whether it needs a token.
+func (s *Source) Token(ctx context.Context) string {
+	have := s.have.Load()
+	if have != nil && !s.machine && !s.store.changed(s.name).Equal(have.at) {
+		s.looked.Store(false)
+		have = s.look(ctx) // a person has logged out, or in as somebody else
+	}
+	if have == nil {
+		if !s.asked || s.machine || s.looked.Load() {
+			return "" // the server says what it wants as it refuses
+		}
+		if have = s.look(ctx); have == nil {
+			return ""
+		}
+	}
+	if !have.Expired() || have.Refresh == "" {
+		return have.Access
+	}
+	if g, err := s.renew(ctx, have.Access, oauth.Challenge{}); err == nil {
+		return g.Access
+	}
+	return have.Access
+}
+
+// look reads the login; nil where there is none to be used.
+func (s *Source) look(ctx context.Context) *held {
+	at := s.store.changed(s.name)
+	l, err := s.store.Find(ctx, s.set.Server, s.principal)
+	s.looked.Store(true)
+	var now *held
+	if err == nil && l.Lost == "" && l.Access != "" {
+		now = &held{&l.TokenSet, at}
+	}
+	s.have.Store(now)
+	return now
+}
+
+// Refused is told of an answer with status 401 or 403 to a request that carried the
+// token used, or "". It returns another token, with which the request is to be sent
+// once more, or advice for a person; both may be "". logIn: the advice is to log in.
+func (s *Source) Refused(ctx context.Context, used string, status int, header http.Header) (token, advice string, logIn bool) {
+	ch := oauth.ChallengeOf(header)
+	if status == http.StatusForbidden {
+		if ch.Error != "insufficient_scope" || s.machine {
+			return "", "", false
+		}
+		token, advice = s.lacks(ctx, used, ch.Scopes)
+		return token, advice, token == ""
+	}
+	if !ch.Bearer && !s.asked && used == "" && header.Get("WWW-Authenticate") != "" {
+		return "", "", false // it asks for something else
+	}
+	g, err := s.renew(ctx, used, ch)
+	switch {
+	case err != nil:
+		return "", err.Error(), errors.As(err, new(*loginError))
+	case g.Access == used:
+		return "", "", false
+	}
+	return g.Access, "", false
+}
+
+// A loginError says that only a new login helps, and how a person makes it.
+type loginError struct {
+	why     string
+	command string
+}
+
+func (e *loginError) Error() string { return e.why + "; run: " + e.command }
+
+// over is the error where only a new login helps.
+func (s *Source) over(why string) error { return &loginError{why, Command(s.set.Name, s.principal)} }
+
+// Command is the command line by which a person logs in at a server for a principal.
+func Command(server, principal string) string {
+	text := "mcphub auth login " + printable.Word(server)
+	if principal != "" {
+		text += " --principal " + printable.Word(principal)
+	}
+	return text
+}
+
+// lacks notes which scopes are missing, so that the next login asks for them. Where
+// there has been one since, its token is returned.
+func (s *Source) lacks(ctx context.Context, used string, scopes []string) (token, advice string) {
+	text := "the server asks for a login that may do more"
+	if len(scopes) > 0 {
+		text = fmt.Sprintf("the server asks for a login with the scopes %s", printable.Escape(strings.Join(scopes, " "), 300))
+	}
+	text += "; run: " + Command(s.set.Name, s.principal)
+	at := s.store.changed(s.name)
+	err := s.store.withLock(ctx, s.name, func() error {
+		l, err := s.store.Find(ctx, s.set.Server, s.principal)
+		if err != nil {
+			return err
+		}
+		if l.Access != used && l.Access != "" && !l.Expired() {
+			token = l.Access
+			s.have.Store(&held{&l.TokenSet, at})
+			return nil
+		}
+		more := l.Wanted
+		for _, scope := range scopes[:min(len(scopes), maxScopes)] {
+			if !slices.Contains(more, scope) && !slices.Contains(l.Scopes, scope) && len(more) < maxScopes && len(scope) <= maxScope {
+				more = append(more, scope)
+			}
+		}
+		if len(more) == len(l.Wanted) {
+			return nil
+		}
+		l.Wanted = more
+		return s.store.write(ctx, l)
+	})
+	if token != "" {
+		return token, ""
+	}
+	if err != nil && len(scopes) > 0 {
+		text += " --scope " + printable.Word(strings.Join(scopes, ","))
+	}
+	return "", text
+}
+
+// Bounds of what a server may ask for.
+const (
+	maxScopes = 50
+	maxScope  = 200 // bytes
+)
+
+// A renewal is one that is under way.
+type renewal struct {
+	done chan struct{}
+	used string // the token that it is to replace
+	got  *oauth.TokenSet
+	err  error
+}
+
+// renewTime bounds a renewal, which does not end with the request that started it.
+const renewTime = 2 * time.Minute
+
+// renew gives a TokenSet whose token is not used: one that another process has renewed,
+// or that is renewed now. One renewal serves all who wait.
+func (s *Source) renew(ctx context.Context, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
+	at := s.store.changed(s.name)
+	if g := s.have.Load(); g != nil && g.at.Equal(at) && g.Access != used && !g.Expired() {
+		return g.TokenSet, nil
+	}
+	for {
+		r := s.startRenewal(ctx, used, ch)
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case r.err != nil:
+			return nil, r.err
+		case r.got.Access == used && r.used != used:
+			continue // it served somebody who did not know yet that this token is refused
+		}
+		s.have.Store(&held{r.got, at})
+		return r.got, nil
+	}
+}
+
+// startRenewal returns the renewal that is startRenewal way, and starts one where there is none.
+func (s *Source) startRenewal(ctx context.Context, used string, ch oauth.Challenge) *renewal {
+	name, st := s.name, s.store
+	if s.machine {
+		name += "/" + s.set.ClientID
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if r := st.renewals[name]; r != nil {
+		return r
+	}
+	r := &renewal{done: make(chan struct{}), used: used}
+	st.renewals[name] = r
+	on, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
+	st.wg.Go(func() {
+		defer cancel()
+		if s.machine {
+			r.got, r.err = s.logInAsMachine(on, name, used, ch)
+		} else {
+			r.err = st.withLock(on, name, func() (err error) {
+				r.got, err = s.renewLocked(on, used)
+				return err
+			})
+		}
+		st.mu.Lock()
+		delete(st.renewals, name)
+		st.mu.Unlock()
+		close(r.done)
+	})
+	return r
+}
+
+// renewLocked renews the login, unless that has been done. The caller holds its lock.
+func (s *Source) renewLocked(ctx context.Context, used string) (*oauth.TokenSet, error) {
+	st := s.store
+	if err := st.saveLate(ctx, s.name); err != nil {
+		return nil, err
+	}
+	l, err := st.Find(ctx, s.set.Server, s.principal)
+	switch {
+	case errors.Is(err, ErrNone):
+		return nil, s.over("the server asks for a login, and " + err.Error())
+	case err != nil:
+		return nil, fmt.Errorf("the login for it cannot be read: %w", err)
+	case l.Lost != "":
+		return nil, s.over("the login is over: " + l.Lost)
+	case l.Access != used && l.Access != "" && !l.Expired():
+		return &l.TokenSet, nil
+	case l.Refresh == "":
+		return nil, s.over("the login is over, and the authorization server gave nothing to renew it with")
+	}
+	cut := !l.Began.IsZero()
+	l.Began = time.Now().UTC()
+	if err := st.write(ctx, l); err != nil {
+		return nil, fmt.Errorf("the login is not renewed, because nothing could be kept of that: %w", err)
+	}
+	g, err := s.client.Refresh(ctx, &l.TokenSet)
+	switch {
+	case errors.Is(err, oauth.ErrRefused):
+		l.Lost = printable.Escape(err.Error(), 300)
+		if cut {
+			l.Lost = "a renewal was cut off before its answer was read, and " + l.Lost
+		}
+		l.Began = time.Time{}
+		if err := st.write(ctx, l); err != nil {
+			return nil, err
+		}
+		return nil, s.over("the login is over: " + l.Lost)
+	case err != nil:
+		return nil, fmt.Errorf("the login cannot be renewed now, at %s: %w", printable.Escape(l.Issuer, 200), err)
+	}
+	next := *l
+	next.TokenSet, next.Began, next.Renewed = *g, time.Time{}, time.Now().UTC()
+	st.mu.Lock()
+	st.unsaved[s.name] = &next
+	st.mu.Unlock()
+	if err := st.saveLate(ctx, s.name); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// saveLate writes what an authorization server answered, also when that has failed
+// before: nobody uses it until it is written. The caller holds the lock of the login.
+func (s *Store) saveLate(ctx context.Context, name string) error {
+	s.mu.Lock()
+	l := s.unsaved[name]
+	s.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	now, err := s.Find(ctx, l.Server, l.Principal)
+	switch {
+	case errors.Is(err, ErrNone), err == nil && !now.Made.Equal(l.Made): // logged out, or in again
+		err = nil
+	default:
+		err = s.write(ctx, l)
+	}
+	if err != nil {
+		return fmt.Errorf("the login was renewed, and cannot be kept: %w", err)
+	}
+	s.mu.Lock()
+	delete(s.unsaved, name)
+	s.mu.Unlock()
+	return nil
+}
+
+// logInAsMachine gets a token for the client itself. There is nothing to be lost, so
+// nothing is kept.
+func (s *Source) logInAsMachine(ctx context.Context, name, used string, ch oauth.Challenge) (*oauth.TokenSet, error) {
+	s.store.mu.Lock()
+	have := s.store.machine[name]
+	s.store.mu.Unlock()
+	if have != nil && have.Access != used && !have.Expired() {
+		return have, nil
+	}
+	p, err := s.client.Discover(ctx, ch)
+	var g *oauth.TokenSet
+	if err == nil {
+		g, err = s.client.ClientCredentials(ctx, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no login as the client of hub.json: %w", err)
+	}
+	s.store.mu.Lock()
+	s.store.machine[name] = g
+	s.store.mu.Unlock()
+	return g, nil
+}

@@ -1,0 +1,26 @@
+//go:build !otlp
+
+package otlp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/hub/tracing"
+)
+
+// Built reports whether this program can export.
+const Built = false
+
+// A Tracing is never made here.
+type Tracing struct{ tracing.Tracer }
+
+// Open returns an error, for Built is false.
+func Open(context.Context, string, zerolog.Logger) (*Tracing, error) {
+	return nil, errors.New("this build of mcphub has no exporter for traces")
+}
+
+// Close does nothing.
+func (t *Tracing) Close(context.Context) error { return nil }

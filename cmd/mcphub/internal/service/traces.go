@@ -1,0 +1,68 @@
+package service
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"mcphub/cmd/mcphub/internal/otlp"
+	"mcphub/cmd/mcphub/internal/setup"
+	"mcphub/hub"
+)
+
+// lastSpans is how long a hub that ends tries to send the spans that wait.
+const lastSpans = 3 * time.Second
+
+// openTelemetry opens the page of metrics and the exporter of traces, and gives the Hub what counts for
+// them. needed: without its page of metrics the hub does not start.
+func (a *sidecar) openTelemetry(ctx context.Context, made *setup.Result, needed bool) error {
+	var err error
+	if a.metrics, err = openMetrics(ctx, made); err != nil {
+		if needed {
+			return err
+		}
+		a.log.Warn().Err(err).Msg("metrics are not served") // another hub may be there: each window may have its own
+	}
+	a.openTraces(ctx)
+	o := hub.TelemetryOptions{Version: made.Hub.Version, Principals: made.File.Metrics.Principals}
+	if a.traces != nil {
+		o.Tracer = a.traces
+	}
+	if a.metrics.ln != nil || a.traces != nil {
+		made.Hub.Telemetry = hub.NewTelemetry(o)
+		a.metrics.counted = made.Hub.Telemetry
+	}
+	return nil
+}
+
+// openTraces exports traces, where the environment asks for that. A hub that cannot serves
+// all the same, and says so.
+func (a *sidecar) openTraces(ctx context.Context) {
+	by, err := otlp.Wanted(os.Getenv)
+	switch {
+	case err != nil:
+	case by == "":
+		return
+	case !otlp.Built:
+		a.log.Warn().Msg(otlp.Missing(by))
+		return
+	default:
+		if a.traces, err = otlp.Open(ctx, a.version, a.log); err == nil {
+			a.log.Info().Str("by", by).Msg("traces are exported")
+			return
+		}
+	}
+	a.log.Warn().Err(err).Msg("traces are not exported")
+}
+
+// closeTraces sends what is left.
+func (a *sidecar) closeTraces() {
+	if a.traces == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+	defer cancel()
+	if err := a.traces.Close(ctx); err != nil {
+		a.log.Warn().Err(err).Msg("the last traces were not exported")
+	}
+}

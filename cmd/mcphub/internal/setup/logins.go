@@ -1,0 +1,195 @@
+package setup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"mcphub/children"
+	"mcphub/children/remote"
+	"mcphub/children/spec"
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config/keys"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/cmd/mcphub/internal/oauth"
+	"mcphub/cmd/mcphub/internal/oauth/logins"
+	"mcphub/cmd/mcphub/internal/secrets"
+	"mcphub/internal/reference"
+)
+
+// Logins is where logins are kept: among the secrets.
+func Logins(store *secrets.Store, kept secrets.Options) *logins.Store {
+	dir := ""
+	if kept.Dir != "" {
+		dir = filepath.Join(kept.Dir, "logins")
+	}
+	return logins.New(store, dir)
+}
+
+// LoginSettings are what a Spec says of the login at its server. Its secrets have been
+// put in.
+func LoginSettings(s *spec.Spec) oauth.Settings {
+	return oauth.Settings{
+		Server: s.URL, Name: s.Name, Issuer: s.Auth.Issuer, ClientID: s.Auth.ClientID, Document: s.Auth.Document, ClientSecret: s.Auth.ClientSecret,
+		Scopes: s.Auth.Scopes, Redirect: s.Auth.Redirect, CallbackPort: s.Auth.CallbackPort, TLS: s.TLS,
+	}
+}
+
+// redirectOf is the redirect of an entry, without its port.
+func redirectOf(a *config.Auth) string {
+	path := keys.RedirectPath
+	if a.RedirectPath != nil {
+		path = *a.RedirectPath
+	}
+	return "http://" + cmp.Or(a.RedirectHost, keys.RedirectIP) + path
+}
+
+// An Account is a server of hub.json at which one can log in, with its secrets put in.
+type Account struct {
+	spec.Spec
+	Flow string // of hub.json; "": not said
+}
+
+// Account finds the server of that name.
+func (r *Result) Account(ctx context.Context, name string) (*Account, error) {
+	for i := range r.Hub.Children {
+		c := &r.Hub.Children[i].Spec
+		if c.Name != name {
+			continue
+		}
+		switch {
+		case c.URL == "":
+			return nil, exit.Errorf(exit.Usage, "%s is a program on this machine; logins are for servers with \"url\"", name)
+		case !c.LogsIn():
+			return nil, exit.Errorf(exit.Usage, "%s has its credentials in \"headers\" of hub.json (Authorization); take them out to log in", name)
+		}
+		s, err := children.Resolved(*c, func(ref reference.Ref) (string, error) { return r.Hub.Secret(ctx, ref, nil) })
+		if err != nil {
+			return nil, exit.Errorf(exit.Config, "%s: %w", name, err)
+		}
+		a := &Account{Spec: s}
+		if auth := r.File.Server(name).Auth; auth != nil {
+			a.Flow = auth.Flow
+		}
+		return a, nil
+	}
+	for _, b := range r.Hub.Broken {
+		if b.Name == name {
+			return nil, exit.Errorf(exit.Config, "%s: %s", name, b.Reason)
+		}
+	}
+	return nil, exit.Errorf(exit.NotFound, "there is no server %q in %s that is served", name, r.File.Path)
+}
+
+// A LoginMethod is how a person logs in.
+type LoginMethod struct {
+	oauth.Request
+	Device bool                       // by a code, on another device
+	Page   func(address string) error // shows the page to be opened
+	Code   func(oauth.DevicePrompt)   // shows the code
+}
+
+// LogIn logs in at the server of that name for a principal, and keeps the login. One
+// of the client itself is not kept, and has no Server.
+func (r *Result) LogIn(ctx context.Context, name, principal string, by LoginMethod) (*logins.Login, error) {
+	account, err := r.Account(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if account.HeadersFrom.Command != "" {
+		more, err := children.HeaderProgram(account.Spec, r.Hub.Environ, r.Hub.Written).Run(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range more {
+			if strings.EqualFold(name, "Authorization") {
+				return nil, exit.Errorf(exit.Usage, "%s has its credentials of \"headersFrom\" of hub.json (Authorization); take that out to log in", account.Name)
+			}
+			account.Headers[name] = value
+		}
+	}
+	c, err := oauth.New(LoginSettings(&account.Spec))
+	if err != nil {
+		return nil, err
+	}
+	ch, asked, err := c.Probe(ctx, account.Headers)
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.Discover(ctx, ch)
+	if err != nil {
+		if !asked {
+			err = fmt.Errorf("the server does not ask for one, and %w", err)
+		}
+		return nil, err
+	}
+	if account.Auth.Machine {
+		g, err := c.ClientCredentials(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		return &logins.Login{TokenSet: *g}, nil
+	}
+	if was, err := r.Logins.Find(ctx, account.URL, principal); err == nil && was.Issuer == at.Meta.Issuer {
+		by.Earlier = &was.Identity
+		if by.Scopes = append(by.Scopes, was.Wanted...); len(by.Scopes) > 0 {
+			by.Scopes = append(by.Scopes, was.Scopes...) // more, and not others
+		}
+	}
+	var g *oauth.TokenSet
+	if by.Device || account.Flow == keys.FlowDevice {
+		g, err = c.Device(ctx, at, by.Request, by.Code)
+	} else {
+		g, err = c.Browser(ctx, at, by.Request, by.Page)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &logins.Login{TokenSet: *g, Server: account.URL, Principal: principal, Made: time.Now().UTC()}
+	return l, r.Logins.Keep(context.WithoutCancel(ctx), l)
+}
+
+// logInByClient is LogIn for a person whom a client of the hub shows the page.
+func (r *Result) logInByClient(ctx context.Context, name, principal string, page func(address, code string) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	_, err := r.LogIn(ctx, name, principal, LoginMethod{
+		Page: func(address string) error { return page(address, "") },
+		Code: func(d oauth.DevicePrompt) {
+			if err := page(cmp.Or(d.Full, d.Address), d.Code); err != nil {
+				stop(err)
+			}
+		},
+	})
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// loginWait is how long the end of a hub waits for a login that is being renewed: what
+// comes back may be good once.
+const loginWait = 5 * time.Second
+
+// WaitForLogins returns when no login is being renewed any more, or after a few seconds.
+func (r *Result) WaitForLogins() {
+	ctx, cancel := context.WithTimeout(context.Background(), loginWait)
+	defer cancel()
+	r.Logins.Wait(ctx)
+}
+
+// login gives the login of a child. A server whose address is not encrypted has none,
+// unless hub.json says that it asks for one, which is an error then.
+func (r *Result) login(k spec.Key, s spec.Spec) (remote.Login, error) {
+	src, err := r.Logins.Source(logins.Options{Settings: LoginSettings(&s), Principal: k.Principal, Asked: s.Auth.Asked, Machine: s.Auth.Machine})
+	switch {
+	case err == nil:
+		return src, nil
+	case s.Auth.Asked:
+		return nil, err
+	}
+	return nil, nil
+}

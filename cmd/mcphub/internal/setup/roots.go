@@ -1,0 +1,110 @@
+package setup
+
+import (
+	"io"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/exit"
+	"mcphub/rootsmgr"
+	"mcphub/rootsmgr/guard"
+)
+
+// fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
+// project's folder.
+func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
+	in := rootsmgr.FallbackInput{Env: env, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
+	if s.BuiltinOnly {
+		in.Env = nil
+	}
+	if s.Roots != "" || s.RootsGiven != nil && s.RootsGiven() { // an empty one is a mistake, not "no boundary"
+		in.Flag = rootsmgr.SplitRoots(s.Roots)
+	}
+	for _, r := range f.Roots.Fallback {
+		in.Config = append(in.Config, rootsmgr.Entry{URI: r.Path, Name: r.Name})
+	}
+	fb, skipped, err := rootsmgr.BuildFallback(in)
+	if err != nil {
+		return fb, &exit.Error{Code: exit.Config, Err: err}
+	}
+	for _, sk := range skipped {
+		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
+	}
+	return fb, nil
+}
+
+// FallbackRoots are the roots of a client that gives none.
+func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snapshot, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "the working directory is gone: %w", err)
+	}
+	file, err := s.Load(w)
+	if err != nil {
+		return nil, err
+	}
+	fb, err := s.fallback(file, os.LookupEnv, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	home, _ := os.UserHomeDir() // without one a path that starts with ~ is refused
+	judge, err := s.checker(file, home, nil)
+	if err != nil {
+		return nil, &exit.Error{Code: exit.Config, Err: policyErrors(file, err)}
+	}
+	return fb.Snapshot(s.FS(), 1, judge.Rules().WritableDirs()), nil
+}
+
+// mapping says which directories here the roots of clients mean. In WSL, Windows names them otherwise.
+func mapping(f *config.File, env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.Mapping {
+	m := rootsmgr.Mapping{WSL: wsl(env, read)}
+	home, _ := os.UserHomeDir() // without one, what starts with ~ is not found
+	for _, from := range slices.Sorted(maps.Keys(f.Roots.Map)) {
+		m.Dirs = append(m.Dirs, rootsmgr.MappedDir{From: from, To: resolvePath(f, f.Roots.Map[from], home, false)})
+	}
+	return m
+}
+
+// wsl is the distribution that this process runs in. A variable alone does not make one: the kernel is Microsoft's there.
+func wsl(env func(string) (string, bool), read func(string) ([]byte, error)) rootsmgr.WSL {
+	distro, _ := env("WSL_DISTRO_NAME")
+	if distro == "" {
+		return rootsmgr.WSL{}
+	}
+	kernel, err := read("/proc/sys/kernel/osrelease")
+	if err != nil || !strings.Contains(strings.ToLower(string(kernel)), "microsoft") {
+		return rootsmgr.WSL{}
+	}
+	w := rootsmgr.WSL{Distro: distro, Drives: "/mnt/"}
+	conf, err := read("/etc/wsl.conf")
+	if err != nil {
+		return w // most have none
+	}
+	section := ""
+	for line := range strings.Lines(string(conf)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if strings.HasPrefix(line, "[") {
+			section = strings.ToLower(strings.Trim(strings.TrimSpace(line), "[]"))
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		value = strings.Trim(strings.TrimSpace(value), `"`)
+		switch strings.ToLower(section + "." + strings.TrimSpace(key)) {
+		case "automount.root":
+			if path.IsAbs(value) {
+				w.Drives = strings.TrimSuffix(path.Clean(value), "/") + "/"
+			}
+		case "automount.enabled":
+			if strings.EqualFold(value, "false") {
+				return rootsmgr.WSL{Distro: distro}
+			}
+		}
+	}
+	return w
+}

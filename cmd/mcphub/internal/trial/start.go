@@ -1,0 +1,112 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"mcphub/children/learn"
+	"mcphub/children/sandbox"
+	"mcphub/children/spec"
+	"mcphub/cmd/mcphub/internal/client"
+	"mcphub/cmd/mcphub/internal/service"
+	"mcphub/hub"
+	"mcphub/hub/status"
+	"mcphub/internal/jsonrpc"
+)
+
+// closingTime is what the questions may take beyond the start of the servers.
+const closingTime = 10 * time.Second
+
+// Options say how servers are tried.
+type Options struct {
+	Name    string        // of the client that they see
+	Roots   []string      // directories in scope meanwhile
+	Timeout time.Duration // until all have started or failed
+	Audit   string        // folder of the record; "": nothing is recorded
+	Log     zerolog.Logger
+
+	Confined bool // Try starts nothing that the kernel does not hold
+
+	// Confirm, if set, is shown what a server would open beyond its profile, and returns what of that it is
+	// to have. Try records for it, if the kernel holds the server and gives notices.
+	Confirm func(server string, closed learn.Recording) ([]sandbox.RecordedPath, error)
+
+	// Watch, if set, is given at each start a function that returns how the servers stand, until over is called. It must not block.
+	Watch func(look func() status.Hub) (over func())
+}
+
+// Observation holds what servers offered during one start, and how they were at its end.
+type Observation struct {
+	Status    status.Hub
+	Tools     map[string][]client.Tool // of each server
+	Prompts   []string                 // of all servers together
+	Resources []string                 // URIs; likewise
+}
+
+// Start starts the servers of a configuration, all of them, and returns when they have
+// ended again.
+func Start(ctx context.Context, cfg hub.Config, o Options) (*Observation, error) {
+	cfg.Children = slices.Clone(cfg.Children)
+	for i := range cfg.Children {
+		child := &cfg.Children[i].Spec
+		child.Start = spec.StartEager
+		child.Share = spec.ShareSession // whomever it serves otherwise, here it is this client
+	}
+	cfg.Cache = "" // what a server offered before is not what it offers now
+	cfg.Log = o.Log
+	cfg.Limits.ListWait = o.Timeout // a list is answered sooner where all have started or failed
+	most := o.Timeout + closingTime
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("what it offers was not listed within %s", most))
+	defer cancel()
+	seen := &Observation{Tools: map[string][]client.Tool{}}
+	err := service.WithRecord(&cfg, o.Audit, func() error {
+		return client.With(ctx, cfg, o.Log, o.Name, o.Roots, func(ctx context.Context, c *client.Session) error {
+			if o.Watch != nil {
+				defer o.Watch(c.Status)()
+			}
+			err := seen.ask(ctx, c)
+			if err == nil && cfg.Record != nil {
+				cfg.Record.WaitQuiet(ctx, 0)
+			}
+			return err
+		})
+	})
+	return seen, err
+}
+
+// ask waits for the servers and takes in what they offer.
+func (s *Observation) ask(ctx context.Context, c *client.Session) error {
+	offered, err := c.Offered(ctx)
+	if err != nil {
+		return err
+	}
+	for _, server := range offered.Servers {
+		s.Tools[server.Name] = append(s.Tools[server.Name], server.Tools...)
+	}
+	if s.Prompts, err = listed(ctx, c, "prompts", "name"); err != nil {
+		return err
+	}
+	if s.Resources, err = listed(ctx, c, "resources", "uri"); err != nil {
+		return err
+	}
+	s.Status = c.Status()
+	return nil
+}
+
+// listed are the names of one kind of things that the servers offer.
+func listed(ctx context.Context, c *client.Session, kind, key string) (names []string, err error) {
+	list, err := c.Request(ctx, kind+"/list")
+	if err != nil {
+		return nil, err
+	}
+	err = jsonrpc.Elements(jsonrpc.Get(list, kind), func(def []byte) bool {
+		name, _ := jsonrpc.String(jsonrpc.Get(def, key))
+		names = append(names, name)
+		return true
+	})
+	return names, err
+}
