@@ -118,9 +118,13 @@ func TestWindowsPathsWithEscapes(t *testing.T) {
 		`C:\Users\me\outside\secret.txt`, `C:\Users\me\.ssh\id_rsa`, `C:\work\new\build\x5c..\x5c..\x5c..\Windows\win.ini`, `x\nC:\Users\me\outside\secret.txt`,
 		`C:\work\new\build\u005c\u002e\u002e\u005c\u002e\u002e\u005c\u002e\u002e\u005cWindows`, `C:\dev\node-app\..\..\Windows\win.ini`, `C\u003a\u005cUsers\u005cme\u005coutside`,
 	}
+	const filter = "movie=%,scale=1:1"
 	for _, key := range []string{"repo", "db", "project", "query", "q", "sql", "x", "target", "expression"} {
-		for _, form := range []string{"%", "see '%' there", "SELECT * FROM '%'", "name: %"} {
+		for _, form := range []string{"%", "see '%' there", "SELECT * FROM '%'", "name: %", "path=%", filter} {
 			for _, p := range inside {
+				if form == filter {
+					p += `\new.go`
+				}
 				value := strings.ReplaceAll(form, "%", p)
 				if v := w.judge(t, `{"`+key+`":`+string(quoteJSON(value))+`}`); v.Decision != policy.Allow {
 					t.Errorf("%s: %s is refused: %s %s", key, value, v.Deciding.Value, v.Deciding.Code)

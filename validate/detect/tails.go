@@ -133,8 +133,14 @@ func (d *detector) tail(id int32, s string, p slot, member, colon bool) {
 		}
 	}
 	end := 0
+	if d.m.Windows && chars.IsDrive(rest) {
+		end = len("C:")
+	}
 	for end < len(rest) && !tailEnds[rest[end]] {
 		end++
+	}
+	if d.m.Windows {
+		rest = beforeStream(rest)
 	}
 	try(rest)
 	if end > 0 && end < len(rest) {

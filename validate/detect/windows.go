@@ -3,6 +3,7 @@ package detect
 import (
 	"strings"
 
+	"mcphub/internal/lazyregexp"
 	"mcphub/validate/chars"
 	"mcphub/validate/shell"
 	"mcphub/validate/text"
@@ -28,8 +29,12 @@ func (d *detector) escaped(id int32, s string, p slot) {
 	if !d.m.Windows || len(d.findings) == before {
 		return
 	}
-	each := func(path string) {
-		if path = chars.TrimEdges(path); !chars.IsDrive(path) && !chars.IsUNC(path) || !d.work.Spend(len(path)) {
+	each := func(word string) {
+		if at := drivePath.FindStringIndex(word); at != nil {
+			word = word[at[1]-len(`C:`):] // name=C:\x
+		}
+		path := beforeStream(chars.TrimEdges(word))
+		if !chars.IsDrive(path) && !chars.IsUNC(path) || !d.work.Spend(len(path)) {
 			return
 		}
 		unescaped := text.Unescaped(path, nil)
@@ -44,6 +49,18 @@ func (d *detector) escaped(id int32, s string, p slot) {
 	for line := range text.Lines(s) {
 		text.Reader{Work: d.work}.Words(line, true, func(word string, _ bool) { each(word) })
 	}
+}
+
+// drivePath is where a path on a drive begins behind the name that it is given to.
+var drivePath = lazyregexp.New(`^[\w.-]+[=:] ?["'`+"`"+`]?[A-Za-z]:`)
+
+// beforeStream takes a colon off a text of several values, C:\a.go,scale=1:1, and what stands behind it, which is at most the name of a stream.
+func beforeStream(v string) string {
+	colon, comma := strings.LastIndexByte(v, ':'), strings.IndexAny(v, ",;|")
+	if comma < len("C:") || colon < comma || strings.IndexByte(v[len("C:"):colon], ':') >= 0 || strings.ContainsAny(v[colon:], `/\`) {
+		return v
+	}
+	return v[:colon]
 }
 
 // plain spells an extended path as it is without: of \\?\C:\x no part counts by itself, and ? is no wildcard.
