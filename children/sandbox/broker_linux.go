@@ -26,9 +26,10 @@ type broker struct {
 
 // A folder is one that has brokered files. It is known by what it is, and not by its path.
 type folder struct {
-	fd    int
-	inode inode
-	files []File
+	fd       int
+	inode    inode
+	files    []File
+	changing sync.Locker
 }
 
 // heldFolders opens the folders of the files of a Profile. What is not there, or a link by now,
@@ -48,7 +49,7 @@ func heldFolders(p *Profile) (list []*folder) {
 			list[at].files = append(list[at].files, f)
 			_ = unix.Close(fd)
 		default:
-			list = append(list, &folder{fd, in, []File{f}})
+			list = append(list, &folder{fd, in, []File{f}, changingIn(in)})
 		}
 	}
 	return list
@@ -387,9 +388,15 @@ func (b *broker) openUnnamed(c *brokering) error {
 	return errNotBrokered
 }
 
-// changing is held between a look at a name and what is done to the name, by all brokers of this
-// process: none removes what another one has put there.
-var changing sync.Mutex
+// changing has a lock for each folder. All brokers of this process hold it between a look at a name
+// and what they do to the name: none removes what another one has put there. A call that never
+// returns stops the brokers of its own folder alone.
+var changing sync.Map // of sync.Locker, by inode
+
+func changingIn(folder inode) sync.Locker {
+	lock, _ := changing.LoadOrStore(folder, new(sync.Mutex))
+	return lock.(sync.Locker)
+}
 
 // remove removes a file, or a folder that was made as a lock.
 func (b *broker) remove(c *brokering, folder bool) error {
@@ -397,8 +404,8 @@ func (b *broker) remove(c *brokering, folder bool) error {
 	if err != nil {
 		return err
 	}
-	changing.Lock()
-	defer changing.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	what, err := sightOf(s.fd, s.name)
 	flags := 0
 	switch {
@@ -442,8 +449,8 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 	if err != nil {
 		return err
 	}
-	changing.Lock()
-	defer changing.Unlock()
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	err = unix.Mkdirat(s.fd, s.name, uint32(mode&0o777))
 	restore()
 	if err != nil {
@@ -467,8 +474,8 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 	case notFrom != nil || notTo != nil || from.folder != to.folder:
 		return unix.EXDEV
 	}
-	changing.Lock()
-	defer changing.Unlock()
+	from.changing.Lock()
+	defer from.changing.Unlock()
 	what, err := sightOf(from.fd, from.name)
 	if err == nil {
 		err = from.mayUse(what)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcphub/children/sandbox"
+	"mcphub/e2e/bounds"
 	"mcphub/e2e/needs"
 	"mcphub/e2e/seeds"
 )
@@ -678,5 +679,46 @@ func TestBrokerEnds(t *testing.T) {
 	must(t, <-started)
 	checkLate(t, w, in, out, box.End)
 	_ = cmd.Wait()
+	box.Close()
+}
+
+// TestHungFolder: a file system that hangs stops neither the brokers of other folders nor the end of the run that
+// waits for it.
+func TestHungFolder(t *testing.T) {
+	t.Parallel()
+	brokered(t)
+	w, other := newWorld(t), newWorld(t)
+	hang := sandbox.HangFolder(w.out)
+	defer hang.Free()
+	if out := confined(t, fileProfile(t, other.root, other.out, "shop.db"), child(t, other.root, "make and rename", other.out+"/shop.db.tmp", other.out+"/shop.db")); !strings.HasPrefix(out, "done:") {
+		t.Errorf("in another folder: %s", out)
+	}
+	box, err := sandbox.Prepare(landlocked(t), fileProfile(t, w.root, w.out, "shop.db"))
+	must(t, err)
+	cmd := child(t, w.root, "make and rename", w.out+"/shop.db.tmp", w.out+"/shop.db")
+	started := make(chan error, 1)
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		runtime.LockOSThread()
+		err := box.Enter()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if started <- err; err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	must(t, <-started)
+	<-hang.Waits()
+	must(t, cmd.Process.Kill())
+	<-exited
+	ended := make(chan struct{})
+	go func() { defer close(ended); box.End() }()
+	select {
+	case <-ended:
+	case <-time.After(bounds.Patience):
+		t.Error("the end of a run waits for a file system that hangs")
+	}
 	box.Close()
 }

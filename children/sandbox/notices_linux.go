@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -164,11 +165,30 @@ func (r *Ruleset) listen() error {
 	return <-ready
 }
 
-// end has the listener answer no more, and returns when it does not. What is asked later
-// fails. It must be called once.
+// endBound is how long end waits for the call that the listener makes. A call on a file system that
+// hangs may never return.
+const endBound = time.Second
+
+// end has the listener answer no more, and returns when it does not, or after endBound. Then the
+// listener ends when its call returns, and answers nothing until then. What is asked later fails. It
+// must be called once.
 func (l *listener) end() {
 	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-	<-l.over
+	bound := time.NewTimer(endBound)
+	defer bound.Stop()
+	select {
+	case <-l.over:
+		l.close()
+	case <-bound.C:
+		go func() {
+			<-l.over
+			l.close()
+		}()
+	}
+}
+
+// close gives up what the listener has open. Its goroutine has ended.
+func (l *listener) close() {
 	_ = unix.Close(l.wake)
 	_ = unix.Close(l.fd)
 	if l.broker != nil {
