@@ -407,6 +407,7 @@ func (c *child) listen(l *launch.Launch, w want) {
 			c.common.Refused(c.key, f, dirs)
 		}
 	}
+	held.Words.Told = l.Refused
 	l.OnStderr = func(pid int, line string) {
 		c.said(pid, line)
 		if f, _, first := held.Words.ReadStderr(line); first {

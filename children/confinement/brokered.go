@@ -27,7 +27,7 @@ func (h Host) brokered(w *way) *sandbox.File {
 	case sandbox.WhySecret(w.real) != "", sandbox.Loaded(w.real), underAny(dir, systemFolders), h.boundary.Withholds(w.real):
 		return nil
 	}
-	f := &sandbox.File{Folder: dir, Name: name, Made: h.made.of(h.owner)}
+	f := &sandbox.File{Folder: dir, Name: name, Made: h.made.of(h.maker, h.memory)}
 	for _, hop := range w.hops[:len(w.hops)-1] {
 		if link := filepath.Base(hop); link != name && !slices.Contains(f.Links, link) {
 			f.Links = append(f.Links, link)
@@ -58,7 +58,8 @@ type mades struct {
 	by map[string]*sandbox.Made // by owner
 }
 
-func (m *mades) of(owner string) *sandbox.Made {
+// of returns what an entry has made. The consent.Store keeps it for the next hub.
+func (m *mades) of(owner string, keeper *memory) *sandbox.Made {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.by[owner] == nil {
@@ -66,6 +67,9 @@ func (m *mades) of(owner string) *sandbox.Made {
 			m.by = map[string]*sandbox.Made{}
 		}
 		m.by[owner] = &sandbox.Made{}
+		if keeper != nil && keeper.consent.Keeps() {
+			m.by[owner].File = func() (string, error) { return keeper.consent.MadeFile(owner) }
+		}
 	}
 	return m.by[owner]
 }

@@ -50,7 +50,7 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 	if child.Program.Sandbox.Mode == sandbox.Off {
 		return nil, nil
 	}
-	h.owner = ownerOf(child.Program)
+	h.owner, h.maker = ownerOf(child.Program), ownerOf(bareProgram(child.Program))
 	c := confining{host: h, child: child, settings: child.Program.Sandbox, result: &Confinement{Kernel: h.kernel()}}
 	c.openForWriting()
 	c.recognizeServer()
@@ -77,6 +77,12 @@ func (h Host) Confine(child Child) (*Confinement, error) {
 
 // ownerOf tells entries apart in the memory of names.
 func ownerOf(prog program.Program) string { return prog.Digest()[:16] }
+
+// bareProgram is a program without what is allowed to it.
+func bareProgram(prog program.Program) program.Program {
+	prog.Sandbox = sandbox.Settings{}
+	return prog
+}
 
 // A confining is one call of [Host.Confine]. Its methods are the steps.
 type confining struct {
@@ -213,6 +219,9 @@ func (c *confining) report() {
 	r.Closed = c.closed
 	r.Gives = c.server.texts(c.fromServer, p.Sockets && c.settings.Sockets == sandbox.Unsaid, c.result.KeepRunning && c.settings.KeepRunning == sandbox.Unsaid)
 	words.Profile, words.Named, words.Never, words.Shared = p, r.Named, r.Never, c.child.Program.Shared
+	for i := range p.Files {
+		p.Files[i].Refused = words.NoteRefused
+	}
 	words.Home, words.Env, words.Dirs = c.host.home, c.child.Env.List(), append(words.Dirs, c.child.Dir)
 	for _, area := range c.host.boundary.Areas {
 		words.Dirs = append(words.Dirs, area.Path)

@@ -25,6 +25,7 @@ type Host struct {
 	needs    *needs           // of every program
 	memory   *memory          // of where names have led
 	owner    string           // the entry that names are used for; "": any
+	maker    string           // the entry that files are made for: what is allowed to it makes no other of it
 	installs []string         // see installs
 	made     *mades           // what entries have made beside their files
 	others   *others          // what the entries beside it have run

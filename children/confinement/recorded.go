@@ -73,8 +73,7 @@ func (n *naming) decideRecorded(p sandbox.RecordedPath, w *way) decision {
 // identify makes the digest by which a profile belongs to an entry, its program and the version of
 // its package.
 func (c *confining) identify(parts []part) string {
-	prog := c.child.Program
-	prog.Sandbox = sandbox.Settings{} // what is allowed to it makes no other program of it
+	prog := bareProgram(c.child.Program)
 	version := ""
 	if in := c.child.Installed; in != nil { // each copy has another path
 		prog.Command, version = c.child.Package, in.Version

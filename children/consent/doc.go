@@ -36,6 +36,7 @@
 //
 //	accepted/HASH.json  an Item as it was accepted; HASH is that of its ID
 //	asked/HASH.json     an Item that waits
+//	made/HASH.jsonl     what the hub made for an entry: see [mcphub/children/sandbox.Made]
 //	reach/NAME.jsonl    a [Reach]: {"dir":PATH} in each line, the first with the hub's client
 //	reach/NAME.lock     locked for as long as the hub runs
 //

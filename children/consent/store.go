@@ -144,6 +144,26 @@ func (s *Store) MakeFolder() (string, error) {
 	return dir, err
 }
 
+// MadeFile returns the path of the file that keeps what the hub made for an entry, and makes the file if it is missing.
+func (s *Store) MadeFile(owner string) (string, error) {
+	dir, err := s.MakeFolder()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, file(made, owner)) + "l"
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, FileMode)
+	if err == nil {
+		err = f.Close()
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return path, err
+}
+
 // takeOver makes the Store of what the folder of state has, once: where no server could
 // have written there.
 func (s *Store) takeOver() error {
@@ -197,6 +217,7 @@ type storedItem struct {
 const (
 	accepted = "accepted"
 	asked    = "asked"
+	made     = "made"
 )
 
 // FileMode is that of every file in a Store.

@@ -30,13 +30,16 @@ type Reader struct {
 	Home    string                   // what ~ is in its texts
 	Env     []string                 // its variables, which name sockets
 	Never   func(path string) string // why no name opens a path; "" where one may
+	Told    func(sandbox.Refusal)    // is told once of each refusal that the hub itself has made; nil: nobody is
 	Shared  bool                     // several sessions share the run: what it writes to stderr is about none of their calls
 
 	mu   sync.Mutex // guards the rest
 	n    int
 	last sandbox.Refusal
 	said time.Time // when it wrote to stderr of what its entry names, or of sockets
-	late []string  // the last lines of stderr: the trace before an error shows the call
+	made time.Time // when the hub itself refused last
+	mine sandbox.Refusal
+	late []string // the last lines of stderr: the trace before an error shows the call
 	seen []sandbox.Refusal
 }
 
@@ -47,7 +50,14 @@ func (r *Reader) holds() bool { return r != nil && r.Profile != nil }
 // by its own words. failed is for an answer that is an error: then what was written to stderr just before
 // counts too. It is fast.
 func (r *Reader) MayExplain(answer []byte, failed bool) bool {
-	return r.holds() && (MentionsRefusal(answer) || failed && !r.Shared && !r.saidAt().IsZero())
+	return r.holds() && (MentionsRefusal(answer) || failed && !r.Shared && r.hasSaid())
+}
+
+// hasSaid reports whether the child has written of a refusal, or the hub has refused it something.
+func (r *Reader) hasSaid() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.said.IsZero() || !r.made.IsZero()
 }
 
 func (r *Reader) saidAt() time.Time {
@@ -66,12 +76,39 @@ func (r *Reader) Refusals() (n int, last sandbox.Refusal) {
 	return r.n, r.last
 }
 
+// NoteRefused notes what the hub itself has refused the child at a path, for the kernel. It is exact, so it comes before what
+// the child says.
+func (r *Reader) NoteRefused(path string, a sandbox.Access) {
+	f := (&reading{Reader: r}).finished(sandbox.Refusal{Path: path, By: sandbox.ByNotice, Access: a}, path, false)
+	r.mu.Lock()
+	r.last, r.mine, r.made = f, f, time.Now()
+	first := len(r.seen) < maxSeen && !slices.Contains(r.seen, f)
+	if first {
+		r.seen = append(r.seen, f)
+		r.n++
+	}
+	r.mu.Unlock()
+	if first && r.Told != nil {
+		r.Told(f)
+	}
+}
+
+// ownRefusal is what the hub itself has refused the child just now.
+func (r *Reader) ownRefusal(text string) (f sandbox.Refusal, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mine, time.Since(r.made) < justNow && (!r.Shared || strings.Contains(text, r.mine.Path))
+}
+
 // ReadResponse reads an answer of the child. called are the paths of the call that it answers, with
 // what the call wants there; failed is as in MayExplain. It is ok if the kernel has refused the child
 // something. It looks at the file system.
 func (r *Reader) ReadResponse(text string, called []sandbox.Rule, failed bool) (f sandbox.Refusal, ok bool) {
 	if !r.holds() {
 		return f, false
+	}
+	if f, ok = r.ownRefusal(text); ok && (failed || MentionsRefusal([]byte(text))) {
+		return f, true // counted already
 	}
 	f, ok = (&reading{Reader: r, called: called}).read(text)
 	if !ok && failed && !r.Shared && time.Since(r.saidAt()) < justNow {

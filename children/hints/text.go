@@ -56,6 +56,8 @@ func RemedyFor(server string, f sandbox.Refusal, dirs []string) (m Remedy) {
 		m.Named = "its entry names it" + at(f.At)
 	case sandbox.ByCall:
 		m.Named = "the call names it"
+	case sandbox.ByNotice:
+		m.Named = "the server tried it, and did not make what is there"
 	default:
 		m.Named = "the server named it; nothing else did"
 	}

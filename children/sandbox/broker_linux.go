@@ -129,6 +129,8 @@ type spot struct {
 	name string
 }
 
+func (s spot) path() string { return filepath.Join(s.file.Folder, s.name) }
+
 // fileOf is the file that a name in the folder is or belongs to; nil for none.
 func (d *folder) fileOf(name string) *File {
 	at := slices.IndexFunc(d.files, func(f File) bool { return f.Beside(name) })
@@ -266,6 +268,30 @@ func (s spot) mayUse(what sight) error {
 	return nil
 }
 
+// use is mayUse that tells of a refusal. a is what was to be done.
+func (s spot) use(what sight, a Access) error {
+	if err := s.mayUse(what); err != nil {
+		return s.refuse(a)
+	}
+	return nil
+}
+
+// refuse tells of a refusal, and returns what the call fails with.
+func (s spot) refuse(a Access) error {
+	if s.file.Refused != nil {
+		s.file.Refused(s.path(), a)
+	}
+	return unix.EACCES
+}
+
+// wanted is what an open with these flags takes.
+func wanted(flags uint64) Access {
+	if flags&(unix.O_ACCMODE|unix.O_TRUNC) == unix.O_RDONLY {
+		return Read
+	}
+	return Read | Write
+}
+
 // keptFlags are the flags of an open that the hub opens with, too, and settableFlags the flags that are set afterwards.
 const (
 	keptFlags     = unix.O_ACCMODE | unix.O_APPEND | unix.O_DIRECT | unix.O_DSYNC | unix.O_SYNC | unix.O_NOATIME | unix.O_LARGEFILE
@@ -306,7 +332,7 @@ func (s spot) openThere(flags uint64) (fd int, err error) {
 	if before, err := sightOf(s.fd, s.name); err != nil {
 		return -1, err
 	} else if !before.is(unix.S_IFREG) && !before.is(unix.S_IFLNK) && !before.is(unix.S_IFDIR) { // who waits for the other end of a pipe would go on
-		return -1, unix.EACCES
+		return -1, s.refuse(wanted(flags))
 	}
 	fd, err = unix.Openat(s.fd, s.name, int(flags&keptFlags)|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -314,7 +340,7 @@ func (s spot) openThere(flags uint64) (fd int, err error) {
 	}
 	what, err := sightOf(fd, "")
 	if err == nil {
-		err = s.mayUse(what)
+		err = s.use(what, wanted(flags))
 	}
 	if err == nil && flags&unix.O_TRUNC != 0 {
 		err = unix.Ftruncate(fd, 0)
@@ -348,7 +374,7 @@ func (s spot) make(c *brokering, flags, mode uint64) (fd int, err error) {
 		_ = unix.Close(fd)
 		return -1, err
 	}
-	s.file.Made.add(what.identity)
+	s.file.Made.add(what.identity, s.path())
 	return fd, nil
 }
 
@@ -412,13 +438,13 @@ func (b *broker) remove(c *brokering, folder bool) error {
 	case err != nil:
 		return err
 	case !folder:
-		err = s.mayUse(what)
+		err = s.use(what, Write)
 	case !what.is(unix.S_IFDIR):
 		return unix.ENOTDIR
 	default:
 		flags = unix.AT_REMOVEDIR
 		if !s.file.Made.has(what.identity) {
-			err = unix.EACCES
+			err = s.refuse(Write)
 		}
 	}
 	if err == nil {
@@ -440,7 +466,7 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 		if _, err := sightOf(s.fd, s.name); err == nil {
 			return unix.EEXIST
 		}
-		return unix.EACCES
+		return s.refuse(Write)
 	}
 	if s.file.Made.isFull() {
 		return unix.ENOSPC
@@ -457,7 +483,7 @@ func (b *broker) makeFolder(c *brokering, mode uint64) error {
 		return err
 	}
 	if what, err := sightOf(s.fd, s.name); err == nil && what.is(unix.S_IFDIR) && what.user == uint32(os.Geteuid()) {
-		s.file.Made.add(what.identity)
+		s.file.Made.add(what.identity, s.path())
 	}
 	return nil
 }
@@ -478,7 +504,7 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 	defer from.changing.Unlock()
 	what, err := sightOf(from.fd, from.name)
 	if err == nil {
-		err = from.mayUse(what)
+		err = from.use(what, Write)
 	}
 	if err != nil {
 		return err
@@ -494,7 +520,7 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 	case there.identity == what.identity:
 		return nil
 	default:
-		if err := to.mayUse(there); err != nil {
+		if err := to.use(there, Write); err != nil {
 			return err
 		}
 	}
@@ -514,7 +540,7 @@ func (b *broker) rename(c *brokering, flags uint64) error {
 		to.file.Made.remove(there.identity)
 	}
 	if !to.file.IsOwn(to.name) {
-		to.file.Made.add(what.identity)
+		to.file.Made.add(what.identity, to.path())
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,6 +55,13 @@ func init() {
 		return "", err
 	}
 	attacks["swap"] = func(a []string) (string, error) { return swap(a[0], a[1], a[2]) }
+	attacks["make and remove"] = func(a []string) (string, error) {
+		times, err := strconv.Atoi(a[1])
+		for range times {
+			err = errors.Join(err, os.WriteFile(a[0], nil, 0o600), os.Remove(a[0]))
+		}
+		return "", err
+	}
 	attacks["hub"] = holdHub
 	attacks["end while it asks"] = endWhileAsking
 }
@@ -410,6 +418,8 @@ func TestMadeBefore(t *testing.T) {
 	w := newWorld(t)
 	p, other := fileProfile(t, w.root, w.out, "shop.db"), fileProfile(t, w.root, w.out, "shop.db")
 	left := filepath.Join(w.out, "shop.db.tmp")
+	var refused []sandbox.Rule
+	other.Files[0].Refused = func(path string, a sandbox.Access) { refused = append(refused, sandbox.Rule{Path: path, Access: a}) }
 	try := func(p *sandbox.Profile, what, want string) {
 		t.Helper()
 		if out := confined(t, p, child(t, w.root, what, left)); !strings.HasPrefix(out, want) {
@@ -419,9 +429,73 @@ func TestMadeBefore(t *testing.T) {
 	try(p, "write", "done:")
 	try(other, "write", "refused:")
 	try(p, "write", "done:")
+	if want := []sandbox.Rule{{Path: left, Access: sandbox.Read | sandbox.Write}}; !slices.Equal(refused, want) {
+		t.Errorf("it is told that %v was refused, and not %v", refused, want)
+	}
+	if p.AccessAt(left) == 0 || other.AccessAt(left) != 0 || other.AccessAt(left+"2") == 0 {
+		t.Errorf("%s is open to %v for its maker, and to %v for another entry", left, p.AccessAt(left), other.AccessAt(left))
+	}
 	must(t, os.Remove(left))
 	must(t, os.WriteFile(left, nil, 0o600))
 	try(p, "read", "refused:")
+}
+
+// TestMadeBeforeTheHub: what an entry has made is its own after the hub has been started again, and while another hub
+// runs. What has its place later is not.
+func TestMadeBeforeTheHub(t *testing.T) {
+	t.Parallel()
+	brokered(t)
+	w := newWorld(t)
+	kept := filepath.Join(t.TempDir(), "made.jsonl")
+	must(t, os.WriteFile(kept, nil, 0o600))
+	hub := func() *sandbox.Profile {
+		p := fileProfile(t, w.root, w.out, "shop.db")
+		p.Files[0].Made.File = func() (string, error) { return kept, nil }
+		return p
+	}
+	at := func(name string) string { return filepath.Join(w.out, name) }
+	try := func(p *sandbox.Profile, want string, args ...string) {
+		t.Helper()
+		if out := confined(t, p, child(t, w.root, args...)); !strings.HasPrefix(out, want) {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+	tmp, lock := at("shop.db.tmp"), at("shop.db.lock")
+	first := hub()
+	try(first, "done:", "write", tmp)
+	try(first, "done:", "mkdir", lock)
+	try(fileProfile(t, w.root, w.out, "shop.db"), "refused:", "write", tmp) // another entry
+	torn, err := os.OpenFile(kept, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = torn.WriteString(`{"path":"/half`) // by a hub that was killed
+	must(t, err)
+	must(t, torn.Close())
+	second := hub()
+	try(second, "done:", "write", tmp)
+	try(second, "done:", "remove", lock)
+	try(second, "done:", "rename", tmp, at("shop.db"))
+	try(second, "done:", "write", tmp)
+	try(first, "done:", "read", tmp) // both run
+
+	must(t, os.Remove(tmp))
+	must(t, os.WriteFile(tmp, []byte(canary), 0o600))
+	for _, attack := range [][]string{{"read", tmp}, {"write", tmp}, {"remove", tmp}, {"rename", tmp, at("shop.db")}} {
+		try(hub(), "refused:", attack...)
+		try(second, "refused:", attack...)
+	}
+	if text, err := os.ReadFile(tmp); err != nil || string(text) != canary {
+		t.Errorf("what replaced it is %q: %v", text, err)
+	}
+
+	kept = filepath.Join(t.TempDir(), "made.jsonl") // of which one hub has the lock
+	must(t, os.WriteFile(kept, nil, 0o600))
+	last := hub()
+	try(last, "done:", "write", at("shop.db.bak"))
+	try(last, "done:", "make and remove", at("shop.db.new"), "2000")
+	if fi, err := os.Stat(kept); err != nil || fi.Size() > 200<<10 {
+		t.Errorf("the file of what was made grows: %v, %v", fi, err)
+	}
+	try(hub(), "done:", "write", at("shop.db.bak"))
 }
 
 // TestOnlyFilesAreAskedAbout: without files the kernel asks about nothing. Status counts the filters of a process.

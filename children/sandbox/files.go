@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A File is written in a folder that is closed otherwise, and its program makes others beside
@@ -14,12 +13,13 @@ import (
 // removes them on behalf of the process, by [File.Beside]. For a kernel that asks about
 // system calls: see Kernel.WhyNoNotify.
 type File struct {
-	Folder   string   // absolute and clean, without a link on the way
-	Name     string   // in it; nothing has to be there yet
-	Patterns []string // of temporary names that are renamed onto it, as path.Match has them
-	Links    []string // names of links that lead to it
-	Never    []string // names in Folder that are withheld
-	Made     *Made    // of its entry; not nil
+	Folder   string                      // absolute and clean, without a link on the way
+	Name     string                      // in it; nothing has to be there yet
+	Patterns []string                    // of temporary names that are renamed onto it, as path.Match has them
+	Links    []string                    // names of links that lead to it
+	Never    []string                    // names in Folder that are withheld
+	Made     *Made                       // of its entry; not nil
+	Refused  func(path string, a Access) // is told what the hub refuses; nil: nobody is. Any goroutine may call it
 }
 
 // Path returns the path of the file.
@@ -70,47 +70,3 @@ func IsSibling(name, of string) bool {
 
 // mayBeFolder reports whether the program may make a folder of that name: a lock.
 func (f *File) mayBeFolder(name string) bool { return name == f.Name+".lock" && f.Beside(name) }
-
-// Made is which files the runs of an entry have made beside its files. The zero Made is none. It is of this
-// process: what a former process has made belongs to no entry. Its methods may be called from any goroutine.
-type Made struct {
-	mu    sync.Mutex
-	files map[identity]bool
-}
-
-// maxMade bounds how many files are known. Beyond that nothing is made.
-const maxMade = 1 << 16
-
-// An identity is a file, whatever its name is. Another one that has its number later was
-// born at another time.
-type identity struct {
-	inode
-	born int64
-}
-
-func (m *Made) has(id identity) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.files[id]
-}
-
-func (m *Made) isFull() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.files) >= maxMade
-}
-
-func (m *Made) add(id identity) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.files == nil {
-		m.files = map[identity]bool{}
-	}
-	m.files[id] = true
-}
-
-func (m *Made) remove(id identity) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.files, id)
-}

@@ -145,5 +145,5 @@ func TestAsAnotherUser(t *testing.T) {
 		"TestRecordsSockets", "TestRecordingWaitsForNobody", "TestRecordedNameMayChange", "TestPlaces", "TestRefusedCalls",
 		"TestOverlay", "TestRaisedBits", "TestReadOnlyControl", "TestQueues", "TestAttributes", "TestSameResults", "TestListener",
 		"TestManyChanges", "TestRacedChanges", "TestEnd", "TestDevices", "TestHarmlessDevices", "TestExcept",
-		"TestBrokered", "TestHotJournal", "TestBrokerAttacks", "TestBrokeredErrors", "TestMadeBefore", "TestBrokerAndRecorder", "TestSwappedNames")
+		"TestBrokered", "TestHotJournal", "TestBrokerAttacks", "TestBrokeredErrors", "TestMadeBefore", "TestMadeBeforeTheHub", "TestBrokerAndRecorder", "TestSwappedNames")
 }

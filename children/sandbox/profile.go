@@ -107,9 +107,12 @@ func (p *Profile) AccessAt(path string) (a Access) {
 	return a
 }
 
-// isBeside reports whether a path names one of the files, or what its program may make beside it.
+// isBeside reports whether a path names one of the files, or what its program has made beside it or may make.
 func (p *Profile) isBeside(path string) bool {
-	return slices.ContainsFunc(p.Files, func(f File) bool { return f.Folder == filepath.Dir(path) && f.Beside(filepath.Base(path)) })
+	return slices.ContainsFunc(p.Files, func(f File) bool {
+		name := filepath.Base(path)
+		return f.Folder == filepath.Dir(path) && f.Beside(name) && (f.IsOwn(name) || !f.isForeign(name))
+	})
 }
 
 // excepts reports whether a path is what no rule opens, or lies below.

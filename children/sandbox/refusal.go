@@ -34,4 +34,5 @@ const (
 	ByEntry  Namer = "entry"  // of hub.json
 	ByCall   Namer = "call"   // its arguments
 	ByServer Namer = "server" // its text alone
+	ByNotice Namer = "notice" // the kernel, which asked the hub about it: nobody can have made it up
 )

@@ -63,8 +63,10 @@ func (o *opened) opens(r *audit.Refusal) bool {
 		return held.Profile.Sockets
 	case f.Path == "":
 		return false
+	case strings.HasSuffix(f.Opens, string(filepath.Separator)): // a folder: what is made in it has to be open, too
+		f.Path = filepath.Join(f.Opens, "x")
 	case f.Opens != "":
-		f.Path = filepath.Clean(f.Opens)
+		f.Path = f.Opens
 	case f.Access&sandbox.Write != 0: // it may be about a file beside it
 		f.Path = filepath.Dir(f.Path)
 	}

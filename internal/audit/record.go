@@ -68,7 +68,7 @@ type Record struct {
 	Trace
 	Arguments  json.RawMessage `json:"arguments"` // raw, only where asked for
 	Within     []string        `json:"within"`    // the directories in scope, of what was not let through
-	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call or server
+	NamedBy    string          `json:"namedBy"`   // of a refusal: who names the path: entry, call, server or notice
 	Opens      string          `json:"opens"`     // of a refusal: what has to be opened for it
 	Why        string          `json:"why"`       // of a refusal: why nothing is
 	Micros     int64           `json:"us"`        // microseconds until it was decided; of an outcome, until the answer

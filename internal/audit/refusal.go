@@ -33,7 +33,7 @@ type Refusal struct {
 	Path      string    `json:"path,omitempty"`
 	Role      string    `json:"role,omitempty"`
 	At        string    `json:"at,omitempty"`      // a JSON pointer: in the arguments, or in the entry that names Path
-	NamedBy   string    `json:"namedBy,omitempty"` // of the kernel's: entry, call or server
+	NamedBy   string    `json:"namedBy,omitempty"` // of the kernel's: entry, call, server or notice
 	Opens     string    `json:"opens,omitempty"`   // of the kernel's: what has to be opened for it
 	Why       string    `json:"why,omitempty"`     // of the kernel's: why nothing is
 	Code      string    `json:"code,omitempty"`
