@@ -14,6 +14,7 @@ type link struct {
 	pipe    [2]int
 	between int // bytes in the pipe
 	holds   int // bytes that the pipe can hold
+	asked   int // bytes that the pipe was asked to hold last
 	socket  bool
 	region  []byte // the memory, behind private pages
 	iov     unix.Iovec
@@ -204,7 +205,7 @@ func (m *Memory) sendToSocket(stream int) (int, error) {
 	slot := m.intend()
 	m.store(atSent, 0)
 	m.store(slot+attemptMade, bySocket)
-	errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	_, errno := move(unix.SYS_SENDMMSG, len(b), uintptr(stream), uintptr(unsafe.Pointer(h)), 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	n := int(min(m.sentBySocket(), uint64(len(b))))
 	m.left(n)
 	if errno != 0 {
@@ -220,40 +221,56 @@ func (m *Memory) sendToPipe(stream int) (int, error) {
 		if len(b) == 0 {
 			return 0, nil
 		}
-		if len(b) > m.holds && m.holds < widest {
-			_, _ = unix.FcntlInt(uintptr(m.pipe[1]), unix.F_SETPIPE_SZ, widest)
-			m.holds = max(m.holds, min(m.pipeSize(), widest))
-		}
+		m.fit(len(b))
 		b = b[:min(len(b), m.holds)]
 		slot := m.intend()
-		n, err := unix.Write(m.pipe[1], b)
-		if err != nil {
-			return 0, fmt.Errorf("the pipe of the adapter: %w", err)
+		n, errno := move(unix.SYS_WRITE, len(b), uintptr(m.pipe[1]), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), 0, 0, 0)
+		if errno != 0 {
+			return 0, fmt.Errorf("the pipe of the adapter: %w", errno)
 		}
 		m.store(slot+attemptBytes, uint64(n))
 		m.store(slot+attemptMade, byPipe)
 		m.between = n
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_SPLICE, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+	n, errno := move(unix.SYS_SPLICE, 0, uintptr(m.pipe[0]), 0, uintptr(stream), 0, uintptr(m.between), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 	if errno != 0 {
 		return 0, errno
 	}
-	m.between -= int(n)
-	m.left(int(n))
-	return int(n), nil
+	m.between -= n
+	m.left(n)
+	return n, nil
 }
 
-// widest is what the pipe is made to hold for large frames.
-const widest = 512 << 10
+// What the adapter's pipe is made to hold while large frames leave, and while others do: what a user has for all pipes is bounded.
+const (
+	widest    = 512 << 10
+	narrowest = 64 << 10
+)
 
-// move makes a system call that moves so many bytes, unannounced if they are few.
-func move(trap uintptr, size int, a, b, c, d, e, f uintptr) unix.Errno {
+// fit has the adapter's pipe, which is empty, hold as much as is needed for so many bytes.
+func (m *Memory) fit(n int) {
+	want := narrowest
+	if n > narrowest {
+		want = widest
+	}
+	if m.holds == want || m.asked == want {
+		return
+	}
+	m.asked = want
+	_, _ = unix.FcntlInt(uintptr(m.pipe[1]), unix.F_SETPIPE_SZ, want) // the bound may be reached
+	m.holds = m.pipeSize()
+}
+
+// move makes a system call that moves so many bytes, unannounced if they are few: to announce one may wake a thread, which costs more
+// than the call.
+func move(trap uintptr, size int, a, b, c, d, e, f uintptr) (int, unix.Errno) {
 	const short = 64 << 10
+	var n uintptr
 	var errno unix.Errno
 	if size <= short {
-		_, _, errno = unix.RawSyscall6(trap, a, b, c, d, e, f)
+		n, _, errno = unix.RawSyscall6(trap, a, b, c, d, e, f)
 	} else {
-		_, _, errno = unix.Syscall6(trap, a, b, c, d, e, f)
+		n, _, errno = unix.Syscall6(trap, a, b, c, d, e, f)
 	}
-	return errno
+	return int(n), errno
 }

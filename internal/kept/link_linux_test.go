@@ -280,6 +280,48 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
+// TestALargeFrameLeavesNothingBehind: once it has left, the pipe of the adapter is as narrow as before, and the memory is given back.
+// Another frame is not waited for.
+func TestALargeFrameLeavesNothingBehind(t *testing.T) {
+	files, err := NewFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	client, hub := stream(t, false)
+	m := opened(t, files, hub)
+	room := make([]byte, 1<<20)
+	send := func(n int) (widest int) {
+		t.Helper()
+		m.Append([][]byte{make([]byte, n)}, nil)
+		for tries := 0; ; tries++ {
+			_, _ = m.Send(hub, nil)
+			widest = max(widest, m.pipeSize())
+			if passed, accepted := m.Output(); passed == accepted {
+				break
+			} else if tries > 10_000 {
+				t.Fatalf("%d of %d bytes have left", passed, accepted)
+			}
+			_, _ = unix.Read(client, room)
+		}
+		for {
+			if _, err := unix.Read(client, room); err != nil {
+				return widest
+			}
+		}
+	}
+	before := send(100)
+	if wide := send(3 * stays); wide <= before {
+		t.Errorf("the pipe holds %d bytes while a large frame leaves, and %d before", wide, before)
+	}
+	if took := blocks(t, files[0]) * 512; took > 2*stays {
+		t.Errorf("the memory takes %d bytes", took)
+	}
+	if after := send(100); after != before {
+		t.Errorf("the pipe holds %d bytes, and %d before", after, before)
+	}
+}
+
 // blocks is how many blocks of 512 bytes the memory takes.
 func blocks(t *testing.T, fd int) int64 {
 	t.Helper()

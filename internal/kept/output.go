@@ -43,10 +43,6 @@ func (m *Memory) Append(parts [][]byte, marks []*Entry) {
 	if m.passed == m.accepted && m.origin != m.accepted { // nothing is in it
 		m.origin = m.accepted
 		m.store(atOrigin, m.origin)
-		if m.high > 2*stays {
-			m.punch(m.output+stays, m.high-stays)
-			m.high = stays
-		}
 	}
 	end := m.accepted
 	for _, p := range parts {
@@ -90,11 +86,15 @@ func (m *Memory) next() []byte {
 	return m.b[m.output+i : m.output+i+n]
 }
 
-// left notes that n more bytes have left.
+// left notes that n more bytes have left. If nothing is in the output then, it gives back the memory of a large frame.
 func (m *Memory) left(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.passed += uint64(n)
+	if m.passed == m.accepted && m.high > 2*stays {
+		m.punch(m.output+stays, m.high-stays)
+		m.high = stays
+	}
 }
 
 // intend commits an attempt that begins where the last one ended, and returns its slot.

@@ -296,10 +296,7 @@ func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow b
 	} else if err = w.err; err == nil { // nobody has closed it meanwhile
 		w.progress(n)
 		if n < total {
-			if !w.wide {
-				w.wide = true
-				widen(w.w)
-			}
+			w.widen()
 			behind := w.queue
 			w.queue = nil
 			s = w.enqueue(parts, n, borrow)
@@ -308,6 +305,14 @@ func (w *Writer) attempted(n int, err error, parts [][]byte, total int, borrow b
 	}
 	w.leave()
 	return s, err
+}
+
+// widen has the stream hold more, since it did not take all at once.
+func (w *Writer) widen() {
+	if !w.wide {
+		w.wide = true
+		widen(w.w)
+	}
 }
 
 // yield lets other senders queue their frames, so that one writes for all.
@@ -335,7 +340,9 @@ func (w *Writer) push() error {
 		w.advance(n)
 		if err != nil {
 			w.fail(err, true)
-		} else if n == all && w.left() {
+		} else if n < all {
+			w.widen()
+		} else if w.left() {
 			w.contention = contentionLast
 		}
 	}
