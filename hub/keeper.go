@@ -23,23 +23,24 @@ import (
 
 // A keptRecord is what a session keeps for another hub beside its bytes and ids.
 type keptRecord struct {
-	Session       string // that a requestState is bound to
-	Key           []byte // of its requestStates: each session has its own, since its adapter holds it
-	Initialize    []byte // the request
-	Line          uint64 // that the request stands in: it counts once the line was taken
-	Answer        []byte // the result of it
-	Initialized   bool   // the client has said so
-	Level         string // that the client has set
-	Subscriptions []string
-	Lists         map[int]string // digests of the lists that the client has seen
+	Session     string         // that a requestState is bound to
+	Key         []byte         // of its requestStates: each session has its own, since its adapter holds it
+	Initialize  []byte         // the request
+	Line        uint64         // that the request stands in: it counts once the line was taken
+	Answer      []byte         // the result of it
+	Initialized bool           // the client has said so
+	Level       string         // that the client has set
+	Lists       map[int]string // digests of the lists that the client has seen
 }
 
 // A keeper keeps the record of a session in the memory that the adapter holds. A nil keeper keeps nothing.
 type keeper struct {
 	memory *kept.Memory
 
-	mu     sync.Mutex
-	record keptRecord
+	mu            sync.Mutex
+	record        keptRecord
+	written       []byte   // the record, as it is kept. The subscriptions stand behind it
+	subscriptions []string // URIs
 }
 
 const keySize = 32
@@ -48,7 +49,8 @@ const keySize = 32
 func newKeeper(m *kept.Memory) (*keeper, error) {
 	k := &keeper{memory: m}
 	if b := m.Record(); len(b) > 0 {
-		if err := json.Unmarshal(b, &k.record); err != nil || len(k.record.Key) != keySize || uuid.Validate(k.record.Session) != nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		if err := errors.Join(d.Decode(&k.record), d.Decode(&k.subscriptions)); err != nil || len(k.record.Key) != keySize || uuid.Validate(k.record.Session) != nil {
 			return nil, errors.New("the kept state of the session cannot be read; start the client's session again")
 		}
 		if k.record.Line > m.Line() {
@@ -67,8 +69,7 @@ func (k *keeper) bearer() (string, *seal.Sealer) {
 	return "session " + k.record.Session, seal.NewOf(k.record.Key)
 }
 
-// change changes the record. What is too long to be kept is left out: the subscriptions, then the lists. An initialize of
-// such a length has no room in any record, so the session ends with its hub.
+// change changes the record. An initialize that is too long has no room in any record, so the session ends with its hub.
 func (k *keeper) change(f func(r *keptRecord)) {
 	if k == nil {
 		return
@@ -76,28 +77,44 @@ func (k *keeper) change(f func(r *keptRecord)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f(&k.record)
-	for r, tries := k.record, 0; tries < 3; tries++ {
-		b, err := json.Marshal(r)
-		if err != nil || k.memory.SaveRecord(b) {
-			return
-		}
-		r.Subscriptions = nil
-		if tries > 0 {
-			r.Initialize, r.Answer = []byte(tooLong), nil
+	k.written, _ = json.Marshal(k.record) // it has nothing that fails
+	if !k.save() {
+		r := k.record
+		r.Initialize, r.Answer = []byte(tooLong), nil
+		k.written, _ = json.Marshal(r)
+		k.save()
+	}
+}
+
+// save keeps the record and the subscriptions: only the record, if there is no room for both. It is called with mu held.
+func (k *keeper) save() bool {
+	if len(k.subscriptions) > 0 {
+		if uris, err := json.Marshal(k.subscriptions); err == nil && k.memory.SaveRecord(slices.Concat(k.written, uris)) {
+			return true
 		}
 	}
+	return k.memory.SaveRecord(slices.Concat(k.written, []byte("[]")))
 }
 
 // tooLong replaces an initialize that cannot be kept.
 const tooLong = "too long"
 
 func (k *keeper) subscribed(uri string, now bool) {
-	k.change(func(r *keptRecord) {
-		r.Subscriptions = slices.DeleteFunc(slices.Clone(r.Subscriptions), func(other string) bool { return other == uri })
-		if now {
-			r.Subscriptions = append(r.Subscriptions, uri)
-		}
-	})
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := slices.Index(k.subscriptions, uri)
+	switch {
+	case now == (known >= 0):
+		return
+	case now:
+		k.subscriptions = append(k.subscriptions, uri)
+	default:
+		k.subscriptions = slices.Delete(k.subscriptions, known, known+1)
+	}
+	k.save()
 }
 
 // saw keeps how the client knows a list.
@@ -152,7 +169,7 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 		ctx, cancel := context.WithCancel(ctx)
 		var rest sync.WaitGroup
 		wait := func() { cancel(); rest.Wait() }
-		r := k.record
+		r, subscriptions := k.record, slices.Clone(k.subscriptions)
 		if len(r.Initialize) > 0 {
 			m := &jsonrpc.Message{}
 			if jsonrpc.Split(r.Initialize, true, m) != nil || m.Method != methods.Initialize {
@@ -168,9 +185,9 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 		if r.Initialized {
 			s.ServeNotification(&jsonrpc.Message{Method: methods.Initialized})
 		}
-		if len(r.Subscriptions) > 0 {
+		if len(subscriptions) > 0 {
 			rest.Go(func() {
-				for _, uri := range r.Subscriptions {
+				for _, uri := range subscriptions {
 					if a := s.notifier.Subscribe(ctx, subscribe.AboutURI(methods.Subscribe, uri), uri); a.Error != nil {
 						s.log.Warn().Str("uri", uri).Bytes("error", a.Error).Msg("a subscription ended with the hub that it was made at")
 					}
