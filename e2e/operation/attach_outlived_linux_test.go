@@ -309,6 +309,25 @@ func TestAHubThatIsKilledAgainAndAgain(t *testing.T) {
 	}
 }
 
+// TestAHubThatCannotBeStartedForAMoment: what keeps the adapter from the next hub passes, here a folder in place of the log. The session
+// goes on then.
+func TestAHubThatCannotBeStartedForAMoment(t *testing.T) {
+	t.Parallel()
+	a := sharing(t, obj{})
+	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
+	c := a.ready(a.Project)
+	a.started(c, "rec")
+	log := filepath.Join(a.Home, ".local", "state", "mcphub", "shared.log")
+	world.Must(t, os.Remove(log))
+	world.Must(t, os.Mkdir(log, 0o700))
+	a.strikeShared()
+	if !world.Within(world.WaitLimit, func() bool { return strings.Contains(c.Stderr(), "no hub takes the session over yet") }) {
+		t.Fatalf("it is not told: %s", c.Stderr())
+	}
+	world.Must(t, os.Remove(log))
+	a.started(c, "rec")
+}
+
 // TestARetryOpensAtTheNextHub: a client of 2026-07-28 was asked for its roots by a hub that is killed, and retries at the next one. A state
 // that is altered opens at neither.
 func TestARetryOpensAtTheNextHub(t *testing.T) {

@@ -175,7 +175,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Four ends of a hub within a minute are too many; what many sessions tell of one end is one.
+// Four ends of a hub within a minute are too many, and twelve within an hour. What many sessions tell of one end is one.
 func TestTooManyEnds(t *testing.T) {
 	t.Parallel()
 	p, dir, now := endpoint(t, CommandLine{}), t.TempDir(), time.Now()
@@ -196,6 +196,13 @@ func TestTooManyEnds(t *testing.T) {
 	}
 	is(true, now.Add(30*time.Second))
 	is(false, now.Add(time.Minute))
+	for hub := range 8 { // one every 20 s
+		at := now.Add(time.Minute + time.Duration(hub)*20*time.Second)
+		is(false, at)
+		p.noteEnd(dir, 10+hub, at)
+	}
+	is(true, now.Add(59*time.Minute))
+	is(false, now.Add(61*time.Minute))
 	for range 10_000 {
 		p.noteEnd(dir, 3, now)
 	}

@@ -67,6 +67,9 @@ func (e Endpoint) ends(dir string) string   { return filepath.Join(dir, e.name+"
 // Lock is the file that is locked while the hub of the endpoint is started.
 func (e Endpoint) Lock(dir string) string { return filepath.Join(dir, e.name+".lock") }
 
+// turn is the file that is locked by the adapter that has the hub started.
+func (e Endpoint) turn(dir string) string { return filepath.Join(dir, e.name+".turn") }
+
 // MakeSecret writes a new secret, which who attaches has to show.
 func (e Endpoint) MakeSecret(dir string) (string, error) {
 	secret := rand.Text()
@@ -111,12 +114,15 @@ func readOwn(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// After [maxEnds] ends of the hub within [endsTime] no other is started: it was started again one time less.
-const (
-	maxEnds  = 4
-	endsTime = time.Minute
-	endsSize = 64 << 10
-)
+// endBounds are how many ends of the hub are too many within a time: no other is started then. The second one is for a hub that ends
+// again and again, and lives longer than the first one sees.
+var endBounds = []struct {
+	ends   int
+	within time.Duration
+	named  string
+}{{4, time.Minute, "a minute"}, {12, time.Hour, "an hour"}}
+
+const endsSize = 64 << 10
 
 // noteEnd puts on record that the hub with this process id has ended under a session. Every session
 // that it served does.
@@ -142,18 +148,20 @@ func (e Endpoint) TooManyEnds(dir string, now time.Time) error {
 	if err != nil {
 		return nil // none is on record
 	}
-	hubs := map[string]bool{}
-	for line := range strings.Lines(string(b)) {
-		hub, at, _ := strings.Cut(strings.TrimSpace(line), " ")
-		sec, err := strconv.ParseInt(at, 10, 64)
-		if err == nil && now.Sub(time.Unix(sec, 0)) < endsTime {
-			hubs[hub] = true
+	for _, bound := range endBounds {
+		hubs := map[string]bool{}
+		for line := range strings.Lines(string(b)) {
+			hub, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+			sec, err := strconv.ParseInt(at, 10, 64)
+			if err == nil && now.Sub(time.Unix(sec, 0)) < bound.within {
+				hubs[hub] = true
+			}
+		}
+		if len(hubs) >= bound.ends {
+			return fmt.Errorf("the shared hub ended %d times within %s; see its log, shared.log, and remove %s to share one sooner", len(hubs), bound.named, e.ends(dir))
 		}
 	}
-	if len(hubs) < maxEnds {
-		return nil
-	}
-	return fmt.Errorf("the shared hub ended %d times within a minute; see its log, shared.log, and remove %s to share one sooner", len(hubs), e.ends(dir))
+	return nil
 }
 
 // Wanted reports whether hub.json or its like could want a shared hub. It reads no JSON: who reads it

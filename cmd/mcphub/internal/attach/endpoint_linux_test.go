@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,51 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// TestOneAdapterStartsTheHub: of adapters that find no hub one at a time has the turn. The others wait until it ends, or until a hub
+// listens. If the one hangs, they wait for no longer than they want to.
+func TestOneAdapterStartsTheHub(t *testing.T) {
+	t.Parallel()
+	e := endpoint(t, CommandLine{})
+	e.Dirs = []string{t.TempDir()}
+	if err := os.Chmod(e.Dirs[0], 0o700); err != nil {
+		t.Fatal(err)
+	}
+	end, listens := e.AwaitTurn(time.Minute)
+	if listens {
+		t.Error("a hub listens before there is one")
+	}
+	if other, listens := e.AwaitTurn(0); listens {
+		t.Error("a hub listens before there is one")
+	} else {
+		other()
+	}
+	waits := make(chan bool)
+	next := func() {
+		end, listens := e.AwaitTurn(time.Minute)
+		end()
+		waits <- listens
+	}
+	go next()
+	select {
+	case <-waits:
+		t.Error("two have the turn")
+	case <-time.After(10 * turnPause):
+	}
+	hub, err := net.Listen("unix", e.Socket(e.Dirs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hub.Close()
+	if !<-waits {
+		t.Error("the hub is not seen, while another has the turn")
+	}
+	end()
+	go next()
+	if !<-waits {
+		t.Error("the hub is not seen")
+	}
+}
 
 // Where the folder of sockets lies in a root, servers may put links and pipes in the place of a hub's files. No other file is
 // read or written for that, and nobody waits.
@@ -27,7 +73,7 @@ func TestOtherThingsInPlaceOfFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for hub := range maxEnds {
+			for hub := range endBounds[0].ends {
 				p.noteEnd(dir, 1+hub, now)
 			}
 			if err := p.TooManyEnds(dir, now); err != nil {

@@ -3,6 +3,7 @@ package guardian
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -20,6 +21,14 @@ import (
 
 // leaveTime bounds how long a shared hub may take to end a session in order.
 const leaveTime = 10 * time.Second
+
+const (
+	// turnTime is how long an adapter waits for another one that has the hub started.
+	turnTime = 15 * time.Second
+	// againTime is how long an adapter tries to bring its session to the next hub, and longestPause is how long it waits between.
+	againTime    = 30 * time.Second
+	longestPause = 2 * time.Second
+)
 
 // attachFirst hands this process's streams to a hub that others share, if hub.json wants that: then it
 // does not return. why says why it was not possible; "": nobody wants it.
@@ -116,11 +125,13 @@ func (c *client) attach() error {
 		if !errors.Is(err, attach.ErrNone) {
 			return err
 		}
-		if started, why := startShared(); !started {
-			if why == "" {
-				return attach.ErrOff
-			}
-			return errors.New(why)
+		end, listens := c.endpoint.AwaitTurn(turnTime)
+		if err = nil; !listens {
+			err = startShared()
+		}
+		end()
+		if err != nil {
+			return err
 		}
 	}
 	return errors.New("the shared hub ended as soon as it had started")
@@ -152,17 +163,31 @@ func (c *client) wait() (status int) {
 		why := c.hub.Restartable()
 		if why == nil {
 			say(err.Error() + "; another one takes the session over")
-			// A hub that many sessions come to at once answers late. The session is kept meanwhile.
-			for tries := 20; ; tries-- {
-				if why = c.attach(); tries == 0 || !errors.Is(why, attach.ErrSilent) {
-					break
-				}
-			}
+			why = c.attachAgain()
 		}
 		if why != nil {
 			say(err.Error() + ", and no other takes the session over: " + why.Error() + "; start the client's session again")
 			return status
 		}
+	}
+}
+
+// attachAgain is attach for a session that is kept: what keeps it from a hub may pass, so it tries again for againTime.
+func (c *client) attachAgain() error {
+	said, pause := false, 50*time.Millisecond
+	for until := time.Now().Add(againTime); ; time.Sleep(pause) {
+		why := c.attach()
+		c.mu.Lock()
+		over := c.leaving || time.Now().After(until)
+		c.mu.Unlock()
+		if why == nil || over || errors.Is(why, attach.ErrOff) || c.hub.Restartable() != nil {
+			return why
+		}
+		if !said {
+			said = true
+			say("no hub takes the session over yet, and it is tried again for " + againTime.String() + ": " + why.Error())
+		}
+		pause = min(2*pause, longestPause)
 	}
 }
 
@@ -192,26 +217,26 @@ func forSignals() chan os.Signal {
 	return signals
 }
 
-// startShared has the shared hub started by the whole program, which can read hub.json. why
-// says why it was not; "": hub.json does not want one.
-func startShared() (started bool, why string) {
+// startShared has the shared hub started by the whole program, which can read hub.json. The error is ErrOff if hub.json does not
+// want one.
+func startShared() error {
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return false, "no pipe: " + err.Error()
+		return fmt.Errorf("no pipe: %w", err)
 	}
 	said := os.NewFile(uintptr(pipe[0]), "what the start says")
 	defer said.Close()
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		_ = unix.Close(pipe[1])
-		return false, err.Error()
+		return err
 	}
 	args := append([]string{os.Args[0], "serve", attach.StartFlag}, os.Args[2:]...)
 	pid, err := syscall.ForkExec("/proc/self/exe", args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{uintptr(null), uintptr(pipe[1]), uintptr(null)}})
 	_ = unix.Close(pipe[1])
 	_ = unix.Close(null)
 	if err != nil {
-		return false, "the shared hub cannot be started: " + err.Error()
+		return fmt.Errorf("the shared hub cannot be started: %w", err)
 	}
 	text, _ := io.ReadAll(io.LimitReader(said, attach.LongestLine))
 	var ws unix.WaitStatus
@@ -221,11 +246,14 @@ func startShared() (started bool, why string) {
 		}
 	}
 	if err == nil && ws.Exited() && ws.ExitStatus() == 0 {
-		return true, ""
+		return nil
 	}
-	why = strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))
-	if why == "" && !(err == nil && ws.Exited()) {
-		why = "what was to start the shared hub was killed"
+	why := strings.TrimSpace(string(bytes.ToValidUTF8(text, nil)))
+	switch {
+	case why != "":
+		return errors.New(why)
+	case err == nil && ws.Exited():
+		return attach.ErrOff
 	}
-	return false, why
+	return errors.New("what was to start the shared hub was killed")
 }
