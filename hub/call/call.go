@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"mcphub/children"
+	"mcphub/children/offers"
 	"mcphub/hub/approval"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
@@ -37,7 +38,7 @@ type Call struct {
 	fast         bool     // on the fast path: an attempt ends with errWouldBlock where it would have to wait
 	spareAttempt *attempt // for the next attempt; nil: none
 
-	inFlight Request
+	sent sentCall // once it is let through
 }
 
 // scanned is what an attempt found. It is of the very bytes that the call has.
@@ -69,8 +70,8 @@ type target interface {
 	beforeSend(lease *children.Lease) error
 	// edits are what the verdict makes of the params.
 	edits(s *Sender, v *validate.Verdict) []jsonrpc.Edit
-	// settle takes in the answer; drop ends its progress.
-	settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer
+	// onList names what it is on a list of the child, by the child's own name; "" if it is on none.
+	onList() (kind offers.Kind, name string)
 	// deny is the answer where it was judged, and fail where it was not, or the
 	// child did not answer.
 	deny(att *attempt) jsonrpc.Answer
@@ -153,7 +154,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return t.fail(ctx, err), nil
 	}
 	defer s.Approvals.Done(att.approval)
-	defer func() { att.lease.Release() }() // another one by then, perhaps
+	defer att.lease.Release()
 	ticket, err := c.record(ctx, att)
 	switch {
 	case !att.allowed():

@@ -33,6 +33,8 @@
 //     request is sent again with the answers (package rounds).
 //  8. Settle: the child's answer comes back as it was sent.
 //
+// From step 7 on a sentCall (sent.go) owns what the request holds, whichever path it is on.
+//
 // What a reload overtakes before it is sent starts again with the lookup.
 //
 // Which goroutine a step runs on, and to whom it hands over, docs/architecture.md draws.
@@ -48,7 +50,7 @@
 // runs. It judges a call of one that does not run: a denial ends there, without decide.
 //
 // A call of a tool is tried on the fast path first, without waiting (fast.go): the same steps, which end
-// where one would have to wait. What was let through goes on as an asyncCall, which has
+// where one would have to wait. What was let through goes on as an asyncCall, a sentCall that no goroutine waits for. It has
 // one owner in each state:
 //
 //	recording   whoever writes its line: the goroutine that took the call, or whoever

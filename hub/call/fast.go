@@ -8,24 +8,19 @@ import (
 	"sync/atomic"
 
 	"mcphub/children"
-	"mcphub/children/offers"
 	"mcphub/children/run"
-	"mcphub/hub/catalog"
 	"mcphub/hub/client"
 	"mcphub/hub/failure"
-	"mcphub/hub/inflight"
 	"mcphub/hub/modern"
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
 	"mcphub/hub/record"
 	"mcphub/hub/rounds"
-	"mcphub/hub/tasks"
 	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/jsonrpc/lines"
 	"mcphub/internal/methods"
-	"mcphub/validate"
 	"mcphub/validate/policy"
 )
 
@@ -53,39 +48,23 @@ type replier interface {
 	Batch() *lines.Batch
 }
 
-// An asyncCall is a call of a tool that was let through without waiting: what is needed
-// of it while no goroutine is with it. One goroutine at a time owns it, as doc.go says.
-// Only Abandon is called by others.
+// An asyncCall is a sentCall of a tool that no goroutine waits for. One goroutine at a time owns it, as doc.go
+// says. Only Abandon is called by others.
 type asyncCall struct {
-	s          *Sender
-	tool       *catalog.Tool
-	lease      *children.Lease
-	inFlight   Request
-	reply      replier
-	verdict    *validate.Verdict // nil: there was nothing to judge
-	pooled     *pooledCall       // nil once the call is sent, unless the child may ask for more
-	hubToken   []byte            // the hub's progress token; nil for none
-	ticket     record.Ticket
-	timing     telemetry.Call
-	resultWord string    // the record's, of what the child has answered; "" before
-	maxResult  int       // bytes of text that its result may have: see Sender.shorten
-	confNumber uint64    // of the configuration that it was judged by
-	args       []byte    // a copy, where max is set and there was something to judge: see origin
-	followUp   *followUp // nil: the child cannot ask for more by its result
+	sentCall
+	tool   toolTarget // with a copy of the arguments, if the result may be cut: see origin
+	reply  replier
+	pooled *pooledCall // nil once the call is sent, unless the child may ask for more
+	timing telemetry.Call
+	ctx    context.Context // of what waits on account of the call; nil: nothing does
 
 	// Set before Abandon may be called.
 	call    run.AsyncCall
 	sent    bool                    // given to the child, by call or on a goroutine
 	started bool                    // by call, without a goroutine
-	cancel  context.CancelCauseFunc // of what waits on account of the call; nil: nothing does
+	cancel  context.CancelCauseFunc // of ctx
 
 	over atomic.Bool // a panic leaves more than one owner
-}
-
-// A followUp is what a call needs to go on after its first result.
-type followUp struct {
-	judged []byte // the params
-	ctx    context.Context
 }
 
 // A pooledCall is a Call of a tool in one piece, with the buffers that what the child
@@ -165,19 +144,17 @@ func (s *Sender) TryCallTool(m *jsonrpc.Message, from client.Client, r replier, 
 		p.free()
 		return false
 	}
-	c := &asyncCall{s: s, tool: p.tool.tool.Tool, lease: att.lease, reply: r, pooled: p, maxResult: list.Conf.ResultMax(tool.Child), confNumber: list.Conf.Number}
-	c.timing = timing
-	c.timing.SetOperation(methods.CallTool, c.tool.Child, c.tool.Remote)
+	c := &asyncCall{
+		sentCall: sentCall{s: s, verdict: att.verdict, lease: att.lease}, tool: toolTarget{tool: p.tool.tool}, timing: timing, reply: r, pooled: p,
+	}
+	c.target = &c.tool
+	c.timing.SetOperation(methods.CallTool, tool.Child, tool.Remote)
 	c.timing.Decided(policy.Allow.String(), att.verdict.Rule)
 	c.ticket = record.TicketOf(&c.timing)
-	c.inFlight.Key, c.inFlight.Client = att.lease.Instance(), Requester{Client: from}
-	if att.scan.NeedsJudge() {
-		c.verdict = att.verdict
+	if c.tool.maxResult() > 0 {
+		c.tool.args = append([]byte{}, p.tool.args...)
 	}
-	if c.maxResult > 0 && len(p.tool.args) <= maxKeptArguments {
-		c.args = append([]byte{}, p.tool.args...)
-	}
-	c.recordAndSend(m)
+	c.recordAndSend(m, from)
 	return true
 }
 
@@ -202,32 +179,27 @@ func (s *Sender) maySendAtOnce(m *jsonrpc.Message, from client.Client, att *atte
 }
 
 // recordAndSend has a call recorded that was let through, and then sent.
-func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
-	s := c.s
-	s.InFlight.Start(&c.inFlight)
+func (c *asyncCall) recordAndSend(m *jsonrpc.Message, from client.Client) {
+	s, p := c.s, c.pooled
+	c.enter(Requester{Client: from}, p.token)
 	defer func() {
 		if p := recover(); p != nil {
 			c.end(jsonrpc.Answer{}, errBroken)
 			panic(p)
 		}
 	}()
-	p := c.pooled
 	p.name = jsonrpc.AppendString(p.name[:0], p.splicing.remote)
 	edits := p.edits[:]
 	edits[0] = jsonrpc.Edit{Old: p.splicing.quoted, With: p.name}
-	if p.token != nil {
-		c.hubToken = s.Progress.Add(*c.inFlight.Key, c.inFlight.Client.Client, bytes.Clone(p.token))
-	}
 	inside := c.timing.BeginServerSpan(p.splicing.carrier.Context, methods.CallTool, m.ID)
 	p.splicing.traceForChild = c.timing.BeginClientSpan(p.splicing.carrier.Context, c.lease.Protocol())
 	edits[1] = p.splicing.trace(c.hubToken)
 	params := jsonrpc.AppendSplice(p.parts[:0], m.Params, edits)
 	if c.lease.Modern() {
-		ctx := client.NewContext(context.Background(), c.inFlight.Client.Client)
-		c.followUp = &followUp{judged: jsonrpc.Join(params)}
-		params = append(p.parts[:0], c.followUp.judged)
-		c.call.SetClient(c.inFlight.Client.Client.ClientProfile())
-		c.followUp.ctx, c.cancel = context.WithCancelCause(inflight.NewContext(ctx, &c.inFlight))
+		c.attempt, c.body = &p.first, jsonrpc.Join(params)
+		params = append(p.parts[:0], c.body)
+		c.call.SetClient(from.ClientProfile())
+		c.mayWait()
 	}
 	// What m holds may be used again soon.
 	p.splicing, p.token, p.tool.args = splicing{}, nil, nil
@@ -238,10 +210,10 @@ func (c *asyncCall) recordAndSend(m *jsonrpc.Message) {
 	}
 	p.held = jsonrpc.AppendAll(p.held[:0], params)
 	rec := audit.CallRecord{Request: m.ID, Trace: audit.Trace(inside), Arguments: m.Param("arguments")}
-	if c.verdict == nil {
-		rec.Encoded = c.tool.Plain(p.first.scan).Encoded(c.lease.KernelState())
-	} else {
+	if p.first.scan.NeedsJudge() {
 		rec.Encoded = p.first.decision().Encoded()
+	} else {
+		rec.Encoded = c.tool.tool.Plain(p.first.scan).Encoded(c.lease.KernelState())
 	}
 	s.Records.Enqueue(rec, c, batch, len(p.held))
 }
@@ -255,6 +227,41 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 	c.send(c.s.Records.Batch(), append(c.pooled.parts[:0], c.pooled.held))
 }
 
+// mayWait makes the context of what waits on account of the call.
+func (c *asyncCall) mayWait() {
+	if c.ctx == nil {
+		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), c.client())))
+	}
+}
+
+// send sends the call, unless nobody waits for it any more. If there is no room for it at once,
+// a goroutine waits. If the call is given up while it is being sent, OnCancel calls
+// Abandon at once.
+func (c *asyncCall) send(b *lines.Batch, params [][]byte) {
+	if cause := c.reply.Cause(); cause != nil {
+		c.end(jsonrpc.Answer{}, cause)
+		return
+	}
+	pooled, asksAgain := c.pooled, c.body != nil
+	if !asksAgain {
+		c.pooled = nil
+	}
+	c.sent = true
+	c.timing.Sent(c.lease.Protocol())
+	c.started = c.lease.StartCall(&c.call, c, b, methods.CallTool, c.hubToken, params...)
+	if !c.started {
+		c.body = jsonrpc.Join(params)
+		c.mayWait()
+	}
+	c.reply.OnCancel(c)
+	if !c.started {
+		go c.await(func() (jsonrpc.Answer, error) { return c.sentCall.await(c.ctx) })
+	}
+	if !asksAgain {
+		pooled.free()
+	}
+}
+
 // Abandon gives up a call that is with the child, or waits to be.
 func (c *asyncCall) Abandon(cause error) {
 	if c.cancel != nil {
@@ -266,91 +273,57 @@ func (c *asyncCall) Abandon(cause error) {
 }
 
 // OnResponse takes the answer of the child, on its read loop, behind all progress of
-// the call.
+// the call. If the child asks for more, a goroutine goes on.
 func (c *asyncCall) OnResponse(res *jsonrpc.Response, err error) {
 	switch {
 	case err != nil:
 		c.end(jsonrpc.Answer{}, err)
-	case c.followUp != nil && res.Error == nil && (rounds.AsksForInput(res.Result) || tasks.IsTask(res.Result)):
+	case c.body != nil && res.Error == nil && rounds.AsksForInput(res.Result):
 		result := bytes.Clone(res.Result)
 		res.Release()
-		go c.followUpGuarded(result)
+		go c.await(func() (jsonrpc.Answer, error) { return rounds.Continue(c.ctx, c, c.client(), methods.CallTool, result) })
 	default:
-		c.settle(c.inFlight.Client.Answer(c.lease, methods.CallTool, res))
+		a := c.Answer(res)
+		todo := c.take(a)
+		if todo == (unsettled{}) {
+			c.end(a, nil)
+			return
+		}
+		a.Detach()
+		go c.settleAndEnd(a, todo)
 	}
 }
 
-// settle ends the call with the answer that the child gave.
-func (c *asyncCall) settle(a jsonrpc.Answer) {
-	c.resultWord = c.ticket.Answered(a)
-	kernels := failure.MayBeKernelRefusal(c.lease, c.resultWord, a)
-	unknown := c.resultWord != audit.ResultOK && meansUnknown(a, offers.Tools, c.tool.Remote)
-	if !kernels && !unknown && !shortens(a, c.maxResult) {
-		c.end(a, nil)
-		return
-	}
-	a.Detach()
-	go c.rework(a, kernels, unknown)
-}
-
-// rework ends the call with what is made of its answer, on a goroutine: a large one takes its time to read, and so does the
-// file system, which is looked at if the kernel may have refused the child something, and a list that is read again.
-func (c *asyncCall) rework(a jsonrpc.Answer, kernels, unknown bool) {
+// await ends the call with what answer returns. It is for a goroutine.
+func (c *asyncCall) await(answer func() (jsonrpc.Answer, error)) {
 	c.guarded(func() {
-		if unknown {
-			doubt(c.lease, 1<<offers.Tools)
+		a, err := answer()
+		if err == nil {
+			a = c.settle(c.ctx, a, c.take(a))
 		}
-		if kernels {
-			a = failure.ExplainKernelRefusal(c.s.Records, record.Subject{Child: c.tool.Child, Tool: c.tool.Remote}, c.lease, c.resultWord, failure.NamedPaths(c.verdict), a)
-		}
-		c.end(c.s.shorten(c.inFlight.Client.Client, a, c.maxResult, c.origin), nil)
+		c.end(a, err)
 	})
 }
 
-// guarded ends the call where f panics.
+// settleAndEnd ends the call with what settle returns. It is for a goroutine.
+func (c *asyncCall) settleAndEnd(a jsonrpc.Answer, todo unsettled) {
+	ctx := c.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	c.guarded(func() { c.end(c.settle(ctx, a, todo), nil) })
+}
+
+// guarded ends the call if f panics.
 func (c *asyncCall) guarded(f func()) {
 	if !jsonrpc.Guard(c.s.Log, &jsonrpc.Message{Method: methods.CallTool, ID: []byte{'0'}}, f) {
 		c.end(jsonrpc.Answer{}, errBroken)
 	}
 }
 
-// followUpGuarded goes on where the child has asked for something, or made a task.
-func (c *asyncCall) followUpGuarded(result []byte) {
-	c.guarded(func() { c.continueCall(result) })
-}
-
-func (c *asyncCall) continueCall(result []byte) {
-	ctx := c.followUp.ctx
-	if tasks.IsTask(result) {
-		c.adopt(jsonrpc.ResultAnswer(result))
-		return
-	}
-	from := c.inFlight.Client.Client
-	e := &exchange{c.s, &c.pooled.first, from, methods.CallTool, *c.inFlight.Key, func(*validate.Verdict) [][]byte { return [][]byte{c.followUp.judged} }}
-	a, err := rounds.Continue(run.WithProgressToken(ctx, c.hubToken), e, from, methods.CallTool, result)
-	c.lease = e.Lease() // another process may have taken the child's place
-	if err != nil {
-		c.end(jsonrpc.Answer{}, err)
-		return
-	}
-	if a.Error == nil && tasks.IsTask(a.Result) {
-		c.adopt(a)
-		return
-	}
-	c.settle(a)
-}
-
-// adopt ends the call with a task that the child has made of it.
-func (c *asyncCall) adopt(a jsonrpc.Answer) {
-	c.resultWord = c.ticket.Answered(a)
-	token := c.hubToken
-	c.hubToken = nil // the task has it until it ends
-	c.end(c.s.AdoptTask(c.followUp.ctx, c.lease, c.tool.Remote, a, func() { c.s.Progress.Remove(token) }), nil)
-}
-
 // end is the one end of a call: it gives back what the call holds, and has it answered.
-// err is why there is no answer of the child; then what was asked on account of the call
-// ends, and the client is told of that first. Only the first end counts. After a panic somebody may
+// err is why there is no answer of the child. The client is told of the end of what was asked on account of the call
+// first. Only the first end counts. After a panic another goroutine may
 // still use the attempt, so it is not used again.
 func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 	if c.over.Swap(true) {
@@ -361,33 +334,29 @@ func (c *asyncCall) end(a jsonrpc.Answer, err error) {
 		if c.sent {
 			sent = func(err error) error { return &failure.SentError{Err: err} }
 		}
-		a = failure.AnswerTool(context.Background(), c.tool, sent(err))
-		c.resultWord = record.Result(a.Result, a.Error)
+		a = c.target.fail(context.Background(), sent(err))
+		c.word = record.Result(a.Result, a.Error)
 		if gone := c.reply.Cause(); gone != nil {
 			a = failure.AnswerEnded(context.Background(), sent(gone))
-			c.resultWord = audit.ResultCancelled
+			c.word = audit.ResultCancelled
 		}
 		c.ticket.Outcome(failure.Outcome(err))
 	}
-	c.timing.Answered(methods.CallTool, c.resultWord, a.Error)
+	c.timing.Answered(methods.CallTool, c.word, a.Error)
+	told := c.giveBack(err)
+	if c.cancel != nil {
+		c.cancel(nil)
+	}
 	if c.pooled != nil && err != errBroken && err != audit.ErrGroup {
 		c.pooled.free()
 		c.pooled = nil
 	}
-	questions := c.s.InFlight.End(&c.inFlight, err != nil)
-	if c.cancel != nil {
-		c.cancel(nil)
-	}
-	if c.hubToken != nil {
-		c.s.Progress.Remove(c.hubToken)
-	}
-	c.lease.Release()
-	if len(questions) == 0 {
+	if len(told) == 0 {
 		c.reply.Answer(a)
 		return
 	}
 	go func() {
-		for _, told := range questions {
+		for _, told := range told {
 			<-told
 		}
 		c.reply.Answer(a)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/hub/catalog"
+	"mcphub/hub/offering"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
@@ -35,8 +36,8 @@ func TestAGroupThatPanics(t *testing.T) {
 		batch.Do(func(b *lines.Batch) {
 			for range 3 {
 				w := &SyncReply{Cancellation: &jsonrpc.Cancellation{}, done: make(chan struct{}, 1)}
-				c := &asyncCall{s: s, tool: tool, reply: w, pooled: &pooledCall{}} // without a lease
-				s.InFlight.Start(&c.inFlight)
+				c := &asyncCall{sentCall: sentCall{s: s}, tool: toolTarget{tool: offering.Tool{Tool: tool}}, reply: w, pooled: &pooledCall{}} // without a lease
+				c.target = &c.tool
 				s.Records.Enqueue(audit.CallRecord{Encoded: audit.EncodeDecision(&audit.DecisionFields{})}, c, b, 0)
 				some = append(some, w)
 			}

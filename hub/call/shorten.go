@@ -36,11 +36,6 @@ func (t *toolTarget) origin(approved bool) *origin {
 	return o
 }
 
-// origin is likewise for a call on the fast path, whose arguments are kept where results are cut.
-func (c *asyncCall) origin() *origin {
-	return &origin{number: c.confNumber, child: c.tool.Child, tool: c.tool.Remote, args: c.args}
-}
-
 // shortens reports whether an answer may be too large. max is that of shorten.
 func shortens(a jsonrpc.Answer, max int) bool { return max > 0 && len(a.Result) > max }
 

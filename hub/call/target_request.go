@@ -87,13 +87,7 @@ func (t *requestTarget) beforeSend(lease *children.Lease) error {
 	return t.before(lease)
 }
 
-func (t *requestTarget) settle(_ context.Context, _ *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	drop()
-	if t.listed != "" && meansUnknown(a, t.kind, t.listed) {
-		doubt(att.lease, 1<<t.kind)
-	}
-	return a
-}
+func (t *requestTarget) onList() (offers.Kind, string) { return t.kind, t.listed }
 
 func (t *requestTarget) deny(att *attempt) jsonrpc.Answer {
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, att.denialText(""))

@@ -11,7 +11,6 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/record"
-	"mcphub/hub/tasks"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -83,20 +82,10 @@ func (t *toolTarget) scan(ctx context.Context, c *Call) (*validate.Scan, error) 
 
 func (t *toolTarget) beforeSend(*children.Lease) error { return nil }
 
-// settle takes in a task that a child made of the call, and shortens a result that is too large.
-func (t *toolTarget) settle(ctx context.Context, s *Sender, att *attempt, a jsonrpc.Answer, drop func()) jsonrpc.Answer {
-	if lease := att.lease; t.task || lease.Modern() && tasks.IsTask(a.Result) {
-		s.ClientOf(ctx).KeepResultType()
-		a = s.AdoptTask(ctx, lease, t.tool.Remote, a, drop)
-	} else {
-		drop()
-	}
-	if meansUnknown(a, offers.Tools, t.tool.Remote) {
-		doubt(att.lease, 1<<offers.Tools)
-	}
-	approved := att.approval != nil
-	return s.shorten(s.ClientOf(ctx), a, t.tool.Conf.ResultMax(t.tool.Child), func() *origin { return t.origin(approved) })
-}
+func (t *toolTarget) onList() (offers.Kind, string) { return offers.Tools, t.tool.Remote }
+
+// maxResult is how many bytes of text the result may have; 0: any number.
+func (t *toolTarget) maxResult() int { return t.tool.Conf.ResultMax(t.tool.Child) }
 
 func (t *toolTarget) deny(att *attempt) jsonrpc.Answer {
 	return failure.ToolError(att.denialText(t.at))

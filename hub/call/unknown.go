@@ -2,12 +2,10 @@ package call
 
 import (
 	"bytes"
-	"context"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"mcphub/children"
 	"mcphub/children/offers"
 	"mcphub/internal/jsonrpc"
 )
@@ -16,7 +14,7 @@ import (
 // it has listed. They are read again before the client hears of it, so that what it asks for
 // next is what there is.
 
-// doubtTime is how long such an answer waits.
+// doubtTime is how long such an answer waits until the lists were read.
 const doubtTime = 2 * time.Second
 
 // maxUnknownText bounds an answer that may mean that something is not known.
@@ -59,9 +57,4 @@ func meansUnknown(a jsonrpc.Answer, kind offers.Kind, name string) bool {
 		}
 	}
 	return false
-}
-
-// doubt has the lists of a child read again that does not know what it has listed.
-func doubt(lease *children.Lease, which offers.Lists) {
-	lease.Doubt(context.Background(), which, doubtTime)
 }

@@ -48,17 +48,6 @@ func FromContext[C Owner](ctx context.Context) *Request[C] {
 	return r
 }
 
-// Track notes that a request is with a child until back is called with what became
-// of it. The context is for Lease.Call.
-func (rs *Requests[C]) Track(ctx context.Context, r *Request[C]) (_ context.Context, back func(err error)) {
-	rs.Start(r)
-	return NewContext(ctx, r), func(err error) {
-		for _, told := range rs.End(r, err != nil) {
-			<-told
-		}
-	}
-}
-
 // Start enters a request.
 func (rs *Requests[C]) Start(r *Request[C]) {
 	rs.mu.Lock()

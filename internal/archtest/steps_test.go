@@ -31,7 +31,7 @@ var steps = []struct {
 		"hub/call attempt.ensureConfined": "a root has been replaced, and another process serves the call",
 		"hub/call Sender.judgeAgain":      "a call that was made, whose kept result is read after a reload",
 		"hub/call Sender.judgeBy":         "a request that is with its child, by roots that the child asks for now",
-		"hub/call exchange.Revalidate":    "before a request is sent once more: the answers may have taken long",
+		"hub/call sentCall.Revalidate":    "before a request is sent once more: the answers may have taken long",
 	}},
 	{"record", []string{"WriteDecision"}, "records", map[string]string{"hub/call Call.record": ""}},
 	{"record", []string{"record"}, "", map[string]string{
@@ -40,10 +40,10 @@ var steps = []struct {
 	}},
 	{"record", []string{"Enqueue"}, "records", map[string]string{"hub/call asyncCall.recordAndSend": "in a group with others: what is sent without waiting"}},
 	{"send", []string{"Call", "Notify", "StartCall"}, "lease", map[string]string{
-		"hub/call exchange.send":           "",
+		"hub/call sentCall.await":          "",
 		"hub/rounds dialogue.run":          "each round with a child without a handshake, judged again",
 		"hub/call Call.notify":             "a notification",
-		"hub/call asyncCall.send":          "once, without waiting or where the pipe is full",
+		"hub/call asyncCall.send":          "starts it and does not wait; if the pipe is full, sentCall.await does",
 		"hub/call Sender.Relay":            "about a task, which its owner may ask about: there is nothing to judge in an id",
 		"hub Session.clientTold":           "news of a task that the client made for the child",
 		"hub/tasks Table.Adopt":            "ends a task that nobody wants",
@@ -53,7 +53,7 @@ var steps = []struct {
 }
 
 // twice are functions that take a step in one of two ways, or once more.
-var twice = []string{"hub/call attempt.judge", "hub/call asyncCall.send"}
+var twice = []string{"hub/call attempt.judge"}
 
 // TestStepsAreTakenInOnePlace: a call is scanned, judged, recorded and sent by one body of
 // code. Whoever adds another place has to say here why it is one.

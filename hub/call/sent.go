@@ -1,0 +1,210 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"mcphub/children"
+	"mcphub/children/run"
+	"mcphub/hub/client"
+	"mcphub/hub/configuration"
+	"mcphub/hub/failure"
+	"mcphub/hub/inflight"
+	"mcphub/hub/record"
+	"mcphub/hub/rounds"
+	"mcphub/hub/tasks"
+	"mcphub/internal/audit"
+	"mcphub/internal/jsonrpc"
+	"mcphub/rootsmgr"
+	"mcphub/validate"
+	"mcphub/validate/policy"
+)
+
+// A sentCall is a request from the verdict that lets it through until it is over. It owns what the request holds: the lease of the
+// process that has it, the route of its progress, its entry among the requests under way, and its ticket of the record. The waiting
+// path (Call.send) and the fast path (asyncCall) both have one. They differ in who waits for the child, and in nothing else.
+//
+// A child without a handshake may ask for more by its result. A sentCall is then the [rounds.Request]: it is judged again for each round.
+type sentCall struct {
+	s        *Sender
+	target   target            // nil: of Relay, which judges and settles nothing
+	attempt  *attempt          // that let it through, not changed meanwhile; nil: it is not judged again
+	verdict  *validate.Verdict // by which it was sent last
+	lease    *children.Lease
+	held     bool    // giveBack was not called yet
+	inFlight Request // with the client
+	hubToken []byte  // the hub's progress token; nil: none, or a task has it
+	body     []byte  // the params as they are sent; nil: the Call of the attempt builds them
+	ticket   record.Ticket
+	word     string // of the record, for what the child has answered; "" before
+}
+
+var _ rounds.Request = (*sentCall)(nil)
+
+// enter enters the request among those under way, and opens the route of its progress to the client's token, nil for none.
+func (c *sentCall) enter(from Requester, token []byte) {
+	c.held = true
+	c.inFlight.Key, c.inFlight.Client = c.lease.Instance(), from
+	c.s.InFlight.Start(&c.inFlight)
+	if token != nil {
+		c.hubToken = c.s.Progress.Add(*c.inFlight.Key, from.Client, bytes.Clone(token))
+	}
+}
+
+// giveBack gives back what the request holds. err is why the child has not answered. Then what was asked on account of the request
+// ends, and each of the channels is closed when the child was told so.
+func (c *sentCall) giveBack(err error) (told []<-chan struct{}) {
+	if !c.held {
+		return nil
+	}
+	c.held = false
+	told = c.s.InFlight.End(&c.inFlight, err != nil)
+	if c.hubToken != nil {
+		c.s.Progress.Remove(c.hubToken)
+	}
+	c.lease.Release()
+	return told
+}
+
+// context returns the context that the child is called by.
+func (c *sentCall) context(ctx context.Context) context.Context {
+	return inflight.NewContext(run.WithProgressToken(ctx, c.hubToken), &c.inFlight)
+}
+
+// await sends the request and waits until the child does not ask for more. The error is one of Lease.Call, a deniedError, or
+// says why the child does not get what it asks for.
+func (c *sentCall) await(ctx context.Context) (jsonrpc.Answer, error) {
+	if c.lease.Modern() {
+		return rounds.Run(ctx, c, c.client(), c.target.method())
+	}
+	resp, err := c.lease.Call(ctx, c.target.method(), c.Params()...)
+	if err != nil {
+		return jsonrpc.Answer{}, err
+	}
+	return c.Answer(resp), nil
+}
+
+// An unsettled is what is to be done about an answer before the client gets it. It takes its time: a large answer is read, so is the file
+// system if the kernel may have refused the child something, and so are lists of the child.
+type unsettled struct{ refused, task, unknown, long bool }
+
+// take records the answer of the child, and returns what is to be done about it.
+func (c *sentCall) take(a jsonrpc.Answer) (todo unsettled) {
+	c.word = c.ticket.Answered(a)
+	todo.refused = failure.MayBeKernelRefusal(c.lease, c.word, a)
+	if kind, name := c.target.onList(); name != "" && c.word != audit.ResultOK {
+		todo.unknown = meansUnknown(a, kind, name)
+	}
+	if tool, ok := c.target.(*toolTarget); ok {
+		todo.task = tool.task || c.lease.Modern() && tasks.IsTask(a.Result)
+		todo.long = shortens(a, tool.maxResult())
+	}
+	return todo
+}
+
+// settle does what take has found, and returns what the client gets.
+func (c *sentCall) settle(ctx context.Context, a jsonrpc.Answer, todo unsettled) jsonrpc.Answer {
+	if todo.refused {
+		a = failure.ExplainKernelRefusal(c.s.Records, c.target.subject(), c.lease, c.word, failure.NamedPaths(c.verdict), a)
+	}
+	tool, _ := c.target.(*toolTarget)
+	if todo.task {
+		c.client().KeepResultType()
+		token, progress := c.hubToken, c.s.Progress
+		c.hubToken = nil // the task has it until it ends
+		a = c.s.AdoptTask(ctx, c.lease, tool.tool.Remote, a, func() { progress.Remove(token) })
+	}
+	if todo.unknown {
+		kind, _ := c.target.onList()
+		c.lease.Doubt(context.Background(), 1<<kind, doubtTime)
+	}
+	if todo.long {
+		approved := c.attempt != nil && c.attempt.approval != nil
+		a = c.s.shorten(c.client(), a, tool.maxResult(), func() *origin { return tool.origin(approved) })
+	}
+	return a
+}
+
+func (c *sentCall) client() client.Client { return c.inFlight.Client.Client }
+
+// Lease implements [rounds.Request].
+func (c *sentCall) Lease() *children.Lease { return c.lease }
+
+// Params implements [rounds.Request].
+func (c *sentCall) Params() [][]byte {
+	if c.body != nil {
+		return [][]byte{c.body}
+	}
+	return c.attempt.call.params(c.hubToken, c.target.edits(c.s, c.verdict))
+}
+
+// Ask implements [rounds.Request].
+func (c *sentCall) Ask(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
+	return c.s.Ask(ctx, *c.inFlight.Key, m)
+}
+
+// Answer implements [rounds.Request].
+func (c *sentCall) Answer(resp *jsonrpc.Response) jsonrpc.Answer {
+	return c.s.Offering.Catalog().WithNames(c.inFlight.Key.Child, c.client().Answer(c.lease, c.target.method(), resp))
+}
+
+// Revalidate implements [rounds.Request]: the answers may have taken long. The child may have been replaced meanwhile, but only by
+// itself, and the request is judged by what the roots are now.
+func (c *sentCall) Revalidate(ctx context.Context) error {
+	if c.attempt == nil {
+		return errReplaced // by a process of another era
+	}
+	if !c.lease.Open() {
+		if err := c.move(ctx); err != nil {
+			return err
+		}
+	}
+	again := *c.attempt
+	if again.scan == nil || !again.scan.NeedsBoundary() {
+		return nil
+	}
+	view, err := c.client().Boundary(ctx, c.s.Roots.NewWait())
+	if err != nil {
+		return err
+	}
+	again.lease, again.roots = c.lease, view
+	c.s.judgeOnce(&again)
+	if c.verdict = again.verdict; c.verdict.Decision != policy.Allow {
+		return &deniedError{c.verdict, view}
+	}
+	return nil
+}
+
+// move takes the request to the process that has taken the place of its child. A process
+// that is only being retired sees its requests through.
+func (c *sentCall) move(ctx context.Context) error {
+	now := attempt{call: c.attempt.call}
+	err := now.acquire(ctx)
+	if err == nil && now.lease.Revision() == c.lease.Revision() && now.lease.Modern() {
+		c.lease.Release()
+		c.lease = now.lease
+		return nil
+	}
+	now.lease.Release()
+	if err != nil && !errors.Is(err, configuration.ErrSuperseded) {
+		return err
+	}
+	if c.lease.Ended() {
+		return errReplaced
+	}
+	return nil
+}
+
+var errReplaced = errors.New("it was replaced by another while it waited for input; make the request again")
+
+// A deniedError is a request that was denied when it was judged again.
+type deniedError struct {
+	verdict *validate.Verdict
+	view    rootsmgr.View // that it was judged by then
+}
+
+func (e *deniedError) Error() string { return errDenied.Error() }
+
+// Is makes it an errDenied.
+func (e *deniedError) Is(target error) bool { return target == errDenied }
