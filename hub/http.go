@@ -200,7 +200,7 @@ func (r *modernRequest) HasMethod() bool {
 
 func (r *modernRequest) Serve(ctx context.Context, reply *httpfront.ModernReply) jsonrpc.Answer {
 	return r.s.answer(r.m, func() jsonrpc.Answer {
-		return r.s.serveRead(client.WithHeaders(ctx, reply), r.m, r.meta, reply, reply.Elsewhere)
+		return r.s.serveRead(client.NewContext(ctx, client.Request{Headers: reply}), r.m, r.meta, reply, reply.Elsewhere)
 	})
 }
 
@@ -216,5 +216,5 @@ func (s *Session) serveAndWait(r client.Reply, end *jsonrpc.Cancellation, m *jso
 			return a
 		}
 	}
-	return s.ServeRequest(client.NewContext(end.Context(), &c.Client), m)
+	return s.ServeRequest(withClient(end.Context(), &c.Client), m)
 }

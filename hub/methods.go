@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"mcphub/hub/call"
+	"mcphub/hub/client"
 	"mcphub/hub/record"
 	"mcphub/hub/telemetry"
 	"mcphub/hub/tracing"
@@ -86,9 +87,11 @@ func (h *handler) early() bool {
 func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	switch {
 	case h.Kind == methods.Call:
-		ctx = s.records.Start(ctx, m, timing)
+		r := client.RequestOf(ctx)
+		r.Record = s.records.Start(m, timing)
+		ctx = client.NewContext(ctx, r)
 		a := serve(s, ctx, m)
-		s.records.Finish(ctx, a)
+		s.records.Finish(ctx, r.Record, a)
 		return a
 	case s.metrics.Traces() && h.Kind != methods.Extension: // see call.Sender.ServeExtension
 		return s.traced(ctx, m, timing, serve)
@@ -103,7 +106,9 @@ func (h *handler) serve(s *Session, ctx context.Context, m *jsonrpc.Message, tim
 // traced has a request served that is not recorded, and makes a span of it.
 func (s *Session) traced(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call, serve serveFunc) jsonrpc.Answer {
 	timing.BeginServerSpan(tracing.ParseMeta(m.Param("_meta")).Context, m.Method, m.ID)
-	a := serve(s, telemetry.WithCall(ctx, &timing), m)
+	r := client.RequestOf(ctx)
+	r.Timing = &timing
+	a := serve(s, client.NewContext(ctx, r), m)
 	timing.Answered(m.Method, record.Result(a.Result, a.Error), a.Error)
 	return a
 }

@@ -47,8 +47,15 @@ func (s modernHost) Served(child string) (set string, view rootsmgr.View) {
 
 // modernOf returns the client of a request that only this era has.
 func modernOf(ctx context.Context) *modern.Client {
-	c, _ := client.FromContext(ctx).(*modern.Client)
+	c, _ := client.RequestOf(ctx).Client.(*modern.Client)
 	return c
+}
+
+// withClient returns the context of a request that its client has made on a way of its own.
+func withClient(ctx context.Context, c client.Client) context.Context {
+	r := client.RequestOf(ctx)
+	r.Client = c
+	return client.NewContext(ctx, r)
 }
 
 // startModern notes that a client of 2026-07-28 is there, with its first request. Later calls do
@@ -95,7 +102,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 	case how.Kind == methods.Hub, how.Kind == methods.List:
 		return how.serve(s, ctx, m, s.metrics.StartModernCall(), how.modern)
 	case how.Kind == methods.Stream:
-		return how.modern(s, client.NewContext(ctx, s.modernServer.NewClient(meta, out)), m)
+		return how.modern(s, withClient(ctx, s.modernServer.NewClient(meta, out)), m)
 	}
 	level := meta.Level
 	return s.modernServer.Serve(ctx, modern.Request{Message: m, Meta: meta, Reply: out, Asks: how.MayAsk, Elsewhere: elsewhere}, func(c *modern.Client, end *jsonrpc.Cancellation, request *jsonrpc.Message) jsonrpc.Answer {
@@ -107,7 +114,7 @@ func (s *Session) serveRead(ctx context.Context, m *jsonrpc.Message, meta modern
 				return a
 			}
 		}
-		return how.serve(s, client.NewContext(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
+		return how.serve(s, withClient(end.Context(), c), request, s.metrics.StartModernCall(), how.modern)
 	})
 }
 

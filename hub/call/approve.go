@@ -8,7 +8,6 @@ import (
 	"mcphub/hub/approval"
 	"mcphub/hub/client"
 	"mcphub/hub/failure"
-	"mcphub/hub/inflight"
 	"mcphub/hub/record"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
@@ -66,20 +65,20 @@ func (e *approvalCaller) Judge(ctx context.Context, a *approval.Approval) (*appr
 	return e.last.forApproval(), nil
 }
 
-func (e *approvalCaller) Release(ctx context.Context) {
+func (e *approvalCaller) Release(context.Context) {
 	e.last.lease.Release()
-	e.call.sender.ClientOf(ctx).YieldTurn()
+	e.last.client.YieldTurn()
 }
 
 func (e *approvalCaller) Waiting(ctx context.Context, what string) (over func()) {
-	return inflight.Waiting(ctx, func() string { return what })
+	return client.RequestOf(ctx).Notice.Waiting(func() string { return what })
 }
 
 // Asker is all whom approval.from names and who can be asked: of clients, one that can show
 // a form.
-func (e *approvalCaller) Asker(ctx context.Context) approval.Asker {
+func (e *approvalCaller) Asker(context.Context) approval.Asker {
 	s := e.call.sender
-	c := s.ClientOf(ctx)
+	c := e.last.client
 	caps := c.Claims()
 	named := *s.Current.Now().Approval.From
 	may := named
@@ -116,7 +115,7 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 		}
 		q.Granted = append(q.Granted, opened)
 	}
-	e.call.sender.Records.Question(ctx, e.call.target.subject(), e.last.decision(), q)
+	e.call.sender.Records.Question(ctx, client.RequestOf(ctx).Record, e.call.target.subject(), e.last.decision(), q)
 }
 
 // denialText is the text for a call that was denied, or not approved.

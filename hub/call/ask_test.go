@@ -35,7 +35,7 @@ func TestWhomAChildAsks(t *testing.T) {
 		ask := request(t, "elicitation/create", `{"message":"?"}`)
 		key := s.instances.key("kid")
 		s.want(said(s.Ask(s.Context(), key, ask)), "accept") // of none
-		ctx := client.NewContext(s.Context(), other)
+		ctx := client.NewContext(s.Context(), client.Request{Client: other})
 		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
 		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "decline")
 		if got := len(s.client.peer.questions()); got != 1 {

@@ -7,6 +7,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/offers"
 	"mcphub/hub/approval"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/record"
@@ -147,7 +148,7 @@ func (c *Call) Do(ctx context.Context) (jsonrpc.Answer, error) {
 		return t.fail(ctx, err), configuration.ErrSuperseded
 	case err != nil:
 		kind := failure.KindOf(ctx, err)
-		s.Records.WriteRefusal(ctx, t.subject(), kind.Code())
+		s.Records.WriteRefusal(ctx, client.RequestOf(ctx).Record, t.subject(), kind.Code())
 		if kind == failure.Arguments {
 			return t.fail(ctx, err), errDenied
 		}
@@ -181,5 +182,5 @@ func (c *Call) deny(att *attempt) (jsonrpc.Answer, error) {
 
 // record writes the decision. Where there is an error, nothing may be sent.
 func (c *Call) record(ctx context.Context, att *attempt) (record.Ticket, error) {
-	return c.sender.Records.WriteDecision(ctx, c.target.subject(), att.decision())
+	return c.sender.Records.WriteDecision(ctx, client.RequestOf(ctx).Record, c.target.subject(), att.decision())
 }

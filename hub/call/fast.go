@@ -230,7 +230,7 @@ func (c *asyncCall) Recorded(t audit.Ticket, err error) {
 // mayWait makes the context of what waits on account of the call.
 func (c *asyncCall) mayWait() {
 	if c.ctx == nil {
-		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), c.client())))
+		c.ctx, c.cancel = context.WithCancelCause(c.context(client.NewContext(context.Background(), client.Request{Client: c.client()})))
 	}
 }
 

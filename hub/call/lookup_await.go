@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"mcphub/children/run"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
-	"mcphub/hub/login"
 )
 
 // awaitListed has the children to which something may belong tell what they offer, the
@@ -32,7 +32,7 @@ func (s *Sender) awaitListed(ctx context.Context, candidates func() []string, fo
 		return true, ""
 	}
 	for _, owner := range owners {
-		if st := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && login.Offered(ctx)) {
+		if st := s.Offering.ChildStatus(owner); !st.Listed && st.Failures > failures[owner] && !(st.AsksLogin && client.RequestOf(ctx).OffersLogin) {
 			return false, failure.NotReady(st, s.StderrOf(st)) // it has had its time to start
 		}
 		if down := s.revive(ctx, owner); down != "" || ctx.Err() != nil {

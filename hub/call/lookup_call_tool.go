@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
@@ -17,7 +18,7 @@ const ToolCallTool = "call-tool"
 // inside it, whose bytes stay raw. Its error is that of Call.Do.
 func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Message) (jsonrpc.Answer, error) {
 	if tool.Remote != ToolCallTool {
-		s.Records.OwnTool(ctx, tool.Remote)
+		client.RequestOf(ctx).Record.OwnTool(tool.Remote)
 		return s.Own(ctx, tool.Remote, m), nil
 	}
 	args := m.Param("arguments")

@@ -9,6 +9,7 @@ import (
 	"mcphub/children/link"
 	"mcphub/children/offers"
 	"mcphub/hub/catalog"
+	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
 	"mcphub/internal/jsonrpc"
@@ -28,12 +29,14 @@ func (s *Sender) ServeExtension(ctx context.Context, m *jsonrpc.Message) jsonrpc
 	if len(m.Method) > longestMethod {
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf("no method has a name of more than %d bytes", longestMethod))
 	}
-	ctx = s.Records.Start(ctx, m, s.ClientOf(ctx).StartTiming(s.Records.Telemetry()))
+	from, r := s.ClientOf(ctx), client.RequestOf(ctx)
+	r.Record = s.Records.Start(m, from.StartTiming(s.Records.Telemetry()))
+	ctx = client.NewContext(ctx, r)
 	a := configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.routeExtension(ctx, m) })
 	if isExtensionResult(a.Result) {
-		s.ClientOf(ctx).KeepResultType()
+		from.KeepResultType()
 	}
-	s.Records.Finish(ctx, a)
+	s.Records.Finish(ctx, r.Record, a)
 	return a
 }
 

@@ -33,7 +33,8 @@ func (s *Sender) ServeTool(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answ
 		if tool.Child == "" {
 			return s.serveOwn(ctx, tool, m)
 		}
-		if refusal, ok := client.FitHeaders(ctx, tool.Mirrors, m.Param("arguments")); !ok {
+		r := client.RequestOf(ctx)
+		if refusal, ok := r.FitHeaders(tool.Mirrors, m.Param("arguments")); !ok {
 			return refusal, nil
 		}
 		return s.CallTool(ctx, m, quoted, tool)

@@ -9,7 +9,6 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
-	"mcphub/hub/telemetry"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 )
@@ -30,7 +29,7 @@ import (
 func (c *Call) send(ctx context.Context, att *attempt, ticket record.Ticket) (jsonrpc.Answer, error) {
 	s, sent := c.sender, &c.sent
 	*sent = sentCall{s: s, target: c.target, attempt: att, verdict: att.verdict, lease: att.lease, ticket: ticket}
-	sent.enter(Requester{s.ClientOf(ctx), att}, c.token)
+	sent.enter(Requester{att.client, att}, c.token)
 	defer sent.giveBack(errBroken)
 	c.splicing.traceForChild = ticket.BeginClientSpan(c.splicing.carrier.Context, att.lease.Protocol())
 	a, err := sent.await(sent.context(ctx))
@@ -81,7 +80,7 @@ type Requester struct {
 // Relay sends a request about what the session has already, with edits of its params:
 // it is judged no more. With an error, the child did not answer.
 func (s *Sender) Relay(ctx context.Context, lease *children.Lease, m *jsonrpc.Message, edits []jsonrpc.Edit) (jsonrpc.Answer, error) {
-	r, timing, sent := splicingOf(m, nil, ""), telemetry.CallOf(ctx), &sentCall{s: s, lease: lease}
+	r, timing, sent := splicingOf(m, nil, ""), client.RequestOf(ctx).Timing, &sentCall{s: s, lease: lease}
 	sent.enter(Requester{Client: s.ClientOf(ctx)}, r.token)
 	defer sent.giveBack(errBroken)
 	r.traceForChild = timing.BeginClientSpan(r.traceForChild, lease.Protocol())

@@ -90,7 +90,7 @@ type Instances interface {
 // ClientOf returns the client of the request of ctx: whatever is said because of
 // that request goes there.
 func (s *Sender) ClientOf(ctx context.Context) client.Client {
-	if c := client.FromContext(ctx); c != nil {
+	if c := client.RequestOf(ctx).Client; c != nil {
 		return c
 	}
 	return s.Main
@@ -134,12 +134,17 @@ func (s *Sender) acquire(ctx context.Context, conf *configuration.Configuration,
 
 // withNotice returns a context of one call whose waiting is told to the client.
 func (s *Sender) withNotice(ctx context.Context, token []byte) context.Context {
-	return inflight.WithNotice(ctx, s.ClientOf(ctx), token)
+	r := client.RequestOf(ctx)
+	if token == nil || r.Notice != nil { // the values of one request must increase
+		return ctx
+	}
+	r.Notice = inflight.NewNotice(s.ClientOf(ctx), token)
+	return client.NewContext(ctx, r)
 }
 
 // waiting says that the call of ctx waits for a server until over is called.
 func (s *Sender) waiting(ctx context.Context, server string) (over func()) {
-	return inflight.Waiting(ctx, func() string {
+	return client.RequestOf(ctx).Notice.Waiting(func() string {
 		if st := s.Offering.ChildStatus(server); st.Package.Doing != "" {
 			return st.Package.Doing + " for " + server
 		}
@@ -162,13 +167,15 @@ func (s *Sender) withLogins(ctx context.Context) context.Context {
 	if s.Current.Now().StartLogin == nil || !s.Logins.Enabled() || !s.ClientOf(ctx).Claims().Can.URL {
 		return ctx
 	}
-	return login.With(ctx)
+	r := client.RequestOf(ctx)
+	r.OffersLogin = true
+	return client.NewContext(ctx, r)
 }
 
 // logIn offers the login at a child whose server asks for one, as err says, and
 // returns when there is one; false where there is none.
 func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, child string, err error) bool {
-	if !link.AsksForLogin(err) || conf.StartLogin == nil || !login.Offered(ctx) {
+	if !link.AsksForLogin(err) || conf.StartLogin == nil || !client.RequestOf(ctx).OffersLogin {
 		return false
 	}
 	notBefore := time.Now()
@@ -183,7 +190,7 @@ func (s *Sender) logIn(ctx context.Context, conf *configuration.Configuration, c
 	}
 	to := s.ClientOf(ctx)
 	to.YieldTurn()
-	over := inflight.Waiting(ctx, func() string { return "waiting for the login at " + child })
+	over := client.RequestOf(ctx).Notice.Waiting(func() string { return "waiting for the login at " + child })
 	if first {
 		offer.Show(ctx, to)
 	}

@@ -47,6 +47,15 @@ type Reply interface {
 type Client interface {
 	Reply
 	rounds.Requester
+	Identity
+	Roots
+	Delivery
+	// YieldTurn lets other requests have the child while a person is asked.
+	YieldTurn()
+}
+
+// An Identity is what is known of a client beside what it says of itself.
+type Identity interface {
 	// Era is the word for its era, for reports alone.
 	Era() string
 	// StartTiming begins to time its request.
@@ -55,7 +64,10 @@ type Client interface {
 	// tool of a child is called by a lease; nil: not known yet. mirrored: HTTP headers
 	// repeat parts of the call.
 	AllowsFastPath(share spec.Share, mirrored bool, lease *children.Lease) bool
+}
 
+// Roots are how the roots of a client come to its request and its children.
+type Roots interface {
 	// Boundary waits for the roots that the request is judged by, and until the
 	// children have been given them.
 	Boundary(ctx context.Context, wait *rootsmgr.Wait) (rootsmgr.View, error)
@@ -90,26 +102,14 @@ type Client interface {
 	// allowed without these roots is judged by them first: an error of judge ends the
 	// request.
 	FetchRoots(ctx context.Context, child string, judge func(rootsmgr.View) error)
-	// YieldTurn lets other requests have the child while a person is asked.
-	YieldTurn()
+}
 
+// A Delivery gives what a child says the shape that its client is to have.
+type Delivery interface {
 	// Answer is the child's as it is meant for this client.
 	Answer(lease *children.Lease, method string, resp *jsonrpc.Response) jsonrpc.Answer
 	// KeepResultType keeps the resultType that the child has set: it was seen to be allowed.
 	KeepResultType()
 	// Wants reports whether the client wants a log message of a child.
 	Wants(m *jsonrpc.Message) bool
-}
-
-type clientKey struct{}
-
-// NewContext marks the context of a request with its client.
-func NewContext(ctx context.Context, c Client) context.Context {
-	return context.WithValue(ctx, clientKey{}, c)
-}
-
-// FromContext returns the client of the request of ctx, nil where it has none of its own.
-func FromContext(ctx context.Context) Client {
-	c, _ := ctx.Value(clientKey{}).(Client)
-	return c
 }

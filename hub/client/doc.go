@@ -1,11 +1,11 @@
 // Package client says what the hub needs of whoever made a request: how it is told and asked, and how its roots stand.
 //
-// A [Client] is one of either era, on either front; packages handshake and modern are the two. The context of a request has
-// its Client, and the headers that repeat its arguments where it came with some.
+// A [Client] is one of either era, on either front; packages handshake and modern are the two. The context of the work on a
+// request has one value of the hub, its [Request].
 //
 // # Who owns the state
 //
-// The package has none. A Client guards itself.
+// The package has none. A Client guards itself, and a Request does not change.
 //
 // # What it refuses to do
 //

@@ -1,7 +1,6 @@
 package inflight
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -16,33 +15,30 @@ const (
 	noticeEvery = 5 * time.Second
 )
 
-// A notice tells a client by progress that its call waits for a server to
+// A Notice tells a client by progress that its call waits for a server to
 // start, or for a person, where it gave a token. The values must increase from one notification
 // to the next, and the server's own, which begin at zero or above, follow: so
 // those of the hub are below zero, -1/1000n for the n-th. That is so little that clients
 // which round, or make percents of it, show zero.
-type notice struct {
+type Notice struct {
 	to    Recipient
 	token []byte // the client's, raw
 	sent  int    // belongs to the goroutine of the wait
 }
 
-type noticeKey struct{}
-
-// WithNotice returns a context of one call whose waiting is told to its client, which gave
-// the token. What waits must do so one after the other.
-func WithNotice(ctx context.Context, to Recipient, token []byte) context.Context {
+// NewNotice makes the Notice of one call, whose client gave the token; nil if it gave none. What waits must do so one after the
+// other.
+func NewNotice(to Recipient, token []byte) *Notice {
 	if token == nil {
-		return ctx
+		return nil
 	}
-	return context.WithValue(ctx, noticeKey{}, &notice{to: to, token: token})
+	return &Notice{to: to, token: token}
 }
 
-// Waiting says what the call of ctx waits for, until over is called, after which nothing is
-// sent any more.
-func Waiting(ctx context.Context, what func() string) (over func()) {
-	n, ok := ctx.Value(noticeKey{}).(*notice)
-	if !ok {
+// Waiting tells what the call waits for, until over is called, after which nothing is
+// sent any more. A nil Notice tells nothing.
+func (n *Notice) Waiting(what func() string) (over func()) {
+	if n == nil {
 		return func() {}
 	}
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -56,7 +52,7 @@ func Waiting(ctx context.Context, what func() string) (over func()) {
 	}
 }
 
-func (n *notice) tell(what func() string, stop <-chan struct{}) {
+func (n *Notice) tell(what func() string, stop <-chan struct{}) {
 	timer := time.NewTimer(noticeAfter)
 	defer timer.Stop()
 	for {

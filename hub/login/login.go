@@ -17,19 +17,6 @@ import (
 // timeout is how long a person has to log in.
 const timeout = 10 * time.Minute
 
-type offeredKey struct{}
-
-// With returns a context of one request that a login is offered for.
-func With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, offeredKey{}, true)
-}
-
-// Offered reports whether With has made the context.
-func Offered(ctx context.Context) bool {
-	offered, _ := ctx.Value(offeredKey{}).(bool)
-	return offered
-}
-
 // A Viewer is asked to show a page, and told when that is done with.
 type Viewer interface {
 	Call(ctx context.Context, method string, params ...[]byte) (*jsonrpc.Response, error)

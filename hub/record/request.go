@@ -23,9 +23,9 @@ type Subject struct {
 	Prompt      string // that a server lists
 }
 
-// request is what the record tells of one request of the client. It belongs to the
-// goroutine that serves it.
-type request struct {
+// A Request is what the record tells of one request of the client. It belongs to the
+// goroutine that serves it. A nil Request is one that the hub makes by itself, or that nobody watches.
+type Request struct {
 	m        *jsonrpc.Message
 	started  time.Time
 	recorded bool            // a line is written, or none is due
@@ -33,44 +33,34 @@ type request struct {
 	timing   telemetry.Call
 }
 
-type requestKey struct{}
-
-// Start marks the context of a request of the client, whose answer Finish is given.
+// Start begins a request of the client, whose answer Finish is given; nil: nobody watches.
 // timing is that of the request.
-func (w *Writer) Start(ctx context.Context, m *jsonrpc.Message, timing telemetry.Call) context.Context {
+func (w *Writer) Start(m *jsonrpc.Message, timing telemetry.Call) *Request {
 	if !w.Enabled() && w.metrics == nil {
-		return ctx
+		return nil
 	}
-	return context.WithValue(ctx, requestKey{}, &request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing})
+	return &Request{m: m, started: time.Now(), in: tracing.ParseMeta(m.Param("_meta")).Context, timing: timing}
 }
 
 // Telemetry times the requests of the session; nil: nobody watches.
 func (w *Writer) Telemetry() *telemetry.Session { return w.metrics }
 
-// requestOf returns the request of ctx, nil where the hub asks by itself, or nobody wants to
-// know.
-func requestOf(ctx context.Context) *request {
-	req, _ := ctx.Value(requestKey{}).(*request)
-	return req
-}
-
 // beginSpan begins the span of the request, and returns the context within the hub: see
 // telemetry.Call.
-func (req *request) beginSpan() tracing.Context {
+func (req *Request) beginSpan() tracing.Context {
 	return req.timing.BeginServerSpan(req.in, req.m.Method, req.m.ID)
 }
 
-// OwnTool says that a request of a client is of a tool of the hub's own.
-func (w *Writer) OwnTool(ctx context.Context, tool string) {
-	if req := requestOf(ctx); req != nil {
+// OwnTool says that the request is of a tool of the hub's own.
+func (req *Request) OwnTool(tool string) {
+	if req != nil {
 		req.timing.SetOperation(req.m.Method, "", tool)
 	}
 }
 
 // Finish takes the answer of a request. One that was refused before anybody judged it is
 // recorded.
-func (w *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
-	req := requestOf(ctx)
+func (w *Writer) Finish(ctx context.Context, req *Request, a jsonrpc.Answer) {
 	if req == nil {
 		return
 	}
@@ -85,12 +75,12 @@ func (w *Writer) Finish(ctx context.Context, a jsonrpc.Answer) {
 	req.timing.Answered(req.m.Method, word, a.Error)
 }
 
-func (w *Writer) unjudged(ctx context.Context, req *request, word string) {
+func (w *Writer) unjudged(ctx context.Context, req *Request, word string) {
 	switch word {
 	case audit.ResultError:
-		w.WriteRefusal(ctx, Subject{Method: req.m.Method}, codeRequest)
+		w.WriteRefusal(ctx, req, Subject{Method: req.m.Method}, codeRequest)
 	case audit.ResultToolError:
-		w.WriteRefusal(ctx, Subject{Method: req.m.Method}, codeNotServed)
+		w.WriteRefusal(ctx, req, Subject{Method: req.m.Method}, codeNotServed)
 	}
 }
 
@@ -99,12 +89,11 @@ func recordedName(name string) string { return redact.Text(printable.Escape(name
 
 // line begins a line: who asks for what. It is for the goroutine that serves the
 // request.
-func (w *Writer) line(ctx context.Context, set *Settings, what Subject) audit.Record {
+func (w *Writer) line(req *Request, set *Settings, what Subject) audit.Record {
 	rec := audit.Record{Session: w.session, Principal: w.principal, Method: what.Method, DecisionFields: audit.DecisionFields{Child: what.Child, Tool: what.Tool}}
 	if what.Unlisted != "" {
 		rec.Tool = recordedName(what.Unlisted)
 	}
-	req := requestOf(ctx)
 	if req == nil { // the hub asks by itself
 		return rec
 	}

@@ -243,10 +243,9 @@ func (t Ticket) BeginClientSpan(in tracing.Context, version string) tracing.Cont
 
 // WriteDecision writes the line of a request that was judged, and counts the decision. Where there
 // is an error, nothing may be sent.
-func (w *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (Ticket, error) {
-	req := requestOf(ctx)
+func (w *Writer) WriteDecision(ctx context.Context, req *Request, what Subject, d Decision) (Ticket, error) {
 	if req == nil {
-		t, err := w.decide(ctx, what, d)
+		t, err := w.decide(ctx, nil, what, d)
 		return Ticket{Ticket: t}, err
 	}
 	req.recorded = true
@@ -258,19 +257,19 @@ func (w *Writer) WriteDecision(ctx context.Context, what Subject, d Decision) (T
 	req.timing.Prompt(what.Prompt)
 	req.timing.Decided(decision.String(), d.Verdict.Rule)
 	req.beginSpan()
-	t, err := w.decide(ctx, what, d)
+	t, err := w.decide(ctx, req, what, d)
 	if err == nil && d.Allowed() {
 		req.timing.Sent(d.Protocol)
 	}
 	return Ticket{t, &req.timing}, err
 }
 
-func (w *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ticket, error) {
+func (w *Writer) decide(ctx context.Context, req *Request, what Subject, d Decision) (audit.Ticket, error) {
 	set, v := w.now(), d.Verdict
 	if set.Recorder == nil && d.Allowed() {
 		return w.MaySend(audit.Ticket{}, errNoLog)
 	}
-	rec := w.line(ctx, set, what)
+	rec := w.line(req, set, what)
 	d.fill(&rec.DecisionFields, what.At)
 	switch {
 	case d.Allowed():
@@ -298,12 +297,12 @@ func (w *Writer) decide(ctx context.Context, what Subject, d Decision) (audit.Ti
 }
 
 // WriteRefusal writes the line of a request that was not judged, and counts it.
-func (w *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
+func (w *Writer) WriteRefusal(ctx context.Context, req *Request, what Subject, code string) {
 	set := w.now()
 	if errors.Is(context.Cause(ctx), modern.ErrRootsFirst) { // no refusal: it comes again with them
 		return
 	}
-	if req := requestOf(ctx); req != nil {
+	if req != nil {
 		req.recorded = true
 		if what.Child != "" {
 			req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
@@ -313,7 +312,7 @@ func (w *Writer) WriteRefusal(ctx context.Context, what Subject, code string) {
 	if set.Recorder == nil {
 		return
 	}
-	rec := w.line(ctx, set, what)
+	rec := w.line(req, set, what)
 	rec.Decision, rec.Code = refused, code
 	// Whether it can be written or not, nothing is sent.
 	_, _ = set.Recorder.Append(context.WithoutCancel(ctx), &rec)
@@ -381,16 +380,16 @@ type Question struct {
 
 // Question writes the line of a question. Where that fails the question is asked all the same:
 // what is sent because of its answer has a line of its own.
-func (w *Writer) Question(ctx context.Context, what Subject, d Decision, q Question) {
+func (w *Writer) Question(ctx context.Context, req *Request, what Subject, d Decision, q Question) {
 	set := w.now()
 	if set.Recorder == nil {
 		return
 	}
-	if req := requestOf(ctx); req != nil {
+	if req != nil {
 		req.timing.SetOperation(req.m.Method, what.Child, what.Tool)
 		req.timing.Prompt(what.Prompt)
 	}
-	rec := w.line(ctx, set, what)
+	rec := w.line(req, set, what)
 	rec.Decision, rec.Rule, rec.Code, rec.By, rec.Arguments, rec.Micros = q.What, d.Verdict.Rule, q.Why, q.By, nil, 0
 	rec.Granted = q.Granted
 	rec.RootsBasis = rootsBasisOf(d.Verdict, d.View)

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"time"
 
 	"mcphub/hub/tracing"
@@ -32,19 +31,6 @@ func (s *Session) spansOf(c *client) *spans {
 		return nil
 	}
 	return &spans{s: s, version: c.version}
-}
-
-type callKey struct{}
-
-// WithCall marks the context of a request that has no record with its Call.
-func WithCall(ctx context.Context, c *Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
-
-// CallOf is what WithCall has set; nil: nothing.
-func CallOf(ctx context.Context) *Call {
-	c, _ := ctx.Value(callKey{}).(*Call)
-	return c
 }
 
 // Traces reports whether requests have spans.
