@@ -59,7 +59,7 @@ func TestRecord(t *testing.T) {
 			for _, line := range Lines(r.Own, short) {
 				lines = append(lines, "own: "+line)
 			}
-			if got := strings.Join(lines, "; "); got != c.want {
+			if got := filepath.ToSlash(strings.Join(lines, "; ")); got != c.want {
 				t.Errorf("%q, want %q; left: %v", got, c.want, r.Left)
 			}
 		})
