@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcphub/children/sandbox"
+	"mcphub/internal/printable"
 )
 
 // This file keeps the profiles that trials have recorded and a person has confirmed.
@@ -68,13 +69,10 @@ func (s *Store) AskRecorded(owner string, r sandbox.Recorded, of string) (waits 
 	i := recordedItem(owner, r)
 	name, hub, _ := strings.Cut(owner[len(recordedWord):], "\x00")
 	i.Title = Shown(name) + " of " + Shown(hub) + " has changed since you confirmed what it opens"
-	if strings.ContainsAny(name, " '$\\\"`") {
-		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-	}
 	i.Lines = []string{"Its entry, its program or its package is not what it was. It runs with what you confirmed:"}
 	for _, p := range r.Paths {
 		i.Lines = append(i.Lines, string(p.Use)+" "+Shown(p.Path))
 	}
-	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: mcphub learn "+Shown(name)+" --confirm")
+	i.Lines = append(i.Lines, "If you accept it, this holds from now on. To record it again: "+printable.CommandLine([]string{"mcphub", "learn", name, "--confirm"}))
 	return true, s.Ask(i)
 }

@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"cmd/mcphub/internal/bearer":         {"internal/atomicfile", "children/consent"},
 	"internal/pipe":                      {},
 	"internal/caller":                    {"internal/pipe", "internal/proctree"},
-	"children/consent":                   {"children/sandbox", "internal/atomicfile", "rootsmgr/guard"},
+	"children/consent":                   {"children/sandbox", "internal/atomicfile", "rootsmgr/guard", "internal/printable"},
 	"cmd/mcphub/internal/secrets":        {"internal/atomicfile", "internal/reference"},
 	"cmd/mcphub/internal/files":          {"internal/worker", "internal/jsonrpc", "internal/printable", "rootsmgr/platform", "internal/methods"},
 	"internal/mirror":                    {"internal/jsonrpc"},

@@ -3,6 +3,7 @@ package printable
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"unicode"
@@ -276,20 +277,48 @@ func (c cleaning) Write(b []byte) (int, error) {
 // Unwrap returns the writer behind, by which a terminal is known.
 func (c cleaning) Unwrap() io.Writer { return c.to }
 
-var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+var (
+	plainWord          = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./~-]+$`)
+	plainWordOfWindows = lazyregexp.New(`^(?:-{1,2}[A-Za-z0-9_-]+|[A-Za-z0-9_+:./\\][A-Za-z0-9_@+=:./\\~-]*)$`)
+)
 
-// CommandLine writes a program and its arguments as a POSIX shell reads them. It is one line
-// in which every character is seen: a word with others is written as $'...', which is newer
-// than other quotes, and which bash, zsh and ksh read.
-func CommandLine(words []string) string {
+// CommandLine writes a program and its arguments as the shells of this system read them. It is one line in which every character is seen.
+//
+// A POSIX shell reads a word with others as $'...', which is newer than other quotes, and which bash, zsh and ksh read.
+//
+// On Windows a word is bare or in double quotes, which cmd and PowerShell read alike. A character that one of them reads between double quotes is
+// written as $([char]N), which PowerShell alone reads. cmd takes such a word for a wrong name, and runs nothing of it.
+func CommandLine(words []string) string { return commandLine(words, runtime.GOOS == "windows") }
+
+func commandLine(words []string, windows bool) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = w
-		if !plainWord.MatchString(w) || w[0] == '~' || w[0] == '=' {
+		switch {
+		case windows && !plainWordOfWindows.MatchString(w):
+			out[i] = quoteWordOfWindows(w)
+		case !windows && (!plainWord.MatchString(w) || w[0] == '~' || w[0] == '='):
 			out[i] = quoteWord(w)
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+func quoteWordOfWindows(w string) string {
+	b := []byte{'"'}
+	for i := 0; i < len(w); {
+		r, n := utf8.DecodeRuneInString(w[i:])
+		if strings.ContainsRune("\"%$`\u201c\u201d\u201e", r) || r == utf8.RuneError || Hidden(r) {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				b = fmt.Appendf(b, "$([char]%d)", unit)
+			}
+		} else {
+			b = append(b, w[i:i+n]...)
+		}
+		i += n
+	}
+	end := w[len(strings.TrimRight(w, `\`)):] // a program takes \" for a quote, and \\" for the end of the word
+	return string(b) + end + `"`
 }
 
 func quoteWord(w string) string {
@@ -319,8 +348,11 @@ func quoteWord(w string) string {
 // and escaped. In quotes it is seen to be a name where it looks like an option.
 func Word(name string) string {
 	name = Escape(name, 300)
-	if strings.HasPrefix(name, "-") {
-		return quoteWord(name)
+	if !strings.HasPrefix(name, "-") {
+		return CommandLine([]string{name})
 	}
-	return CommandLine([]string{name})
+	if runtime.GOOS == "windows" {
+		return quoteWordOfWindows(name)
+	}
+	return quoteWord(name)
 }

@@ -30,6 +30,7 @@ import (
 	"mcphub/cmd/mcphub/internal/setup"
 	"mcphub/hub"
 	"mcphub/hub/status"
+	"mcphub/internal/printable"
 )
 
 func TestSatisfies(t *testing.T) {
@@ -91,7 +92,7 @@ func TestDiagnose(t *testing.T) {
 		{"offline uv", "exited with status 1 while starting", "error: Network connectivity is disabled, but the requested data was not found", "connect to the network once", "mcphub warm"},
 		{"no such package", "exited with status 1 while starting", "npm ERR! code E404\nnpm ERR! 404 Not Found", `correct it in "args"`, ""},
 		{"module of node", "exited with status 1 while starting", "Error: Cannot find module 'zod'", "install zod where the server is", "npm install --prefix " + pkg},
-		{"file of node", "exited with status 1 while starting", "Error: Cannot find module '/srv/pkg/gone.js'", "there is no file /srv/pkg/gone.js", ""},
+		{"file of node", "exited with status 1 while starting", "Error: Cannot find module '" + filepath.Join(pkg, "gone.js") + "'", "there is no file " + filepath.Join(pkg, "gone.js"), ""},
 		{"module of python", "exited with status 1 while starting", "ModuleNotFoundError: No module named 'mcp'", "install mcp where the server is", ""},
 		{"module of python -m", "exited with status 1 while starting", "/usr/bin/python3: No module named mcp_server", "install mcp_server where the server is", ""},
 		{"a name that would be a flag", "exited with status 1 while starting", `the secret "--config=/tmp/x" is not set`, "correct its entry by what it says", "mcphub disable my-srv"},
@@ -113,7 +114,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	// Where a hub.json was named, the commands name it too.
 	e := &examination{Options: Options{Source: &setup.Source{Config: "/my hub.json"}}}
-	if got, want := e.mcphub("warm"), "mcphub warm --config '/my hub.json'"; got != want {
+	if got, want := e.mcphub("warm"), "mcphub warm --config "+printable.CommandLine([]string{"/my hub.json"}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -157,7 +158,7 @@ func TestExamineHTTP(t *testing.T) {
 		if i < 0 || r.OK {
 			t.Fatalf("%s is not found: %+v", name, r)
 		}
-		if f := r.Findings[i]; f.Severity != "error" || f.Command != command+" --config "+o.Source.Config || !strings.Contains(f.At, "hub.json:1:") {
+		if f := r.Findings[i]; f.Severity != "error" || f.Command != command+" --config "+printable.CommandLine([]string{o.Source.Config}) || !strings.Contains(f.At, "hub.json:1:") {
 			t.Errorf("of %s it says %+v", name, f)
 		}
 	}
