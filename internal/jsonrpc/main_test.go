@@ -75,8 +75,8 @@ func linkOver(t *testing.T, r io.ReadCloser, in io.WriteCloser, out io.ReadClose
 	go func() { p.err <- p.conn.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
+		_ = in.Close() // on Windows a read that begins while its pipe is closed waits for this end
 		<-p.conn.Done()
-		_ = in.Close()
 		_ = out.Close()
 	})
 	return p
