@@ -346,12 +346,14 @@ func quoteWord(w string) string {
 
 // Word is a name from outside as one word of a CommandLine, of at most 300 characters
 // and escaped. In quotes it is seen to be a name where it looks like an option.
-func Word(name string) string {
+func Word(name string) string { return word(name, runtime.GOOS == "windows") }
+
+func word(name string, windows bool) string {
 	name = Escape(name, 300)
-	if !strings.HasPrefix(name, "-") {
-		return CommandLine([]string{name})
-	}
-	if runtime.GOOS == "windows" {
+	switch {
+	case !strings.HasPrefix(name, "-"):
+		return commandLine([]string{name}, windows)
+	case windows:
 		return quoteWordOfWindows(name)
 	}
 	return quoteWord(name)

@@ -148,7 +148,7 @@ func TestWord(t *testing.T) {
 		"--config": "'--config'", "a; rm -rf b": "'a; rm -rf b'", "o'brien": `'o'\''brien'`, "$(x)": "'$(x)'",
 		"~root": "'~root'", strings.Repeat("a", 301): "'" + strings.Repeat("a", 300) + "…'", "-": "'-'",
 	} {
-		if got := Word(name); got != want {
+		if got := word(name, false); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}

@@ -26,6 +26,16 @@ func TestCommandLineOfWindows(t *testing.T) {
 	}
 }
 
+// TestWordOfWindows: a name that looks like an option is in quotes.
+func TestWordOfWindows(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"linear": "linear", "my server": `"my server"`, "--config": `"--config"`, "-": `"-"`, "a & calc": `"a & calc"`} {
+		if got := word(name, true); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
+
 // asCmd fits a line of which cmd runs one program: nothing stands outside quotes that cmd reads, and no % stands anywhere.
 var asCmd = lazyregexp.New(`^(?:(?:[A-Za-z0-9_@+=:./\\~-]+|"[^"%\x00-\x1f]*")(?: |$))+$`)
 
