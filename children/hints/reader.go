@@ -271,7 +271,18 @@ func (r *reading) about(path, line string, k kind) (f sandbox.Refusal, ok bool) 
 		return f, false
 	}
 	own.Access = want
-	return r.finished(own, path, missing != nil && !makes(line)), true
+	return r.finished(own, path, missing != nil && !makes(line) && !r.isStateFolder(path)), true
+}
+
+// stateFolders are the folders below the home folder in which programs make a folder of their own.
+var stateFolders = []string{".config", ".cache", ".local/share", ".local/state"}
+
+// isStateFolder reports whether a path that is not there has a name which programs give the folder of their
+// state, and no file.
+func (r *reading) isStateFolder(path string) bool {
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	hidden := r.Home != "" && dir == filepath.Clean(r.Home) && strings.HasPrefix(name, ".")
+	return strings.LastIndexByte(name, '.') <= 0 && (hidden || slices.ContainsFunc(stateFolders, func(of string) bool { return dir == filepath.Join(r.Home, of) }))
 }
 
 // owner is who names a path: the entry or the call, where the path is what one of these

@@ -238,7 +238,7 @@ func TestWhatIsNoPath(t *testing.T) {
 // to take its place, and where a text names no path at all.
 func TestWhoNamesIt(t *testing.T) {
 	t.Parallel()
-	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "read/notes/", "read/run.sh")
+	d := newDisk(t, "data/mem.json", "data/test.db", "home/mem.json", "py/pkg/__init__.py", "mono/.git/HEAD", "mono/sub/f", "ws/node_modules/", "real/index.js", "wt/f", "main/.git/worktrees/wt/HEAD", "home/keep.js", "home/.config/", "read/notes/", "read/run.sh")
 	if err := os.WriteFile(filepath.Join(d.top, "wt/.git"), []byte("gitdir: "+d.top+"/main/.git/worktrees/wt\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -267,6 +267,9 @@ func TestWhoNamesIt(t *testing.T) {
 		"a database on another line":         {nil, "", "", "source shop: sqlite:///D/data/test.db?mode=rw\nunable to open database file", "data/test.db write data/test.db server"},
 		"one of a URL with an absolute path": {nil, "", "", "  - shop: sqlite://D/data/test.db\nunable to open database file", "data/test.db write data/test.db server"},
 		"a relative path":                    {[]sandbox.Named{{Key: "/args/0", Path: "read/run.sh", Access: sandbox.Read}}, "", "", "PermissionError: [Errno 13] Permission denied: 'notes/b.md'", "read/notes/b.md write read/notes server"},
+		"a folder of state":                  {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.keeper'", "home/.keeper write home/.keeper/ server"},
+		"such a folder among settings":       {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.config/keeper'", "home/.config/keeper write home/.config/keeper/ server"},
+		"a temporary file that is hidden":    {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'D/home/.~a.ipynb'", "home/.~a.ipynb write nothing server"},
 		"one that lies nowhere":              {nil, "", "", "PermissionError: [Errno 13] Permission denied: 'nowhere/b.md'", ""},
 		"a linked module":                    {nil, "", "ws", "Error: Cannot find module 'linked'", "real read real server"},
 		"a repository above":                 {nil, "", "mono/sub", "fatal: not a git repository (or any of the parent directories): .git", "mono/.git read mono/.git server"},
