@@ -201,14 +201,12 @@ func (s *survivor) goesOn(t testing.TB, more int) {
 
 // TestClientsOutliveTheirHub kills the hub with -9 at random moments, while clients of both eras call it over pipes and over sockets,
 // with frames of a megabyte in both directions. No client is started again. Each call is answered once, and no line is broken.
+// MCPHUB_LONG_CASES says how many moments.
 func TestClientsOutliveTheirHub(t *testing.T) {
 	t.Parallel()
 	a := sharing(t, obj{})
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "1s"}})
-	moments := 20
-	if os.Getenv("MCPHUB_E2E_LONG") != "" {
-		moments = 1000
-	}
+	moments := world.LongCases(t, 6, 1000)
 	r := seeds.Rand(t)
 	all := []*survivor{a.survive("a client over pipes", false, false), a.survive("a modern client over sockets", true, true), a.survive("a client over sockets", false, true), a.survive("a modern client over pipes", true, false)}
 	stop := make(chan struct{})
@@ -317,7 +315,7 @@ func TestAHubThatCannotBeStartedForAMoment(t *testing.T) {
 	a.config = a.Config(obj{"rec": a.Recorder("rec")}, obj{"attach": obj{"mode": "auto", "idle": "400ms"}})
 	c := a.ready(a.Project)
 	a.started(c, "rec")
-	log := filepath.Join(a.Home, ".local", "state", "mcphub", "shared.log")
+	log := a.Path("home", "state", "mcphub", "shared.log")
 	world.Must(t, os.Remove(log))
 	world.Must(t, os.Mkdir(log, 0o700))
 	a.strikeShared()

@@ -337,6 +337,7 @@ func TestARollingRestartLosesNoCall(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(*testing.T, []*replica) string{"small balancer": smallBalancer, "haproxy": haproxy} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if name == "haproxy" {
 				needs.Program(t, name)
 			}
@@ -356,6 +357,7 @@ func TestARollingRestartLosesNoCall(t *testing.T) {
 		})
 	}
 	t.Run("control", func(t *testing.T) {
+		t.Parallel()
 		if l := rolling(t, 10, obj{"drain": "0s", "grace": "0s"}, smallBalancer); len(l.lost) == 0 {
 			t.Error("no call is lost without drain and grace: the others show nothing")
 		}

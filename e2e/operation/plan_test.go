@@ -6,7 +6,9 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"mcphub/e2e/world"
@@ -105,20 +107,35 @@ func planEdits(w *world.World) []edit {
 // listed. Each edit is planned from a hub that goes by the one before it, so that its undoing is planned too.
 func TestPlanSaysWhatAReloadDoes(t *testing.T) {
 	t.Parallel()
-	w := world.New(t)
-	p := newPlanner(w)
-	edits := planEdits(w)
-	if len(edits) < 50 {
-		t.Fatalf("%d edits", len(edits))
-	}
-	total := map[string]int{}
-	for _, e := range edits {
-		p.step(e, total)
-		if t.Failed() {
-			return
+	const hubs = 4 // side by side
+	var mu sync.Mutex
+	edited, total := 0, map[string]int{}
+	t.Run("hubs", func(t *testing.T) {
+		for hub := range hubs {
+			t.Run(strconv.Itoa(hub), func(t *testing.T) {
+				t.Parallel()
+				w := world.New(t)
+				p, all, own := newPlanner(w), planEdits(w), map[string]int{}
+				edits := all[hub*len(all)/hubs : (hub+1)*len(all)/hubs]
+				for _, e := range edits {
+					p.step(e, own)
+					if t.Failed() {
+						return
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				edited += len(edits)
+				for what, n := range own {
+					total[what] += n
+				}
+			})
 		}
+	})
+	t.Logf("%d edits: %v", edited, total)
+	if edited < 50 {
+		t.Errorf("%d edits", edited)
 	}
-	t.Logf("%d edits: %v", len(edits), total)
 	for _, want := range []string{"starts", "stops", "stays", "restarts", "refused", "appear", "vanish", "moved"} {
 		if total[want] == 0 {
 			t.Errorf("none of these edits shows %q: %v", want, total)
