@@ -194,6 +194,7 @@ func (h *havoc) spared() {
 func (h *havoc) strikeHub(guardian bool) {
 	h.T.Helper()
 	h.allGoOn()
+	h.spared() // what failed before has another reason
 	victim, top := h.hub, parentOf(h.T, h.hub)
 	if guardian {
 		victim = top
