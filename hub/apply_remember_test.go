@@ -61,7 +61,7 @@ func TestWhatIsRememberedOfAChangedChild(t *testing.T) {
 	if msg, bad := text(c.raw("tools/call", toolCall("kid__roots", `{}`))); bad {
 		t.Errorf("what the new one offers: %s", msg)
 	}
-	if got := c.refused("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)); !strings.Contains(got.Message, "unknown tool") {
+	if got := c.refused("tools/call", toolCall("kid__echo", `{"mode":"wild"}`)); !strings.Contains(got.Message, "Unknown tool") {
 		t.Errorf("what the former one offered: %s", got.Message)
 	}
 	if c.listed("kid__echo") {

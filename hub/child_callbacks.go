@@ -15,6 +15,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
@@ -143,7 +144,7 @@ func (h *Hub) noRoots(k spec.Key) string {
 func (h *Hub) handleChildRequest(ctx context.Context, k spec.Key, m *jsonrpc.Message) jsonrpc.Answer {
 	s, ok := h.sessions.Owner(k)
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no client can be asked for "+printable.Escape(m.Method, 100)+": several sessions may share this server, so it cannot be told which it belongs to")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.SharedServer(m.Method))
 	}
 	return s.sender.Ask(ctx, k, m)
 }

@@ -6,6 +6,7 @@ import (
 	"mcphub/hub/configuration"
 	"mcphub/hub/failure"
 	"mcphub/hub/status"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/validate/policy"
 )
@@ -19,7 +20,7 @@ const MethodExplain = "mcphub/explain"
 func (s *Session) explain(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	name, ok := jsonrpc.String(m.Param("name"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "explain needs the name of a tool")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(MethodExplain, "the name of a tool (a string)", "/params/name"))
 	}
 	return configuration.RetryOnReload(func() (jsonrpc.Answer, error) { return s.explainTool(ctx, name, m.Param("arguments")) })
 }
@@ -44,7 +45,7 @@ func (s *Session) explainTool(ctx context.Context, name string, arguments []byte
 	case kind == failure.Arguments:
 		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "arguments", err.Error()
 	case kind == failure.Schema:
-		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", failure.SchemaText(tool.Tool, err)
+		e.Decision, e.Rule, e.Refusal = policy.Deny.String(), "schema", texts.BadArguments(tool.Child, tool.Remote, err)
 	case kind == failure.Missing:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, err.Error()), nil
 	case kind == failure.NotAvailable:

@@ -47,7 +47,7 @@ func mixed(inside, outside string) string {
 func wantMixed(t *testing.T, got map[string]json.RawMessage, inside string) {
 	t.Helper()
 	for id, want := range map[string]string{
-		"1": inside, `"two"`: "Access denied: Path", "3": "{}", "4": "must not be part of a batch", "5": "", "6": "unknown tool", "7": "-32601", "null": "",
+		"1": inside, `"two"`: "Access denied: Path", "3": "{}", "4": "must not be part of a batch", "5": "", "6": "Unknown tool", "7": "-32601", "null": "",
 	} {
 		switch {
 		case id == "5" || id == "null": // what has two readings has perhaps no id

@@ -16,6 +16,7 @@ import (
 	"mcphub/hub/declaration"
 	"mcphub/hub/seal"
 	"mcphub/hub/subscribe"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/kept"
 	"mcphub/internal/methods"
@@ -163,7 +164,7 @@ func (k *keeper) options(s *Session, o *jsonrpc.Options) (resume func(context.Co
 		if e.Line() == k.record.Line && (welcome.Result != nil || welcome.Error != nil) {
 			return welcome
 		}
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, "the hub ended while it served this request: it may have run; look before you send it again")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, texts.HubEnded)
 	}
 	return func(ctx context.Context) (func(), error) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -245,7 +245,7 @@ func TestJudgedByWhatTheChildHasNow(t *testing.T) {
 		{"wider", narrowTool, wideTool, `{"mode":"wild"}`, ""},
 		{"control: still narrow", narrowTool, narrowTool, `{"mode":"wild"}`, "Invalid arguments"},
 		{"gone", wideTool, otherTool, `{"mode":"wild"}`, "does not offer the tool"},
-		{"quarantined", wideTool, brokenTool, `{"mode":"wild"}`, "not offered any more"},
+		{"quarantined", wideTool, brokenTool, `{"mode":"wild"}`, "is not offered"},
 	}
 	for _, w := range cases {
 		t.Run(w.name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestPromptThatWasNotRemembered(t *testing.T) {
 	}
 	const asked = `{"name":"kid__greet","arguments":{}}`
 	c, end := p.client()
-	if e := c.refused("prompts/get", asked); !strings.Contains(e.Message, `there is no prompt "kid__greet"`) {
+	if e := c.refused("prompts/get", asked); !strings.Contains(e.Message, `There is no prompt "kid__greet"`) {
 		t.Error(e)
 	}
 	end()

@@ -10,6 +10,7 @@ import (
 
 	"mcphub/hub/modern"
 	"mcphub/hub/surroundings"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/principal"
@@ -133,7 +134,7 @@ func (s *Session) initialize(ctx context.Context, m *jsonrpc.Message) jsonrpc.An
 	}
 	version, ok := jsonrpc.String(m.Param("protocolVersion"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "initialize needs a protocolVersion (a string) in its params")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a protocol version (a string)", "/params/protocolVersion"))
 	}
 	s.setCaps(m.Params)
 	s.metrics.Negotiated(mcp.NegotiateLegacyVersion(version))

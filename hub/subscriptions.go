@@ -16,6 +16,7 @@ import (
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
 	"mcphub/hub/subscribe"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -94,7 +95,7 @@ func (s *Session) subscribableSources(ctx context.Context, uri string) (list []o
 	list = slices.DeleteFunc(list, func(from offering.Source) bool {
 		return !tells.Subscribable(from.Child) && !from.Conf.Denied(from.Child) // that is denied, and recorded
 	})
-	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "the server of this resource does not tell of changes")
+	return list, sure, jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoChanges)
 }
 
 // A source is one as package subscribe knows it.

@@ -14,6 +14,7 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/modern"
 	"mcphub/hub/tasks"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -106,7 +107,7 @@ func mayHaveTasks(conf *configuration.Configuration, offers map[string]*catalog.
 // listTasks answers tasks/list.
 func (s *Session) listTasks(ctx context.Context, m *jsonrpc.Message) jsonrpc.Answer {
 	if s.noTasks.Load() && !mayHaveTasks(s.Offers()) {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub has tasks, which "+m.Method+" belongs to")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoExtension("tasks", m.Method))
 	}
 	return s.tasks.List(ctx, taskSession{s}, m)
 }

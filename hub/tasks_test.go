@@ -178,7 +178,7 @@ func TestTasksOfTheClientBelongToTheChildThatAsked(t *testing.T) {
 		c.raw("tools/call", asking("one", "elicitation/create", `{"message":"?","task":{}}`))
 		for child, want := range map[string][2]string{
 			"one": {`{"got":true}`, `{"tasks":[{"taskId":"c1","z":1.0}],"nextCursor":"n"}`},
-			"two": {`{"error":{"code":-32602,"message":"there is no task \"c1\" here"}}`, `{"tasks":[],"nextCursor":"n"}`},
+			"two": {`{"error":{"code":-32602,"message":"There is no task \"c1\" here."}}`, `{"tasks":[],"nextCursor":"n"}`},
 		} {
 			if got := answerOf(c.raw("tools/call", asking(child, "tasks/result", `{"taskId":"c1"}`))); got != want[0] {
 				t.Errorf("%s: tasks/result: %s", child, got)

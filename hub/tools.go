@@ -13,6 +13,7 @@ import (
 	"mcphub/hub/call"
 	"mcphub/hub/catalog"
 	"mcphub/hub/failure"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -109,7 +110,7 @@ func (s *Session) listServers(ctx context.Context, req mcp.CallToolRequest) (*mc
 	only := req.GetString("serverName", "")
 	conf := s.now()
 	if only != "" && (conf.Child(only) == nil || conf.Denied(only)) && conf.BrokenEntry(only) == nil {
-		return mcp.NewToolResultError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(only, 100), printable.List(conf.ServedNames()))), nil
+		return mcp.NewToolResultError(texts.NoServer(only, conf.ServedNames())), nil
 	}
 	s.AwaitStarted(ctx)
 	return structured(s.serversReport(only))
@@ -147,7 +148,7 @@ type foundTool struct {
 func (s *Session) findTools(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	query := req.GetString("query", "")
 	if strings.TrimSpace(query) == "" {
-		return mcp.NewToolResultError(`find-tools needs "query": what is to be done, in a few words (a string)`), nil
+		return mcp.NewToolResultError(texts.LacksArgument(toolFindTools, "query", "what is to be done, in a few words")), nil
 	}
 	limit := req.GetInt("limit", 5)
 	if limit < 1 || limit > maxFound {

@@ -299,7 +299,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"call", "witness__read", "path=README.md", "--root", "."}, 0, "^" + has + `\r?\n$`},
 		{[]string{"call", "witness__read", `path=..\..\outside\secret.txt`, "--root", "."}, 6, `^Access denied: Path '\.\.\\\.\.\\outside\\secret\.txt' is outside`},
 		{[]string{"call", "witness__read", `path=C:\work\app\README.md`, "--root", `C:\work\app`}, 0, "^" + has},
-		{[]string{"call", "nothing__read", "path=x", "--root", "."}, 5, `unknown tool`},
+		{[]string{"call", "nothing__read", "path=x", "--root", "."}, 5, `Unknown tool`},
 		{[]string{"roots", "--contains", `C:\starts\commands\x`, "--root", "."}, 0, ``},
 		{[]string{"roots", "--contains", `C:\starts\command`, "--root", "."}, 1, ``},
 		{[]string{"roots", "--contains", `..\commands\x`, "--root", `C:\STARTS\Commands`}, 0, ``},

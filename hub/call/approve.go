@@ -7,8 +7,8 @@ import (
 
 	"mcphub/hub/approval"
 	"mcphub/hub/client"
-	"mcphub/hub/failure"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/printable"
 )
@@ -121,9 +121,9 @@ func (e *approvalCaller) Record(ctx context.Context, ev *approval.Event) {
 // denialText is the text for a call that was denied, or not approved.
 func (att *attempt) denialText(at string) string {
 	if att.refusal != "" {
-		return failure.Unapproved(att.verdict, at, att.refusal)
+		return texts.Unapproved(att.verdict, at, att.refusal)
 	}
-	return failure.Denied(att.verdict, at, att.entryName())
+	return texts.Denied(att.verdict, at, att.entryName())
 }
 
 // entryName is the path that the entry of the child names and that the denied one is or lies in; "" for none. Only the user of this

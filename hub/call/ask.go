@@ -7,6 +7,7 @@ import (
 	"mcphub/children/spec"
 	"mcphub/hub/declaration"
 	"mcphub/hub/inflight"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
 	"mcphub/validate/policy"
@@ -57,9 +58,9 @@ func (s *Sender) unanswered(ctx context.Context, err error) string {
 	case errors.As(context.Cause(ctx), &gone):
 		return err.Error()
 	case errors.Is(err, jsonrpc.ErrClosed):
-		return "the client has gone"
+		return texts.ClientGone
 	}
-	return "the client was not asked, or did not answer: " + err.Error()
+	return texts.Unanswered(err.Error())
 }
 
 // FetchRoots says what roots/list of a child has to wait for: nil for nothing,

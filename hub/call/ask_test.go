@@ -47,14 +47,14 @@ func TestWhomAChildAsks(t *testing.T) {
 		// One that ends for another reason.
 		other.form = true
 		other.peer.answers = nil
-		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "the client has gone")
+		s.want(said(s.ServeTool(ctx, request(t, "tools/call", call))), "The client has gone")
 		ended, end := context.WithCancelCause(s.Context())
 		end(cancelled)
 		s.client.peer.answers = func(string, string) string { return "" }
 		s.want(said(s.Ask(ended, key, ask)), "enough", "!was not asked")
 		late, stop := context.WithTimeout(s.Context(), time.Second)
 		defer stop()
-		s.want(said(s.Ask(late, key, ask)), "the client was not asked, or did not answer")
+		s.want(said(s.Ask(late, key, ask)), "The client was not asked, or did not answer")
 		s.free()
 	})
 }

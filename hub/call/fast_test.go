@@ -304,7 +304,7 @@ func TestErrorsOfAChild(t *testing.T) {
 		call := `{"name":"kid__ask","arguments":{"method":"elicitation/create","params":{"message":"?"}}}`
 		s.want(s.try(call).only(t), `"message":"odd"`)
 		s.client.peer.answers = nil // it has gone
-		s.want(s.try(call).only(t), "the client has gone")
+		s.want(s.try(call).only(t), "The client has gone")
 		s.client.form = false
 		s.want(s.try(call).only(t), "did not declare elicitation")
 		s.free()

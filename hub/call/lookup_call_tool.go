@@ -2,11 +2,11 @@ package call
 
 import (
 	"context"
-	"fmt"
 
 	"mcphub/hub/client"
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 )
@@ -24,11 +24,11 @@ func (s *Sender) serveOwn(ctx context.Context, tool offering.Tool, m *jsonrpc.Me
 	args := m.Param("arguments")
 	child, ok := jsonrpc.String(jsonrpc.Get(args, "serverName"))
 	if !ok {
-		return failure.ToolError(`call-tool needs "serverName", the name of a server (a string). Servers: ` + printable.List(s.Current.Now().ServedNames())), nil
+		return failure.ToolError(texts.LacksArgument(ToolCallTool, "serverName", "the name of a server") + " Servers: " + printable.List(s.Current.Now().ServedNames())), nil
 	}
 	remote, ok := jsonrpc.String(jsonrpc.Get(args, "toolName"))
 	if !ok {
-		return failure.ToolError(`call-tool needs "toolName", the tool's own name (a string)`), nil
+		return failure.ToolError(texts.LacksArgument(ToolCallTool, "toolName", "the tool's own name")), nil
 	}
 	inner := jsonrpc.Get(args, "toolArgs")
 	if c := s.Current.Now().Child(child); c == nil {
@@ -57,7 +57,7 @@ func (s *Sender) noServer(name string) jsonrpc.Answer {
 	if b := s.Current.Now().BrokenEntry(name); b != nil {
 		return failure.Broken(*b)
 	}
-	return failure.ToolError(fmt.Sprintf("There is no server %q. Servers: %s", printable.Escape(name, 100), printable.List(s.Current.Now().ServedNames())))
+	return failure.ToolError(texts.NoServer(name, s.Current.Now().ServedNames()))
 }
 
 // findRemote finds a tool by its child and its own name.

@@ -12,6 +12,7 @@ import (
 	"mcphub/hub/client"
 	"mcphub/hub/configuration"
 	"mcphub/hub/offering"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 	"mcphub/internal/printable"
@@ -55,12 +56,11 @@ func (s *Sender) routeExtension(ctx context.Context, m *jsonrpc.Message) (jsonrp
 	named, edits := s.namedBy(c, m, among)
 	switch {
 	case len(among) == 0 || strings.HasPrefix(m.Method, ownMethods) || strings.HasPrefix(m.Method, "rpc."):
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, "no server behind this hub offers an extension that "+printable.Quote(m.Method)+" could belong to"), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.NoExtensionMethod(m.Method)), nil
 	case slices.Contains(among, named):
 		among = []string{named}
 	case len(among) > 1:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, fmt.Sprintf(
-			"%s may belong to several servers (%s), and nothing in its params (a uri, name or taskId of one of them) tells to which", printable.Quote(m.Method), printable.List(among))), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeMethodNotFound, texts.AmbiguousMethod(m.Method, among)), nil
 	default:
 		edits = nil
 	}
@@ -81,7 +81,7 @@ func (s *Sender) routeExtensionByURI(ctx context.Context, m *jsonrpc.Message, ex
 		list = []offering.Source{{Source: catalog.Source{Child: owners[0], URI: uri}, Conf: c.Conf}}
 	}
 	if len(list) == 0 {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "no server behind this hub that offers "+extension+" has "+printable.Quote(uri)), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoExtensionResource(extension, uri)), nil
 	}
 	a, from, err := s.AskInTurn(ctx, uri, list, sure, func(from offering.Source) (jsonrpc.Answer, error) {
 		var edits []jsonrpc.Edit

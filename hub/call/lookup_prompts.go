@@ -8,8 +8,8 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
-	"mcphub/internal/printable"
 	"mcphub/validate"
 )
 
@@ -67,7 +67,7 @@ func (s *Sender) findPrompt(ctx context.Context, name string) (it offering.Item,
 			return offering.Item{Item: it, Conf: conf}, jsonrpc.Answer{}
 		}
 	}
-	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no prompt "+printable.Quote(name)+"; prompts/list tells what there is")
+	return offering.Item{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoPrompt(name))
 }
 
 // ServeCompletion answers completion/complete.
@@ -85,7 +85,7 @@ func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answ
 	name, named := jsonrpc.String(jsonrpc.Get(argument, "name"))
 	value, valued := jsonrpc.String(jsonrpc.Get(argument, "value"))
 	if !named || !valued {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "completion/complete needs an argument with name and value (strings) at /params/argument"), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "an argument with name and value (strings)", "/params/argument")), nil
 	}
 	var it offering.Item
 	var quoted []byte
@@ -102,11 +102,11 @@ func (s *Sender) complete(ctx context.Context, m *jsonrpc.Message) (jsonrpc.Answ
 		quoted = jsonrpc.Get(ref, "uri")
 		text, _ := jsonrpc.String(quoted)
 		if it = s.findTemplate(ctx, text); it.Item == nil {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "there is no resource template "+printable.Quote(text)+"; resources/templates/list tells what there is"), nil
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoTemplate(text)), nil
 		}
 		template = it.Remote
 	default:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `completion/complete needs a ref of type "ref/prompt" or "ref/resource" at /params/ref`), nil
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, `a ref of type "ref/prompt" or "ref/resource"`, "/params/ref")), nil
 	}
 	return s.request(ctx, m, quoted, it.Remote, &requestTarget{
 		conf: it.Conf, child: it.Child, name: m.Method, unaskable: "nobody is asked while something is typed",

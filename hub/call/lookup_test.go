@@ -35,9 +35,9 @@ func TestToolsThatThereAreNot(t *testing.T) {
 	with.recorded = true
 	on(t, with, func(s *stage) {
 		for params, want := range map[string][]string{
-			`{"name":"kid__nothing"}`: {"unknown tool 'kid__nothing'"},
+			`{"name":"kid__nothing"}`: {"Unknown tool 'kid__nothing'"},
 			`{"name":"odd__tool"}`:    {"isError", `The server \"odd\" cannot be run`, "it is odd"},
-			`{"name":"other"}`:        {"unknown tool 'other'", "!no prefix"},
+			`{"name":"other"}`:        {"Unknown tool 'other'", "!no prefix"},
 			`{"name":7}`:              {"error", "the name of a tool"},
 			`{"name":"list-tools"}`:   {`{"own":"list-tools"}`},
 
@@ -111,9 +111,9 @@ func TestANameOfAListThatCannotBeRead(t *testing.T) {
 				s.want(s.tool(echo(`{"z":2.0}`)), `"structuredContent":{"z":2.0}`, "!isError")
 				s.want(s.tool(echo(reading(s.root))), "!isError")
 				s.want(s.tool(echo(reading(s.outside))), "isError", "is outside")
-				s.want(s.tool(`{"name":"kid__noticed"}`), "unknown tool 'kid__noticed'")
-				s.want(s.tool(`{"name":"kid__"}`), "unknown tool 'kid__'")
-				s.want(s.tool(`{"name":"other"}`), "unknown tool 'other'")
+				s.want(s.tool(`{"name":"kid__noticed"}`), "Unknown tool 'kid__noticed'")
+				s.want(s.tool(`{"name":"kid__"}`), "Unknown tool 'kid__'")
+				s.want(s.tool(`{"name":"other"}`), "Unknown tool 'other'")
 				inner := `{"name":"call-tool","arguments":{"serverName":"kid","toolName":`
 				s.want(s.tool(inner+`"echo","toolArgs":{"z":3.0}}}`), `"structuredContent":{"z":3.0}`, "!isError")
 				s.want(s.tool(inner+`"noticed"}}`), "isError", `has no tool \"noticed\"`)
@@ -131,8 +131,8 @@ func TestANameOfAListThatCannotBeRead(t *testing.T) {
 		})
 	}
 	on(t, kid(childtest.Script{Library: true}), func(s *stage) { // control: the lists are read
-		s.want(s.tool(`{"name":"kid__other"}`), "unknown tool 'kid__other'")
-		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__other"}`))), "there is no prompt")
+		s.want(s.tool(`{"name":"kid__other"}`), "Unknown tool 'kid__other'")
+		s.want(said(s.ServePrompt(s.Context(), request(t, "prompts/get", `{"name":"kid__other"}`))), "There is no prompt")
 		s.reached("tools/call", 0)
 		s.reached("prompts/get", 0)
 	})
@@ -219,7 +219,7 @@ func TestPromptsAndCompletions(t *testing.T) {
 		inside, outside := s.root, s.outside
 		s.want(prompt(`{"name":"kid__greet","arguments":{"path":"`+inside+`"}}`), `"name":"greet"`)
 		s.want(prompt(`{"name":"kid__greet","arguments":`+reading(outside)+`}`), "error", "is outside")
-		s.want(prompt(`{"name":"kid__none"}`), "there is no prompt")
+		s.want(prompt(`{"name":"kid__none"}`), "There is no prompt")
 		s.want(prompt(`{}`), "the name of a prompt")
 		ref := func(kind, of, value string) string {
 			name := map[string]string{"prompt": "path", "resource": "id", "other": "id"}[kind]
@@ -227,10 +227,10 @@ func TestPromptsAndCompletions(t *testing.T) {
 		}
 		s.want(complete(ref("prompt", `"name":"kid__greet"`, inside)), `"name":"greet"`)
 		s.want(complete(ref("prompt", `"name":"kid__greet"`, outside)), "is outside")
-		s.want(complete(ref("prompt", `"name":"kid__none"`, inside)), "there is no prompt")
+		s.want(complete(ref("prompt", `"name":"kid__none"`, inside)), "There is no prompt")
 		s.want(complete(ref("resource", `"uri":"note://{id}"`, "x")), `"uri":"note://{id}"`)
 		s.want(complete(ref("resource", `"uri":"note://1"`, "x")), `"completion"`)
-		s.want(complete(ref("resource", `"uri":"none://{id}"`, "x")), "there is no resource template")
+		s.want(complete(ref("resource", `"uri":"none://{id}"`, "x")), "There is no resource template")
 		s.want(complete(ref("other", `"uri":"x"`, "x")), "ref/prompt")
 		s.want(complete(`{"ref":{}}`), "needs an argument")
 		s.want(complete(`{"ref":{},"argument":{"name":"x"}}`), "needs an argument")
@@ -391,8 +391,8 @@ func TestExtensions(t *testing.T) {
 		s.want(ask("charts/draw", `{"taskId":"none"}`), "may belong to several servers")
 		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.outside)), "is outside")
 		s.want(ask("charts/draw", fmt.Sprintf(`{"name":"two__echo","path":%q}`, s.root)), reading(s.root)[len(`{"path":`):], "!error")
-		s.want(ask("mcphub/own", `{"uri":"book://0"}`), "no server behind this hub offers")
-		s.want(ask("rpc.discover", `{"uri":"book://0"}`), "no server behind this hub offers")
+		s.want(ask("mcphub/own", `{"uri":"book://0"}`), "No server behind this hub offers")
+		s.want(ask("rpc.discover", `{"uri":"book://0"}`), "No server behind this hub offers")
 		s.want(ask(strings.Repeat("x", 256), `{"uri":"book://0"}`), "!no method has a name")
 		s.want(ask(strings.Repeat("x", 257), `{"uri":"book://0"}`), "no method has a name of more than 256 bytes")
 		s.free()
@@ -422,7 +422,7 @@ func TestExtensions(t *testing.T) {
 		s.free()
 	})
 	on(t, kid(childtest.Script{}), func(s *stage) {
-		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), "no server behind this hub offers")
+		s.want(said(s.ServeExtension(s.Context(), request(t, "charts/draw", `{}`))), "No server behind this hub offers")
 	})
 }
 

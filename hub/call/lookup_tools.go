@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -13,9 +12,9 @@ import (
 	"mcphub/hub/failure"
 	"mcphub/hub/offering"
 	"mcphub/hub/params"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/printable"
 )
 
 // ServeTool answers a tools/call of the client.
@@ -98,8 +97,7 @@ func (s *Sender) FindTool(ctx context.Context, name string) (t offering.Tool, re
 		for i, t := range of {
 			names[i] = t.Name
 		}
-		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
-			"several servers have apps and a tool %s: call it by one of its names here: %s", printable.Quote(name), printable.List(names)))
+		return offering.Tool{}, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.AmbiguousTool(name, names))
 	case down != "":
 		return offering.Tool{}, failure.ToolError(down)
 	}

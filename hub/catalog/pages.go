@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 )
 
@@ -67,9 +68,9 @@ func (p *Pages) At(cursor []byte) jsonrpc.Answer {
 	page, err := strconv.Atoi(number)
 	switch {
 	case err != nil || page < 1 || page >= len(p.results) && digest == p.Digest:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "unknown cursor: ask again without one")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.UnknownCursor)
 	case digest != p.Digest:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the list has changed since this cursor was given: ask again without one")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.ListChanged)
 	}
 	return jsonrpc.ResultAnswer(p.results[page])
 }

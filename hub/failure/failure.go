@@ -8,6 +8,7 @@ import (
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -110,8 +111,11 @@ type SentError struct{ Err error }
 func (e *SentError) Error() string { return e.Err.Error() }
 func (e *SentError) Unwrap() error { return e.Err }
 
-// mayHaveRun is told of a call that was sent.
-const mayHaveRun = "The call was sent to its server, and no answer had come: it may have run"
+// ToolError is a result of a tool that reports that the call failed.
+func ToolError(text string) jsonrpc.Answer {
+	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
+	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
+}
 
 // AnswerEnded answers a call whose time is over before it was judged or answered. Where the
 // client cancelled it, nobody reads this.
@@ -125,9 +129,9 @@ func AnswerEnded(ctx context.Context, err error) jsonrpc.Answer {
 		text = closed.Reason.Error()
 	}
 	if is[*SentError](err) {
-		text += ". " + mayHaveRun
+		text += ". " + texts.MayHaveRun
 	} else {
-		text += ". The call was not sent, so nothing was done"
+		text += ". " + texts.NotSent
 	}
 	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, text)
 }
@@ -139,25 +143,30 @@ func AnswerTool(ctx context.Context, tool *catalog.Tool, err error) jsonrpc.Answ
 	case NotRecorded, Missing, Redefined:
 		return ToolError(err.Error())
 	case Arguments:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Schema:
-		return ToolError(SchemaText(tool, err))
+		return ToolError(texts.BadArguments(tool.Child, tool.Remote, err))
 	case BadAnswer:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("%s: %s", tool.Child, err))
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
 	}
-	text := fmt.Sprintf("The server %q did not answer %q: %s", tool.Child, tool.Remote, err)
-	if kind == NotAvailable {
-		text = UnavailableText(err)
-	}
-	return ToolError(withSent(kind, err, text))
+	return ToolError(unanswered(kind, tool.Child, tool.Remote, err))
 }
 
-// withSent adds to the text of a failure that the request may have run, where it was sent.
-func withSent(kind Kind, err error, text string) string {
-	if (kind == NotAvailable || kind == TimedOut) && is[*SentError](err) && !unsent(err) {
-		text += "\n" + mayHaveRun
+// unanswered is the text of a request to a server that has no answer, and may have run if it was sent. what is a tool or a method.
+func unanswered(kind Kind, server, what string, err error) (text string) {
+	late, _ := errors.AsType[*run.TimeoutError](err)
+	switch kind {
+	case TimedOut:
+		text = texts.ChildTimedOut(server, what, late.After)
+	case NotAvailable:
+		text = UnavailableText(err)
+	default:
+		return texts.NoAnswer(server, what, err.Error())
+	}
+	if is[*SentError](err) && !unsent(err) {
+		text += "\n" + texts.MayHaveRun
 	}
 	return text
 }
@@ -171,18 +180,15 @@ func unsent(err error) bool {
 // AnswerRequest answers another request that was not judged, or that the child did not answer.
 func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc.Answer {
 	kind := KindOf(ctx, err)
-	text := fmt.Sprintf("the server %q did not answer %s: %s", child, method, err)
 	switch kind {
 	case NotRecorded:
 		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, err.Error())
 	case Arguments:
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "refused: "+err.Error())
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "Refused: "+err.Error())
 	case Abandoned, SessionEnded:
 		return AnswerEnded(ctx, err)
-	case NotAvailable:
-		text = UnavailableText(err)
 	}
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, withSent(kind, err, text))
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, unanswered(kind, child, method, err))
 }
 
 // A ChangedToolError says that the running child defines a tool otherwise than
@@ -190,7 +196,7 @@ func AnswerRequest(ctx context.Context, child, method string, err error) jsonrpc
 type ChangedToolError struct{ Server, Tool string }
 
 func (e *ChangedToolError) Error() string {
-	return fmt.Sprintf("the server %q changes the definition of %q again and again; ask tools/list and try once more", e.Server, e.Tool)
+	return texts.UnstableTool(e.Server, e.Tool)
 }
 
 // A MissingToolError says that the running child does not offer a tool that it
@@ -199,7 +205,7 @@ type MissingToolError struct{ Server, Tool, Reason string }
 
 func (e *MissingToolError) Error() string {
 	if e.Reason != "" {
-		return fmt.Sprintf("The tool %q of server %q is not offered any more: %s", e.Tool, e.Server, e.Reason)
+		return texts.NotOffered(e.Server, e.Tool, e.Reason)
 	}
-	return fmt.Sprintf("The server %q does not offer the tool %q any more: it did when it was listed before. tools/list shows what it has now.", e.Server, e.Tool)
+	return texts.ToolGone(e.Server, e.Tool)
 }

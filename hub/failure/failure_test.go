@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mcphub/children/run"
 	"mcphub/hub/catalog"
 	"mcphub/hub/record"
+	"mcphub/hub/texts"
 	"mcphub/internal/audit"
 	"mcphub/internal/jsonrpc"
 	"mcphub/rootsmgr"
@@ -67,11 +69,11 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		err  error
 		want string
 	}{
-		"waited":           {ctx, rootsmgr.ErrClosed, "this hub is stopping. The call was not sent, so nothing was done"},
-		"was sent":         {ctx, &SentError{context.Canceled}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
-		"sent, no context": {t.Context(), &SentError{stopping}, "this hub is stopping. The call was sent to its server, and no answer had come: it may have run"},
-		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer. The call was sent to its server, and no answer had come: it may have run"},
-		"by a signal":      {signalled, &SentError{context.Canceled}, "terminated signal received. The call was sent to its server, and no answer had come: it may have run"},
+		"waited":           {ctx, rootsmgr.ErrClosed, "this hub is stopping. The call was not sent, so nothing was done."},
+		"was sent":         {ctx, &SentError{context.Canceled}, "this hub is stopping. It was sent to its server and may have run."},
+		"sent, no context": {t.Context(), &SentError{stopping}, "this hub is stopping. It was sent to its server and may have run."},
+		"by the client":    {t.Context(), &SentError{&jsonrpc.CancelledError{}}, "cancelled by the peer. It was sent to its server and may have run."},
+		"by a signal":      {signalled, &SentError{context.Canceled}, "terminated signal received. It was sent to its server and may have run."},
 	} {
 		if got := jsonrpc.ParseError(AnswerEnded(tc.ctx, tc.err).Error).Message; got != tc.want {
 			t.Errorf("%s: %q", name, got)
@@ -90,9 +92,21 @@ func TestGoneTellsWhetherItMayHaveRun(t *testing.T) {
 		"it was refused unlooked at": {&SentError{errors.New("401")}, false},
 	} {
 		for _, a := range []jsonrpc.Answer{AnswerTool(t.Context(), &catalog.Tool{Child: "kid", Remote: "echo"}, tc.err), AnswerRequest(t.Context(), "kid", "prompts/get", tc.err)} {
-			if told := strings.Contains(string(a.Result)+string(a.Error), mayHaveRun); told != tc.told {
+			if told := strings.Contains(string(a.Result)+string(a.Error), texts.MayHaveRun); told != tc.told {
 				t.Errorf("%s: %s%s", name, a.Result, a.Error)
 			}
+		}
+	}
+}
+
+// A call whose server is silent is answered once with what happened.
+func TestATimeoutIsToldOnce(t *testing.T) {
+	t.Parallel()
+	err := &SentError{&run.TimeoutError{Child: "d", Method: "tools/call", After: 2 * time.Second}}
+	for what, a := range map[string]jsonrpc.Answer{"slow": AnswerTool(t.Context(), &catalog.Tool{Child: "d", Remote: "slow"}, err), "prompts/get": AnswerRequest(t.Context(), "d", "prompts/get", err)} {
+		got, want := string(a.Result)+string(a.Error), `The server \"d\" did not answer \"`+what+`\" within 2s, nor report progress.`
+		if !strings.Contains(got, want) || strings.Count(got, "answer") != 1 {
+			t.Errorf("%s, want once: %s", got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"mcphub/children"
 	"mcphub/children/link"
 	"mcphub/children/spec"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
 )
@@ -44,7 +45,7 @@ func (t *Table) Adopt(ctx context.Context, s Session, lease *children.Lease, too
 		soon, cancel := context.WithTimeout(ctx, cancelTime)
 		defer cancel()
 		_, _ = lease.Call(soon, methods.CancelTask, append(jsonrpc.AppendString([]byte(`{"taskId":`), id), '}'))
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, fmt.Sprintf("the server %q gave its task an id %s; the task was cancelled", key.Child, why))
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInternal, texts.TaskRefused(key.Child, why))
 	}
 	if len(id) > maxID {
 		drop()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,9 +11,9 @@ import (
 
 	"mcphub/children"
 	"mcphub/children/spec"
+	"mcphub/hub/texts"
 	"mcphub/internal/jsonrpc"
 	"mcphub/internal/methods"
-	"mcphub/internal/printable"
 )
 
 // A Session is what requests about tasks need of the session that they come on.
@@ -51,7 +50,7 @@ func RequireExtension(capabilities []byte) (refusal jsonrpc.Answer, ok bool) {
 }
 
 func noTask(id string) jsonrpc.Answer {
-	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, `there is no task "`+printable.Escape(id, 100)+`" here`)
+	return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.NoTask(id))
 }
 
 // Serve answers a request about one task: the instance that made it does. For a client of
@@ -59,7 +58,7 @@ func noTask(id string) jsonrpc.Answer {
 func (t *Table) Serve(ctx context.Context, s Session, m *jsonrpc.Message, modernClient bool) jsonrpc.Answer {
 	id, ok := jsonrpc.String(m.Param("taskId"))
 	if !ok {
-		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, m.Method+" needs a task's id (a string) at /params/taskId")
+		return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.Lacks(m.Method, "a task's id (a string)", "/params/taskId"))
 	}
 	found := t.find(id)
 	if found == nil {
@@ -89,8 +88,7 @@ func (t *task) lease(ctx context.Context, s Session, method string) (*children.L
 		} else if ok {
 			lease.Release()
 		}
-		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, fmt.Sprintf(
-			"Access denied: the rules of hub.json have come to deny the tool %s of the server %q, and with it the task; tasks/cancel ends it, as does the end of the server", printable.Quote(t.tool), t.key.Child))
+		return nil, jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.TaskDenied(t.tool, t.key.Child))
 	}
 	lease, err := s.Acquire(ctx, t.key)
 	if err != nil {
@@ -112,7 +110,7 @@ func (t *Table) List(ctx context.Context, s Session, m *jsonrpc.Message) jsonrpc
 	if raw := m.Param("cursor"); raw != nil && string(raw) != "null" {
 		c, ok := readCursor(raw)
 		if at = slices.Index(names, c.child); !ok || at < 0 {
-			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, "the cursor is none of this list; ask again without one")
+			return jsonrpc.ErrorAnswer(jsonrpc.CodeInvalidParams, texts.OtherList)
 		}
 		if c.own != "" {
 			own = []byte(c.own)

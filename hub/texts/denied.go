@@ -1,4 +1,4 @@
-package failure
+package texts
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mcphub/hub/catalog"
-	"mcphub/internal/jsonrpc"
 	"mcphub/internal/printable"
 	"mcphub/validate"
 	"mcphub/validate/detect"
@@ -15,17 +13,10 @@ import (
 	"mcphub/validate/schema"
 )
 
-// This file makes the text that a model and its user read when a call does not
-// go through: what happened, where, and what to do next.
+// This file makes the texts of calls that are denied, or whose arguments do not fit.
 
-// ToolError is a tool result that says that the call failed.
-func ToolError(text string) jsonrpc.Answer {
-	b := jsonrpc.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
-	return jsonrpc.ResultAnswer(append(b, `}],"isError":true}`...))
-}
-
-// SchemaText says which argument of which tool does not fit its schema.
-func SchemaText(tool *catalog.Tool, err error) string {
+// BadArguments is told of arguments that do not fit the schema of a tool.
+func BadArguments(server, tool string, err error) string {
 	what := err.Error()
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		what = invalid.Message
@@ -33,7 +24,7 @@ func SchemaText(tool *catalog.Tool, err error) string {
 			what = "argument " + printable.Escape(invalid.Pointer, 200) + ": " + what
 		}
 	}
-	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", printable.Quote(tool.Remote), printable.Quote(tool.Child), what)
+	return fmt.Sprintf("Invalid arguments for the tool %s of the server %s: %s", printable.Quote(tool), printable.Quote(server), what)
 }
 
 // maxRoots is how many roots a denial names.
