@@ -429,11 +429,6 @@ func TestProfileOfTheHubsOwnServer(t *testing.T) {
 	if own.Rewrite != 0 || official.Rewrite != declare.PlainPaths|declare.ResolvedRoots {
 		t.Errorf("rewrite: %v, %v", own.Rewrite, official.Rewrite)
 	}
-	for _, p := range declare.Profiles() {
-		if p != official && p.Rewrite != 0 {
-			t.Errorf("%s rewrites", p.Name)
-		}
-	}
 }
 
 // TestFurtherURIs: what follows a first file URI in a string is judged too.

@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,41 +77,6 @@ func TestWhereAStoreLies(t *testing.T) {
 	do(t, err)
 	if fi.Mode() != FileMode {
 		t.Errorf("mode %v", fi.Mode())
-	}
-}
-
-// TestWhatIsTakenOver: what was accepted in the folder of state counts beyond it, once, where no server could have written there.
-func TestWhatIsTakenOver(t *testing.T) {
-	t.Parallel()
-	for name, reaches := range map[string]bool{"no server": false, "a server": true} {
-		t.Run(name, func(t *testing.T) {
-			_, s := sharedIn(t)
-			old := NewFor(s.state, "")
-			i := Item{ID: "file", Value: []byte("1"), Paths: []string{filepath.Join(s.state, "hub.json")}}
-			do(t, old.Take(i), os.WriteFile(filepath.Join(s.state, "links"), []byte("{}\n"), 0o600))
-			if reaches {
-				r := old.Reach()
-				do(t, r.Add(filepath.Dir(s.state)))
-				r.Close()
-			}
-			value, known, err := s.Accepted(i.ID)
-			do(t, err)
-			if known == reaches || known && !bytes.Equal(value, i.Value) {
-				t.Errorf("%q, known: %t", value, known)
-			}
-			if _, err := os.Stat(filepath.Join(s.place().dir, "links")); missing(err) != reaches {
-				t.Errorf("what names led to: %v", err)
-			}
-			if _, could := s.CouldBeWritten(i); could != reaches {
-				t.Errorf("the record of the former place counts: %t", could)
-			}
-			forged := i
-			forged.ID = "other"
-			do(t, old.Take(forged))
-			if _, known, _ := s.Accepted(forged.ID); known {
-				t.Error("what comes there later counts")
-			}
-		})
 	}
 }
 

@@ -77,27 +77,6 @@ func NewFor(state, home string) *Store {
 	})}
 }
 
-// copyAll copies files of a folder into another one, which it makes.
-func copyAll(dir, pattern, to string) error {
-	files, err := fs.Glob(os.DirFS(dir), pattern)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
-	}
-	for _, name := range files {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, name), data, FileMode)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Keeps reports whether there is a folder.
 func (s *Store) Keeps() bool { return s != nil && s.place().dir != "" }
 
@@ -110,7 +89,7 @@ func (s *Store) Closed() string {
 	return s.place().closed
 }
 
-// inState is where the Store was before there was a place beyond the home folder, and
+// inState is where the Store is if there is no place beyond the home folder, and
 // where copies of each Reach go: a machine may lose that place, as a container does.
 func (s *Store) inState() string { return filepath.Join(s.state, "consent") }
 
@@ -126,10 +105,10 @@ func (s *Store) Folder() (string, error) {
 	if err := ownership.CheckFolder(s.place().closed); err != nil && !missing(err) {
 		return "", err
 	}
-	if _, err := os.Lstat(s.place().dir); !missing(err) {
-		return s.place().dir, err
+	if _, err := os.Lstat(s.place().dir); err != nil && !missing(err) {
+		return "", err
 	}
-	return s.place().dir, s.takeOver()
+	return s.place().dir, nil
 }
 
 // MakeFolder is Folder where something is to be written: it is there.
@@ -162,49 +141,6 @@ func (s *Store) MadeFile(owner string) (string, error) {
 		err = nil
 	}
 	return path, err
-}
-
-// takeOver makes the Store of what the folder of state has, once: where no server could
-// have written there.
-func (s *Store) takeOver() error {
-	if _, err := os.Lstat(s.state); missing(err) {
-		return nil
-	}
-	had := s.inState()
-	if err := os.MkdirAll(s.place().closed, 0o700); err != nil {
-		return err
-	}
-	if err := ownership.CheckFolder(s.place().closed); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(s.place().closed, "new-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(temp) }()
-	all, err := reachRecordsIn([]string{had})
-	if err != nil {
-		return err
-	}
-	paths := physicalPaths([]string{had})
-	if !slices.ContainsFunc(all, func(l reachRecord) bool { _, held := l.holds(paths); return held }) {
-		for _, what := range []struct{ dir, pattern, to string }{
-			{filepath.Join(had, accepted), "*.json", accepted},
-			{s.state, "links", ""},                              // of children/launch
-			{filepath.Join(s.state, "http"), "*.token", "http"}, // of cmd/mcphub/internal/bearer
-		} {
-			if err := copyAll(what.dir, what.pattern, filepath.Join(temp, what.to)); err != nil {
-				return err
-			}
-		}
-	}
-	if err := os.Rename(temp, s.place().dir); err != nil {
-		if _, there := os.Lstat(s.place().dir); there == nil {
-			return nil // another program was faster
-		}
-		return err
-	}
-	return nil
 }
 
 // storedItem is an Item in a file.

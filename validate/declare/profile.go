@@ -86,15 +86,6 @@ func readMatch(raw []byte) (m Match) {
 	}
 }
 
-// Profiles are all built-in profiles, by name.
-func Profiles() []*Profile {
-	var list []*Profile
-	for _, e := range embeddedProfiles() {
-		list = append(list, e.profile())
-	}
-	return list
-}
-
 func parseProfile(name string, raw []byte) (*Profile, error) {
 	var file struct {
 		Comment    string `json:"//"`

@@ -31,12 +31,17 @@ func TestProfilesLoad(t *testing.T) {
 }
 
 // TestStatelessProfiles: sessions may share these servers. One is added here after a look at its program: that it keeps
-// nothing of a session between calls, but the roots, and has no question for a client (sampling, elicitation).
+// nothing of a session between calls, but the roots, and has no question for a client (sampling, elicitation). Only the official
+// filesystem server needs its paths spelled otherwise.
 func TestStatelessProfiles(t *testing.T) {
 	t.Parallel()
 	want := []string{"fetch", "filesystem", "git", "markitdown", "mcphub-files", "ripgrep", "time"}
 	var got []string
-	for _, p := range Profiles() {
+	for _, e := range embeddedProfiles() {
+		p := e.profile()
+		if p.Rewrite != 0 && p.Name != "filesystem" {
+			t.Errorf("%s rewrites", p.Name)
+		}
 		if p.Stateless {
 			got = append(got, p.Name)
 		}

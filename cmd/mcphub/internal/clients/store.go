@@ -48,17 +48,14 @@ type history struct {
 type step struct {
 	Before  string   `json:"before,omitempty"` // checksum; "" where there was no file
 	After   string   `json:"after"`
-	Copy    string   `json:"copy,omitempty"` // name of the copy in the folder of the store; encrypted if it ends with .age
+	Copy    string   `json:"copy,omitempty"` // name of the copy in the folder of the store
 	Dirs    []string `json:"dirs,omitempty"` // folders that were made, the outermost first
 	Changes []Made   `json:"changes"`
 }
 
-const (
-	recordVersion = 2
-	plainVersion  = 1 // nothing of it is encrypted
-)
+const recordVersion = 2
 
-const sealedName = ".age" // ends the name of a copy that is encrypted
+const sealedName = ".age" // ends the name of a copy
 
 func (s *Store) recordPath(client, file string) string {
 	return filepath.Join(s.Dir, client+"-"+sum([]byte(file))[:12]+".json")
@@ -146,13 +143,11 @@ func (s *Store) load(client, file string) (record, error) {
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("the record of what was changed, %s: %w", path, err)
-	case r.Version == plainVersion:
 	case r.Version != recordVersion:
 		return r, fmt.Errorf("the record of what was changed, %s: written by another version of mcphub", path)
-	default:
-		if data, err = s.Cipher.Decrypt(r.Sealed); err != nil {
-			return r, fmt.Errorf("the record of what was changed is encrypted and cannot be read: %w; if nothing brings its key back, what the file held before is lost: remove %s, and take the hub out by hand", err, path)
-		}
+	}
+	if data, err = s.Cipher.Decrypt(r.Sealed); err != nil {
+		return r, fmt.Errorf("the record of what was changed is encrypted and cannot be read: %w; if nothing brings its key back, what the file held before is lost: remove %s, and take the hub out by hand", err, path)
 	}
 	if err := json.Unmarshal(data, &r.history); err != nil {
 		return r, fmt.Errorf("the record of what was changed, %s, does not hold it", path) // err may quote it
@@ -265,7 +260,7 @@ func (s *Store) each(client string, do func(record) (UndoResult, error)) ([]Undo
 func (s *Store) original(r record, st step) ([]byte, error) {
 	path := filepath.Join(s.Dir, st.Copy)
 	data, err := readFile(path)
-	if err == nil && strings.HasSuffix(st.Copy, sealedName) {
+	if err == nil {
 		data, err = s.Cipher.Decrypt(data)
 	}
 	if err != nil {

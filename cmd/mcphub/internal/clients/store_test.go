@@ -2,7 +2,6 @@ package clients
 
 import (
 	"bytes"
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -405,39 +404,6 @@ func TestKeyIsGone(t *testing.T) {
 	if undone, err := s.Undo(c.Name); err != nil || len(undone) != 0 {
 		t.Errorf("got %+v, %v", undone, err)
 	}
-}
-
-// Copies and records of the time before they were encrypted are undone too.
-func TestPlainRecordsAreUndone(t *testing.T) {
-	t.Parallel()
-	onLinux(t)
-	c, e, path := cursorWith(t, oneServer)
-	s := newStore(t, filepath.Join(t.TempDir(), "clients"))
-	takeOver(t, c, e, s)
-	r, err := s.load(c.Name, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealed := filepath.Join(s.Dir, r.Steps[0].Copy)
-	r.Steps[0].Copy = strings.TrimSuffix(r.Steps[0].Copy, sealedName)
-	data, err := json.Marshal(map[string]any{"version": plainVersion, "client": r.Client, "file": r.File, "format": r.Format, "steps": r.Steps})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{s.recordPath(c.Name, path): string(data), filepath.Join(s.Dir, r.Steps[0].Copy): oneServer} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Remove(sealed); err != nil {
-		t.Fatal(err)
-	}
-	s.Cipher = newStore(t, "").Cipher // nothing is there to be decrypted
-	if undone, err := s.Undo(c.Name); err != nil || len(undone) != 1 || undone[0].State != Restored {
-		t.Errorf("got %+v, %v", undone, err)
-	}
-	same(t, files(t, e.Home), map[string]string{path: oneServer})
-	same(t, files(t, s.Dir), nil)
 }
 
 func TestApplyRefuses(t *testing.T) {
