@@ -34,7 +34,6 @@ var Bin struct {
 	Recorder string
 	Fixture  string
 	Opener   string
-	hubError error // why there is no mcphub binary
 }
 
 // root is the folder of the module: go test starts the tests in e2e/PACKAGE.
@@ -90,16 +89,9 @@ func run(m *testing.M) (code int) {
 			}
 		}()
 	}
-	if Bin.Recorder, err = build("e2e/recorder", false); err != nil {
+	if err := buildPrograms(); err != nil {
 		return fail(err)
 	}
-	if Bin.Fixture, err = build("e2e/fixture", false); err != nil {
-		return fail(err)
-	}
-	if Bin.Opener, err = build("e2e/opener", false); err != nil {
-		return fail(err)
-	}
-	Bin.Hub, Bin.hubError = build("cmd/mcphub", RaceDetector)
 	NPM = prepareNode()
 	if NPM.absent != "" {
 		Shout(fmt.Sprintf("\n*** e2e: THE TESTS WITH REAL npm SERVERS AND CLIENTS %s: %s ***\n\n",
@@ -126,47 +118,74 @@ func Shout(text string) {
 	}
 }
 
-// build makes a program of this module, and puts a copy into Bin.Dir. It is made in e2e/.programs, once for all packages of
-// tests: a go command that finds there what it would make leaves it. The copy is this process's own, so that a later build
-// changes no program that runs.
-func build(pkg string, race bool) (string, error) {
-	name := filepath.Base(pkg)
+// buildPrograms makes the programs of this module that tests start, and puts copies into Bin.Dir. They are made in e2e/.programs, once
+// for all packages of tests: a go command that finds there what it would make leaves it. It takes a second to see that, so one
+// command makes all of them. The copies are this process's own, so that a later build changes no program that runs.
+func buildPrograms() error {
+	made := Source("e2e", ".programs")
+	names := map[string]*string{"mcphub": &Bin.Hub, "recorder": &Bin.Recorder, "fixture": &Bin.Fixture, "opener": &Bin.Opener}
+	for name, path := range names {
+		*path = filepath.Join(Bin.Dir, executable(name))
+	}
+	if os.Getenv(programsVariable) != "" {
+		return nil
+	}
+	if err := os.MkdirAll(made, 0o755); err != nil { //nolint:gosec // other users run these tests too
+		return err
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(made, "lock")).Lock()
+	if err != nil {
+		return fmt.Errorf("the lock around go build: %w", err)
+	}
+	defer unlock()
+	hub, programs := made, []string{"./e2e/recorder", "./e2e/fixture", "./e2e/opener"}
+	if RaceDetector {
+		hub = filepath.Join(made, "race")
+		err = build(hub, "-race", "./cmd/mcphub")
+	} else {
+		programs = append(programs, "./cmd/mcphub")
+	}
+	if err := errors.Join(err, build(made, programs...)); err != nil {
+		return err
+	}
+	for name, path := range names {
+		from := filepath.Join(made, executable(name))
+		if path == &Bin.Hub {
+			from = filepath.Join(hub, executable(name))
+		}
+		b, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(*path, b, 0o755); err != nil { //nolint:gosec // programs, which servers of other users run
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes programs in a folder.
+func build(dir string, args ...string) error {
+	cmd := exec.Command("go", append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)
+	cmd.Dir = root
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %q: %w\n%s", args, err, said)
+	}
+	return nil
+}
+
+func executable(name string) string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	out := filepath.Join(Bin.Dir, name)
-	if os.Getenv(programsVariable) != "" {
-		return out, nil
-	}
-	args, made := []string{"build", "-o"}, Source("e2e", ".programs", name)
-	if race {
-		args, made = []string{"build", "-race", "-o"}, Source("e2e", ".programs", "race-"+name)
-	}
-	if err := os.MkdirAll(filepath.Dir(made), 0o755); err != nil { //nolint:gosec // other users run these tests too
-		return "", err
-	}
-	unlock, err := lockedfile.MutexAt(Source("e2e", ".programs", "lock")).Lock()
-	if err != nil {
-		return "", fmt.Errorf("the lock around go build: %w", err)
-	}
-	defer unlock()
-	cmd := exec.Command("go", append(args, made, "./"+pkg)...)
-	cmd.Dir = root
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
-	}
-	b, err := os.ReadFile(made)
-	if err != nil {
-		return "", err
-	}
-	return out, os.WriteFile(out, b, 0o755) //nolint:gosec // programs, which servers of other users run
+	return name
 }
 
 // Hub gives the binary under test.
 func Hub(t testing.TB) string {
 	t.Helper()
-	if Bin.hubError != nil {
-		t.Fatal(Bin.hubError)
+	if Bin.Hub == "" {
+		t.Fatal("TestMain does not call world.Main")
 	}
 	return Bin.Hub
 }
