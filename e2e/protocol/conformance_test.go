@@ -44,9 +44,8 @@ func TestConformance(t *testing.T) {
 					return
 				}
 				scenarios := required[l.title()]
-				if newest := legs[len(legs)-1]; !world.Long && l.title() != newest.title() {
-					again := required[newest.title()]
-					scenarios = slices.DeleteFunc(slices.Clone(scenarios), func(scenario string) bool { return slices.Contains(again, scenario) })
+				if newest := legs[len(legs)-1]; !world.Long {
+					scenarios = shortForm(scenarios, required[newest.title()], l.title() == newest.title())
 					l.through = l.exceptionsFor(scenarios)
 				}
 				l.judgeClient(t, n, scenarios)
@@ -60,6 +59,17 @@ func TestConformance(t *testing.T) {
 		world.Must(t, os.WriteFile(world.Source("docs", "conformance.md"), []byte(table(legs, required)), 0o600))
 	}
 	checkPage(t, required)
+}
+
+// shortForm returns the scenarios of a client's leg that the short form runs, because the suite takes two seconds of a processor to start for each:
+// every third one of the newest leg, and of the others those that the newest leg does not have.
+func shortForm(scenarios, newest []string, isNewest bool) (short []string) {
+	for i, scenario := range scenarios {
+		if isNewest && i%3 == 0 || !isNewest && !slices.Contains(newest, scenario) {
+			short = append(short, scenario)
+		}
+	}
+	return short
 }
 
 // checkPage compares docs/conformance.md with what the lists of scenarios and exceptions give.
