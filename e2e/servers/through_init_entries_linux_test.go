@@ -330,9 +330,10 @@ var notYet = []struct {
 	{toldReason, "what it makes beside its file has a name of which no one can tell that it belongs to the file", []string{
 		"an index of dbm in the home folder", "memory that is replaced by a name of chance", "one notebook in the home folder", "one file of state in the home folder",
 	}},
-	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{
-		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share", "state by XDG_DATA_HOME", "state of a package of npm",
+	{toldMended, "its state folder is made by its first write, which no trial has seen", []string{
+		"state in ~/.config", "state in ~/.NAME", "state in ~/.cache", "state in ~/.local/share",
 	}},
+	{toldReason, "its state folder is made by its first write, which no trial has seen", []string{"state by XDG_DATA_HOME", "state of a package of npm"}},
 	{toldReason, "its program keeps state in a folder of another name, which is not there", []string{"a kernel that keeps its runtime files"}},
 	{toldMended, "its state folder was there before, and nobody has confirmed it", []string{
 		"state in ~/.config that was there before", "state in ~/.NAME that was there before", "settings of another name", "dotfiles",
