@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"mcphub/e2e/bounds"
 )
 
 // Whatever a strict peer sends, it gets the right refusal, and the Conn goes on.
@@ -189,7 +191,7 @@ func TestLenientRefusals(t *testing.T) {
 // TestALineThatIsTooLongAndHasNoEnd: a peer that sends it as its first line, and then ends its stream, gets its refusal. Nothing panics.
 func TestALineThatIsTooLongAndHasNoEnd(t *testing.T) {
 	for _, strict := range []bool{true, false} {
-		p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 1 << 10})
+		p := linkOS(t, &handler{}, Options{Strict: strict, FrameLimit: 1 << 10, Grace: bounds.Patience})
 		if _, err := p.in.Write([]byte(`{"jsonrpc":"2.0","id":"long","method":"x","params":"` + strings.Repeat("x", 1<<20))); err != nil {
 			t.Fatal(err)
 		}
