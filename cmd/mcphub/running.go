@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -59,5 +60,9 @@ func phaseOf(state, told, stderr string, pid int) string {
 	case pid == 0:
 		return "starts"
 	}
-	return "has started, and has not answered yet"
+	did := ""
+	if mib := progress.Written(pid) >> 20; mib > 0 { // npx says nothing of what it downloads
+		did = fmt.Sprintf(", has written %d MiB", mib)
+	}
+	return "has started" + did + ", and has not answered yet"
 }

@@ -262,3 +262,36 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWritten: what a process has written counts, with what processes below it write that run or have ended.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sh", "-c", `sh -c "head -c 3145728 /dev/zero >a; echo written; read x"; head -c 2097152 /dev/zero >b; echo written; read x`)
+	cmd.Dir = t.TempDir()
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	said := bufio.NewReader(out)
+	for _, want := range []int64{3 << 20, 5 << 20} {
+		_, err = said.ReadString('\n')
+		must(t, err)
+		if n := Written(cmd.Process.Pid); n < want || n > want+4096 {
+			t.Errorf("%d bytes, and %d were written", n, want)
+		}
+		_, err = in.Write([]byte("\n"))
+		must(t, err)
+	}
+	must(t, cmd.Wait())
+	if n := Written(cmd.Process.Pid); n != 0 {
+		t.Errorf("%d bytes of a process that has ended", n)
+	}
+}

@@ -42,3 +42,23 @@ func kib(raw []byte, name string) int64 {
 	_, _ = fmt.Sscan(string(rest[:min(len(rest), 32)]), &n)
 	return n << 10
 }
+
+// Written returns how many bytes a process and those that it has started have written, to files and to each other. Processes that may not
+// be looked into count nothing.
+func Written(pid int) (n int64) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	raw, err := os.ReadFile(dir + "/io")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(raw, []byte("\nwchar: "))
+	text, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, _ = strconv.ParseInt(string(text), 10, 64)
+	below, _ := os.ReadFile(dir + "/task/" + strconv.Itoa(pid) + "/children")
+	for _, child := range bytes.Fields(below) {
+		if pid, err := strconv.Atoi(string(child)); err == nil {
+			n += Written(pid)
+		}
+	}
+	return n
+}
