@@ -158,7 +158,7 @@ func (s *Session) now() *configuration.Configuration { return s.current.Now() }
 func (s *Session) initRoots(ceiling []rootsmgr.Entry) {
 	cfg := &s.now().Settings
 	settings := cfg.RootsOf(s.principal.Key())
-	settings.Ceiling, settings.WritableDirs = ceiling, s.writableDirs
+	settings.Ceiling, settings.WritableDirs, settings.AtWorkDir = ceiling, s.writableDirs, !s.http
 	s.roots = rootsmgr.NewManager(handshake.Source{Client: s.client}, cfg.Fallback, settings, cfg.FS, s.log)
 	s.sender.Roots, s.member.Roots = s.roots, s.roots
 }

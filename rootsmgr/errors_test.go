@@ -68,7 +68,7 @@ func TestWhySaysWhatToDo(t *testing.T) {
 		{View{Case: CaseUnsupported, Open: true}, []string{"No boundary", "whatever the roots"}}, // a path that nobody can resolve
 		{View{Err: ErrNoAnswer}, []string{"roots.when.failed"}},
 		{FallbackView(f, 1, Fallback{}, CaseFailed, NoRootsPolicy{}, ErrMalformed), []string{"declared roots", ErrMalformed.Error(), "roots.when.failed"}},
-		{FallbackView(f, 1, Fallback{OriginConfig, []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
+		{FallbackView(f, 1, Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/x"}}}, CaseUnsupported, NoRootsPolicy{Unsupported: true, Empty: true}, nil), []string{"none of the 1", "roots.fallback"}},
 		{AnsweredView(at(OriginWithCall, "file:///x"), NoRootsPolicy{}), []string{"1 roots, none", "get-roots"}},
 		{View{Case: CaseUnsupported, Denied: true}, []string{"The client gives no roots and its token names none", "http.when.noRoots", "http.tokens[].roots"}},
 		{View{Case: CaseEmpty, Denied: true}, []string{"no folder is open", "open a folder", "http.when.noRoots", "http.tokens[].roots"}},
@@ -90,7 +90,7 @@ func TestWords(t *testing.T) {
 	at := func(o Origin, uri string) *Snapshot { return NewSnapshot(f, 1, o, []Entry{{URI: uri}}) }
 	all := NoRootsPolicy{Unsupported: true, Empty: true, Failed: true}
 	asked, top := at(OriginAsked, "file:///a"), at(OriginCeiling, "/a")
-	gone := Fallback{OriginConfig, []Entry{{URI: "/gone"}}}
+	gone := Fallback{Origin: OriginConfig, Entries: []Entry{{URI: "/gone"}}}
 	for _, tc := range []struct {
 		v             View
 		meaning, none string // none: "" for the same

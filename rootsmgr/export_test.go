@@ -33,3 +33,8 @@ func (m *Manager) Asked() Asked {
 	s := m.pub.Load()
 	return Asked{s.greeting.supported, s.greeting.listChanged, s.queries, s.failures, s.keptSince, s.retryAt}
 }
+
+// GuessView is the View of a client that cannot give roots.
+func GuessView(fsys guard.FS, s Settings, f Fallback, c Case) View {
+	return s.fallbackView(fsys, 1, f, c, nil)
+}

@@ -33,6 +33,7 @@ type Settings struct {
 	// link in one of them, it is not followed out of it. nil is none.
 	WritableDirs func() []string
 	Mapping      Mapping // of the client's roots
+	AtWorkDir    bool    // the client runs in the directory that the Guess of the Fallback was found from: it is one over stdio
 }
 
 func (s Settings) places() []string {

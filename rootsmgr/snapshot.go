@@ -60,9 +60,10 @@ const (
 	OriginProject                   // MCPHUB_PROJECT_ROOT
 	OriginCeiling                   // Settings.Ceiling alone
 	OriginEntry                     // roots of a server's entry in hub.json
+	OriginGuess                     // the project that the client's working directory lies in
 )
 
-var origins = [...]string{"none", "asked", "inline", "flag", "environment", "config", "project", "ceiling", "entry"}
+var origins = [...]string{"none", "asked", "inline", "flag", "environment", "config", "project", "ceiling", "entry", "project (guessed)"}
 
 func (o Origin) String() string {
 	if int(o) >= len(origins) {

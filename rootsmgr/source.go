@@ -57,10 +57,29 @@ type readier interface {
 type Fallback struct {
 	Origin  Origin
 	Entries []Entry // absolute paths
+	// Guess is the project of a client over stdio. It counts if that client cannot give roots, and if nothing was configured.
+	Guess Guess
 }
 
 // None reports whether nothing was configured.
 func (f Fallback) None() bool { return f.Origin == OriginNone || len(f.Entries) == 0 }
+
+// Guess is a project that was found from a working directory. The zero value is none.
+type Guess struct {
+	Project Entry // a directory
+	WorkDir Entry // as the client has it: if no root can be made of it, none is made of Project
+}
+
+// snapshot returns the Guess as the filesystem is now. A working directory that was reached by a link which a server could have made leads
+// to no project.
+func (g Guess) snapshot(fsys guard.FS, generation uint64, bp blueprint) *Snapshot {
+	bp.entries = []Entry{g.WorkDir}
+	if from := bp.snapshot(fsys, generation, OriginGuess); from.Len() == 0 {
+		return from
+	}
+	bp.entries = []Entry{g.Project}
+	return bp.snapshot(fsys, generation, OriginGuess)
+}
 
 // Names of the environment variables that roots may stand in.
 const (

@@ -16,18 +16,18 @@ type terms struct {
 
 func (t *terms) equal(o *terms) bool {
 	a, b := t.settings, o.settings
-	// Ceiling and WritableDirs are not compared: they stay those of the session.
-	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equal(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries)
+	// Ceiling, WritableDirs and AtWorkDir are not compared: they stay those of the session.
+	return a.Timeout == b.Timeout && a.Debounce == b.Debounce && a.Stale == b.Stale && a.When == b.When && a.Mapping.equal(b.Mapping) && t.fallback.Origin == o.fallback.Origin && slices.Equal(t.fallback.Entries, o.fallback.Entries) && t.fallback.Guess == o.fallback.Guess
 }
 
 // Reconfigure replaces the operator's settings while the session lives. It
 // returns at once, and calls that start afterwards are judged by the new ones. A
 // fallback, a Mapping and roots.when take effect at once, timeouts with the next question and
-// the next call. The client is not asked again. The ceiling and WritableDirs that the
+// the next call. The client is not asked again. The ceiling, WritableDirs and AtWorkDir that the
 // session started with stay, whatever s says.
 func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 	own := m.terms.Load().settings
-	s.Ceiling, s.WritableDirs = own.Ceiling, own.WritableDirs
+	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
 	next := &terms{fallback, s.withDefaults()}
 	if m.terms.Load().equal(next) {
 		return
@@ -40,7 +40,7 @@ func (m *Manager) Reconfigure(fallback Fallback, s Settings) {
 // changes nothing.
 func (m *Manager) ViewUnder(fallback Fallback, s Settings) View {
 	own := m.terms.Load().settings
-	s.Ceiling, s.WritableDirs = own.Ceiling, own.WritableDirs
+	s.Ceiling, s.WritableDirs, s.AtWorkDir = own.Ceiling, own.WritableDirs, own.AtWorkDir
 	t, now := &terms{fallback, s.withDefaults()}, m.pub.Load()
 	view := now.at(time.Now())
 	if now.terms.equal(t) || !now.settled {

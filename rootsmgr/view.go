@@ -114,11 +114,18 @@ func AnsweredView(s *Snapshot, w NoRootsPolicy) View {
 // nothing in it is usable, CaseFailed.
 func (s Settings) fallbackView(fsys guard.FS, generation uint64, f Fallback, c Case, err error, skipped ...Skipped) View {
 	top := s.ceiling(fsys, generation)
-	v := View{Snapshot: f.snapshot(fsys, generation, blueprint{skipped: skipped, top: top, places: s.places()}), Case: c, Err: err}
+	bp := blueprint{skipped: skipped, top: top, places: s.places()}
+	v := View{Case: c, Err: err}
+	guessed := c == CaseUnsupported && s.AtWorkDir && f.None() && f.Guess != Guess{}
+	if guessed {
+		v.Snapshot = f.Guess.snapshot(fsys, generation, bp)
+	} else {
+		v.Snapshot = f.snapshot(fsys, generation, bp)
+	}
 	switch {
 	case v.Snapshot.Len() > 0:
 		v.Case = CaseKnown
-	case !f.None():
+	case guessed || !f.None():
 		v.Case = CaseFailed
 		v.unusable = v.Snapshot.skippedCount()
 	}
@@ -233,6 +240,9 @@ func (v View) whyKnown() string {
 		return "The roots are those that the client gave: open the folder there to add it."
 	case OriginEntry:
 		return "The server has directories of its own: add the directory to roots of its entry in hub.json."
+	case OriginGuess:
+		return v.client() + " gives no roots, so the project of its working directory holds (guessed): to have others " + cures +
+			`, or set roots.when.unsupported to "allow" to have none.`
 	case OriginCeiling:
 		return v.client() + " has named no folder of its own, so its token's directories hold: " + moreCeiling
 	default:
@@ -264,6 +274,8 @@ func (v View) whyFailed() string {
 		return "No roots are known"
 	case v.Snapshot.Origin() == OriginEntry:
 		return "None of the server's own directories can be used (get-roots says why)"
+	case v.Snapshot.Origin() == OriginGuess:
+		return v.client() + " gives no roots, and the project of its working directory cannot be used (get-roots says why)"
 	case v.unusable > 0 && v.Snapshot.Origin().fromClient():
 		return fmt.Sprintf("%s gave %d roots, none of which can be used (get-roots says why)", v.client(), v.unusable)
 	case v.unusable > 0:
@@ -308,6 +320,8 @@ func (o Origin) setting() string {
 		return "roots of the client's token in hub.json"
 	case OriginEntry:
 		return "roots of the server's entry in hub.json"
+	case OriginGuess:
+		return "--roots"
 	case OriginProject:
 		return EnvRoots + " or roots.fallback in hub.json, beside " + EnvProjectRoot
 	}

@@ -3,6 +3,6 @@
 // On systems other than Unix neither shows in what is asked here: a folder in the
 // user's own profile inherits its rights. There everything counts as the user's alone.
 //
-// Concurrency: it keeps nothing. But for [CheckPrivate], [CheckFolder] and [MayMake] it looks at no file itself: who asks has
+// Concurrency: it keeps nothing. But for [CheckPrivate], [CheckFolder], [MayMake] and [OthersReplace] it looks at no file itself: who asks has
 // done that, and answers for what is put in its place meanwhile.
 package ownership

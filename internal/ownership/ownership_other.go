@@ -18,3 +18,6 @@ func OthersWrite(fs.FileInfo) bool { return false }
 
 // MayMake is true: access lists are not read.
 func MayMake(string) bool { return true }
+
+// OthersReplace is false.
+func OthersReplace(string, fs.FileInfo) bool { return false }

@@ -72,3 +72,9 @@ func closed(path string, info fs.FileInfo, of fs.FileMode) bool {
 	mode := info.Mode().Perm() & of
 	return mode == 0 || mode&0o007 == 0 && alone(path, int(st.Gid))
 }
+
+// OthersReplace reports whether another user may replace what this user has in a folder. In a folder with the sticky bit, as /tmp is, no other
+// user may.
+func OthersReplace(dir string, info fs.FileInfo) bool {
+	return info.Mode()&fs.ModeSticky == 0 && !closed(dir, info, 0o022)
+}

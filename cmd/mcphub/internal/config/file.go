@@ -236,11 +236,11 @@ type Fallback struct {
 	Name string `koanf:"name"` // may be ""
 }
 
-// When says what holds where no boundary is known: true lets paths pass.
+// When tells what holds if no boundary is known: true lets paths pass.
 type When struct {
-	Unsupported bool `koanf:"unsupported"`
-	Empty       bool `koanf:"empty"`
-	Failed      bool `koanf:"failed"`
+	Unsupported string `koanf:"unsupported"` // keys.WhenProject, keys.WhenAllow or keys.WhenDeny
+	Empty       bool   `koanf:"empty"`
+	Failed      bool   `koanf:"failed"`
 }
 
 // Policy holds the rules that are asked before the boundary is.

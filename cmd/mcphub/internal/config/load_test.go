@@ -68,7 +68,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Inputs:  []Input{{"key", "The key", true, "promptString"}},
 		Secrets: Secrets{"file", "~/id"}, Auth: OAuthClient{"https://client.example/mcphub.json"},
 		Roots: Roots{5 * time.Second, 100 * time.Millisecond, time.Minute,
-			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{false, true, true}, []string{"https://api.example.com/v1/"}, true, map[string]string{"vscode-remote://ssh-remote+host/home/me": "~/work"}},
+			[]Fallback{{".", ""}, {"/shared/media", "Media"}}, When{keys.WhenDeny, true, true}, []string{"https://api.example.com/v1/"}, true, map[string]string{"vscode-remote://ssh-remote+host/home/me": "~/work"}},
 		Policy: Policy{Sandbox: "/tmp/sandbox", Protected: []string{"~/.ssh"}, Rules: []Rule{
 			{"read-documents", "allow", false, Condition{Principals: []string{"alice"}, Groups: []string{"dev"}, Servers: []string{"files*"}, Tools: []string{"read_*"}, Paths: &PathCondition{[]string{"read"}, "~/Documents", false}}},
 			{"rule 2", "escalate", true, Condition{Paths: &PathCondition{[]string{"read", "write"}, "", true}}},
@@ -123,7 +123,7 @@ func TestDefaults(t *testing.T) {
 			Sandbox: Sandbox{Mode: "off", Default: true, Network: Network{Word: "on"}}}},
 		Sandbox: keys.SandboxDefault,
 		Names:   Names{"__", 50}, Expose: Expose{"direct", 20000}, Attach: Attach{"off", 10 * time.Minute}, Secrets: Secrets{Store: "keyring"},
-		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: true}},
+		Roots:    Roots{Timeout: 10 * time.Second, Debounce: 250 * time.Millisecond, Stale: 10 * time.Minute, When: When{Unsupported: keys.WhenAllow}},
 		Approval: Approval{2 * time.Minute, nil, "off", "auto"},
 		HTTP:     HTTP{Listen: "127.0.0.1:0", Auth: keys.AuthToken, Drain: 5 * time.Second, Grace: 20 * time.Second, Idle: 30 * time.Minute},
 		Limits:   Limits{64 << 20, 1 << 10, 64 << 20, 1000, 256, 256, 8, 128, PrincipalLimits{}},

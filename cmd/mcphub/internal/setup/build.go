@@ -80,7 +80,7 @@ func (s *Source) Build(file *config.File, w io.Writer, log zerolog.Logger) (Resu
 	}
 	var wrong [3]error // one reading tells everything
 	cfg.Audit, wrong[0] = auditSettings(file, r.Audit)
-	cfg.Fallback, wrong[1] = s.fallback(file, os.LookupEnv, cfg.Dir, log)
+	cfg.Fallback, wrong[1] = s.fallback(file, os.LookupEnv, cfg.Dir, os.Getppid(), log)
 	var folders []string // the hub's own, which no call may touch
 	if cfg.Cache != "" {
 		folders = append(folders, filepath.Dir(cfg.Cache))
@@ -133,7 +133,7 @@ func (s *Source) settings(file *config.File, log zerolog.Logger) hub.Config {
 		Expose:  exposure(file.Expose),
 		Roots: rootsmgr.Settings{
 			Timeout: file.Roots.Timeout, Debounce: file.Roots.Debounce, Stale: file.Roots.Stale,
-			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
+			When: rootsmgr.NoRootsPolicy{Unsupported: file.Roots.When.Unsupported != keys.WhenDeny, Empty: file.Roots.When.Empty, Failed: file.Roots.When.Failed},
 		},
 		AllowWithoutRoots: file.HTTP.When.AllowWithoutRoots,
 		Limits:            hub.Limits{Frame: int(file.Limits.Frame), ID: int(file.Limits.ID), Definitions: int(file.Limits.Definitions), Calls: file.Limits.Calls, Starting: file.Limits.Starting, Children: file.Limits.Children, PrincipalChildren: file.Limits.Principal.Children, MultiplePrincipals: file.HTTP.Several()},

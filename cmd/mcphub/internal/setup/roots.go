@@ -11,14 +11,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"mcphub/cmd/mcphub/internal/config"
+	"mcphub/cmd/mcphub/internal/config/keys"
 	"mcphub/cmd/mcphub/internal/exit"
 	"mcphub/rootsmgr"
 	"mcphub/rootsmgr/guard"
 )
 
 // fallback takes the first of these that gives roots: the flag, the environment, hub.json, the
-// project's folder.
-func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir string, log zerolog.Logger) (rootsmgr.Fallback, error) {
+// project's folder. If none does, it adds the project that dir, the working directory of a client, lies in. client is the process of that client.
+func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir string, client int, log zerolog.Logger) (rootsmgr.Fallback, error) {
 	in := rootsmgr.FallbackInput{Env: env, ConfigDir: f.Dir(), WorkDir: dir, FS: guard.OS{}}
 	if s.BuiltinOnly {
 		in.Env = nil
@@ -36,6 +37,9 @@ func (s *Source) fallback(f *config.File, env func(string) (string, bool), dir s
 	for _, sk := range skipped {
 		log.Warn().Str("root", sk.Raw).Str("reason", sk.Reason).Msg("a configured root is left out")
 	}
+	if fb.None() && f.Roots.When.Unsupported == keys.WhenProject {
+		fb.Guess = guessProject(dir, env, client)
+	}
 	return fb, nil
 }
 
@@ -49,7 +53,7 @@ func (s *Source) FallbackRoots(w io.Writer, log zerolog.Logger) (*rootsmgr.Snaps
 	if err != nil {
 		return nil, err
 	}
-	fb, err := s.fallback(file, os.LookupEnv, dir, log)
+	fb, err := s.fallback(file, os.LookupEnv, dir, os.Getppid(), log)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (c *clientReader) settings(a *hub.Surroundings) (hub.Config, error) {
 	}
 	src := c.src
 	src.Roots, src.RootsGiven = a.Roots, func() bool { return a.RootsGiven }
-	cfg.Fallback, err = src.fallback(r.file, env, cfg.Dir, log)
+	cfg.Fallback, err = src.fallback(r.file, env, cfg.Dir, a.Client.PID, log)
 	return cfg, err
 }
 

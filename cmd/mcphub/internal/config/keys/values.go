@@ -68,6 +68,13 @@ const (
 // BuiltinFiles is the embedded filesystem server.
 const BuiltinFiles = "files"
 
+// Values of roots.when.unsupported.
+const (
+	WhenProject = "project"
+	WhenAllow   = "allow"
+	WhenDeny    = "deny"
+)
+
 // Values of sandbox and mcpServers.*.sandbox.mode.
 const (
 	SandboxOff      = "off"
