@@ -391,7 +391,7 @@ func TestARequestThatWasNotServedIsAnswered(t *testing.T) {
 	<-begun
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"x"}`, `{"jsonrpc":"2.0","id":2,"method":"x"}`)
 	p.want(`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"a request with this id is still being served"}}`) // the first one waits
-	p.conn.cancelServed(errors.New("terminated signal received")) // as at the end of Run, while the peer still reads
+	p.conn.cancelServed(errors.New("terminated signal received"))                                                       // as at the end of Run, while the peer still reads
 	answers := []string{p.read(), p.read()}
 	slices.Sort(answers)
 	if want := `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"terminated signal received. The request was not served, so nothing was done"}}`; answers[1] != want {

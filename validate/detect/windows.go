@@ -52,7 +52,7 @@ func (d *detector) escaped(id int32, s string, p slot) {
 }
 
 // drivePath is where a path on a drive begins behind the name that it is given to.
-var drivePath = lazyregexp.New(`^[\w.-]+[=:] ?["'`+"`"+`]?[A-Za-z]:`)
+var drivePath = lazyregexp.New(`^[\w.-]+[=:] ?["'` + "`" + `]?[A-Za-z]:`)
 
 // beforeStream takes a colon off a text of several values, C:\a.go,scale=1:1, and what stands behind it, which is at most the name of a stream.
 func beforeStream(v string) string {
